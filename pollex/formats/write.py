@@ -25,6 +25,7 @@ from pollex.store.columns import Arrays, make_arrays
 from pollex.store.database import BACKUP
 from pollex.store.database import FILE as DATABASE
 from pollex.store.folder import SECRET, make_text_path
+from pollex.store.seal import ANCHOR
 
 GROUP = 4096
 """Rows that DuckDB holds before it writes them: one with answers takes some 10 kB."""
@@ -85,10 +86,10 @@ def require_writable(
 
 
 def _of_a_store(folder: Path) -> frozenset[str]:
-    """Return the files that a store needs: database, backup, and the secret for the ledger."""
+    """Return the files that a store needs: database, backup, and what belongs to it alone."""
     if not (folder / DATABASE).exists():
         return frozenset()
-    return frozenset({DATABASE, BACKUP, SECRET})
+    return frozenset({DATABASE, BACKUP, SECRET, ANCHOR})
 
 
 def require_apart(*written: Path | None) -> None:

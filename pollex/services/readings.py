@@ -8,12 +8,24 @@ import re
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from pollex.errors import WrongUse
+from pollex.formats.fields import ReadOptions
 from pollex.store.folder import make_private
+from pollex.store.seal import read_object
 from pollex.store.tables import now
 
 FOLDER = "logs"
@@ -24,6 +36,22 @@ PREFIX = "log:"
 LONGEST_NAME = 60
 _ID = re.compile(r"[0-9a-f]{12}")
 _NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
+_MAPPINGS = ("columns", "roles")
+_NO_OPTION = object()
+_OPTIONS = {option.name: option.default for option in fields(ReadOptions)}
+"""Options of reading, with what is usual."""
+
+
+def _require_moment(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
+_Name = Annotated[str, Field(pattern=r"^[\w.+-]{1,80}\z")]
+_PlainName = Annotated[str, Field(pattern=r"^\w[\w.+-]{0,200}\z")]
+"""Of a file in the folder itself: it leads nowhere, and is no pattern."""
+_Place = Annotated[str, Field(pattern=r"^[^\x00]{1,4000}\z")]
+_Moment = Annotated[str, AfterValidator(_require_moment)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,14 +298,69 @@ def named_options(logs: object, store: Path) -> Mapping[str, Any]:
     return first.options
 
 
+class _ReadingFile(BaseModel):
+    """What a reading's file may say: whoever handed the store on may have written it."""
+
+    model_config = ConfigDict(strict=True)
+
+    name: _Name
+    created: _Moment
+    files: list[_PlainName] = []
+    places: list[_Place] = []
+    titles: list[str] = []
+    options: dict[str, Any] = {}
+    columns: list[str] = []
+    is_kept: bool = False
+    conversations: int | None = Field(None, ge=0)
+    notes: list[str] = []
+
+    @model_validator(mode="after")
+    def _require_title_of_each(self) -> _ReadingFile:
+        if len(self.titles) != len(self.files) + len(self.places):
+            raise ValueError("each file and each place has a title")
+        return self
+
+
 def _read(folder: Path) -> LogReading | None:
-    """Return the log of a folder; None where it never came whole, or its file was changed."""
+    """Return the log of a folder; None where it never came whole, or what its file says isn't sound."""
     try:
-        content = json.loads((folder / FILE).read_text("utf-8"))
-        lists = ("files", "places", "titles", "columns", "notes")
-        reading = LogReading(**content | {name: tuple(content[name]) for name in lists})
-    except (OSError, ValueError, TypeError, KeyError):
+        content = _ReadingFile.model_validate(read_object(folder / FILE))
+    except ValidationError:
         return None
 
-    # where the folder lies is not written in it: a store may be moved
-    return replace(reading, id=folder.name, folder=folder.absolute())
+    options = {name: value for name, value in content.options.items() if _is_sound(name, value)}
+    return LogReading(
+        # where the folder lies is not written in it: a store may be moved
+        id=folder.name,
+        folder=folder.absolute(),
+        name=content.name,
+        created=content.created,
+        files=tuple(content.files),
+        places=tuple(content.places),
+        titles=tuple(content.titles),
+        options=options,
+        columns=tuple(content.columns),
+        # what is left out changes how it is read, which a person then says anew
+        is_kept=content.is_kept and options == content.options,
+        conversations=content.conversations,
+        notes=tuple(content.notes),
+    )
+
+
+def _is_sound(name: str, value: Any) -> bool:
+    """Return whether a value is one of an option of reading: no other option of a verb is taken from a store."""
+    usual = _OPTIONS.get(name, _NO_OPTION)
+    if usual is _NO_OPTION:
+        return False
+    if name in _MAPPINGS and isinstance(value, dict):
+        return all(map(_is_words, value.values()))
+    if isinstance(usual, bool | int):
+        return type(value) is type(usual)
+    return _is_words(value)
+
+
+def _is_words(value: Any) -> bool:
+    """Return whether a value is a text, or a list of texts."""
+    if isinstance(value, list):
+        return all(isinstance(part, str) for part in value)
+    return isinstance(value, str)

@@ -452,7 +452,7 @@ class AnnotatorRow(Row):
     """Somebody whose token opens one page and nothing else.
 
     Attributes:
-        digest: SHA-256 of their token.
+        digest: Of their token, under the seal of the machine that made it (`seal.py`).
         page: Path of the queue or study that it opens.
     """
 

@@ -23,6 +23,7 @@ from typing import Any, Literal
 from pollex.children import safe_environment
 from pollex.store.folder import make_private
 from pollex.store.runs import is_locked
+from pollex.store.seal import Seal
 from pollex.store.tables import now
 from pollex.web.faults import Fault, NotThere
 
@@ -63,6 +64,7 @@ class Child:
         after: What is done once it is done.
         told: What it printed as JSON; None before its end, and where it printed none.
         keeps_result: Whether its page outlives this server.
+        seal: What its record is sealed with, so that a later server believes it.
     """
 
     id: str
@@ -80,6 +82,7 @@ class Child:
     pid: int = 0
     lines: Sequence[str] = ()
     keeps_result: bool = True
+    seal: Seal = field(default_factory=Seal, repr=False)
 
     @property
     def over(self) -> bool:
@@ -121,12 +124,15 @@ class Child:
         """
         # the number has a fixed width, so that the second write covers the first
         record = {name: getattr(self, name) for name in KEPT_FIELDS} | {"pid": f"{self.pid:>12}"}
-        os.pwrite(file, json.dumps(record, default=str).encode(), 0)
+        sealed = self.seal.sign_fields(self.record.name, record)
+        os.pwrite(file, json.dumps(sealed, default=str).encode(), 0)
 
     def keep_result(self) -> None:
         """Write down what it came to, for its owner alone, so that its page outlives this server."""
         result = {name: getattr(self, name) for name in KEPT_FIELDS_OF_ENDED}
-        content = json.dumps(result | {"lines": list(self.lines)}, default=str).encode()
+        result["lines"] = list(self.lines)
+        sealed = self.seal.sign_fields(f"{ENDED_FOLDER}/{self.record.name}", result)
+        content = json.dumps(sealed, default=str).encode()
         folder = self.record.parent / ENDED_FOLDER
         # a very large result isn't kept; the folder may have gone with its store
         if len(content) > LARGEST_RESULT or not self.record.parent.is_dir():
@@ -158,11 +164,13 @@ class Children:
     """All commands that this server started, and those of an earlier one that still ran; the last one last.
 
     Attributes:
-        place: Folder of what is known of those that run; a temporary one if not set.
+        place: Folder of what is known of those that run, in a store; a temporary one if not set.
+        set_aside: How many results the store has that this machine did not write.
     """
 
     place: Path | None = None
     by_id: dict[str, Child] = field(default_factory=dict)
+    set_aside: int = 0
     _worker: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
     _quick: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
     _begun: list[Future[None]] = field(default_factory=list)
@@ -173,6 +181,11 @@ class Children:
         folder = self.place or Path(tempfile.mkdtemp(prefix="pollex-"))
         make_private(folder)
         return folder
+
+    @cached_property
+    def seal(self) -> Seal:
+        """What records are sealed with: that of the store, whose folder is beside them."""
+        return Seal() if self.place is None else Seal.of(self.place.parent)
 
     def start(
         self,
@@ -212,6 +225,7 @@ class Children:
             environment or {},
             after,
             keeps_result=not quick,
+            seal=self.seal,
         )
         self.by_id[child.id] = child
         # what only counts has a worker of its own, and waits for no long command
@@ -227,15 +241,19 @@ class Children:
 
         # commands that had ended by then, with their results
         for path in sorted((self.place / ENDED_FOLDER).glob("*.json"), key=_written_at):
-            ended = _read_ended(path, self.place)
+            ended = _read_ended(path, self.place, self.seal)
             if ended is not None:
                 self.by_id[ended.id] = ended
+            else:
+                self.set_aside += 1
 
         # commands that were still at work, whose processes hold a lock on their record
         for record in sorted(self.place.glob("*.json")):
-            child = _read_record(record)
+            child = _read_record(record, self.seal)
             if child is None:
-                record.unlink(missing_ok=True)
+                for path in (record, record.with_suffix(".out"), record.with_suffix(".err")):
+                    with suppress(OSError):  # a folder of that name stays
+                        path.unlink()
                 continue
             self.by_id[child.id] = child
             if is_locked(record):
@@ -362,40 +380,36 @@ def _opened(path: Path) -> Any:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
-def _read_record(record: Path) -> Child | None:
-    """Return the command that a record tells of; None where it tells of none."""
-    try:
-        fields = json.loads(record.read_text("utf-8"))
-        # a store may be a stranger's: nothing outside of it is ever removed for its records
-        store = record.parent.parent.resolve()
-        named = [Path(path).resolve() for path in fields["remove"]]
-        remove = tuple(path for path in named if store in path.parents)
-        about = {name: fields[name] for name in KEPT_FIELDS} | {"remove": remove}
-        about["arguments"] = tuple(map(str, fields["arguments"]))
-        return Child(record.stem, record=record, pid=int(fields["pid"]), **about)
-    except (OSError, ValueError, TypeError, KeyError):
+def _read_record(record: Path, seal: Seal) -> Child | None:
+    """Return the command that a record tells of; None where this machine didn't write it."""
+    fields = seal.read_fields(record.name, record)
+    if fields is None:
         return None
 
+    # nothing outside of the store is ever removed for its records
+    store = record.parent.parent.resolve()
+    named = [Path(path).resolve() for path in fields["remove"]]
+    remove = tuple(path for path in named if store in path.parents)
+    about = {name: fields[name] for name in KEPT_FIELDS} | {"remove": remove}
+    about["arguments"] = tuple(fields["arguments"])
+    return Child(record.stem, record=record, pid=int(fields["pid"]), seal=seal, **about)
 
-def _read_ended(path: Path, place: Path) -> Child | None:
-    """Return a command that has ended, as an earlier server kept it; None where the file tells of none."""
-    try:
-        # a file that is too large is cut off here, and then is no JSON
-        fields = json.loads(path.read_bytes()[: LARGEST_RESULT + 1])
-        about = {}
-        for name in ("words", "back", "began", "state", "told"):
-            about[name] = fields[name]
-        if about["state"] not in ("done", "failed", "stopped", "pending"):
-            return None
-        about["arguments"] = tuple(map(str, fields["arguments"]))
-        return Child(
-            path.stem,
-            record=place / path.name,
-            lines=tuple(map(str, fields["lines"])),
-            **about,
-        )
-    except (OSError, ValueError, TypeError, KeyError):
+
+def _read_ended(path: Path, place: Path, seal: Seal) -> Child | None:
+    """Return a command that has ended; None where this machine didn't write the file."""
+    fields = seal.read_fields(f"{ENDED_FOLDER}/{path.name}", path)
+    if fields is None:
         return None
+
+    about = {name: fields[name] for name in ("words", "back", "began", "state", "told")}
+    return Child(
+        path.stem,
+        record=place / path.name,
+        lines=tuple(fields["lines"]),
+        arguments=tuple(fields["arguments"]),
+        seal=seal,
+        **about,
+    )
 
 
 def _written_at(path: Path) -> int:

@@ -1,12 +1,13 @@
 """Guests: people whose token opens one page, a queue to label or a study to take part in; or all, to read alone."""
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from starlette.requests import Request
 
 from pollex.rooms import hooks_of
+from pollex.store.seal import Seal
 from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.faults import Forbidden
@@ -82,31 +83,42 @@ def require_name(request: Request, name: str, place: str) -> None:
 
 
 def list_guests(store: Store) -> Callable[[str], Guest | None]:
-    """Make what finds a guest by token; links that were taken back open nothing."""
+    """Make what finds a guest by token; links that were taken back, or not made here, open nothing."""
 
-    def found(token: str) -> Guest | None:
+    # the seal's file is looked at once, and only where somebody brings a token
+    @cache
+    def seal_of_store() -> Seal:
+        return Seal.of(store.folder)
+
+    def find(token: str) -> Guest | None:
         if not token:
             return None
 
         rows = store.rows(
             "SELECT id, name, page FROM annotators WHERE digest = ? AND page <> '' "
             "AND id NOT IN (SELECT annotator FROM revocations)",
-            [digest_of(token)],
+            [digest_of(seal_of_store(), token)],
         )
         return Guest(**rows[0]) if rows else None
 
-    return found
+    return find
 
 
-def links_to(store: Store, page: str) -> list[dict[str, object]]:
-    """List the guests of a page: id, name, time, and whether their link was taken back."""
+def links_to(store: Store, seal: Seal, page: str | None = None) -> list[dict[str, object]]:
+    """List the guests of a page, or of all pages: id, name, time, and whether their link opens anything.
+
+    Returns:
+        Rows with `over` where the link was taken back, and `elsewhere` where another machine or an
+        earlier pollex made it: it opens nothing.
+    """
     return store.rows(
-        "SELECT id, name, time, id IN (SELECT annotator FROM revocations) AS over FROM annotators WHERE page = ? "
-        "ORDER BY rowid",
-        [page],
+        "SELECT id, name, time, id IN (SELECT annotator FROM revocations) AS over, "
+        "substr(digest, 1, ?) <> ? AS elsewhere FROM annotators "
+        "WHERE page = coalesce(?, page) AND page <> '' ORDER BY rowid",
+        [len(seal.name), seal.name, page],
     )
 
 
-def digest_of(token: str) -> str:
-    """Return what the store keeps of a token."""
-    return hashlib.sha256(token.encode()).hexdigest()
+def digest_of(seal: Seal, token: str) -> str:
+    """Return what the store keeps of a token: whoever makes a row for it needs this machine's seal."""
+    return f"{seal.name}:{seal.sign('guest', token)}"

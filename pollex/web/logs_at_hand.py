@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from pollex.errors import PollexError
+from pollex.services.bring import require_readable
 from pollex.services.readings import list_readings
 from pollex.store.outputs import list_outputs
 from pollex.text import count
@@ -43,6 +45,12 @@ def logs_at_hand(site: Site) -> list[LogAtHand]:
 def _brought(site: Site) -> Iterator[LogAtHand]:
     """Yield the logs that were brought to the store, each with how it is read."""
     for reading in list_readings(site.store.folder):
+        # a place that the server may not read, or no longer, is none
+        try:
+            require_readable(reading, site.roots)
+        except PollexError:
+            continue
+
         number = reading.conversations
         count_text = ""
         if number is not None:

@@ -24,11 +24,12 @@ from pollex.services.readings import remove_halves
 from pollex.store.database import FILE
 from pollex.store.folder import STORE, remove_copies
 from pollex.store.store import Store
+from pollex.text import count
 from pollex.usecases.serve import ServeStore
 from pollex.web import links
 from pollex.web.app import application
 from pollex.web.guard import Door, is_loopback
-from pollex.web.guests import list_guests
+from pollex.web.guests import links_to, list_guests
 from pollex.web.hooks import begin_served
 from pollex.web.profiles import read_profiles
 from pollex.web.site import (
@@ -117,6 +118,8 @@ def serve(example: ServeStore) -> int:
         )
         start = address_of(example, port) + links.address(links.ENTER, token=token)
         tell(example, start, folder, port)
+        if not example.read_only:
+            tell_set_aside(site)
         if replay is not None:
             start_replay(site, replay)
         if not example.read_only:
@@ -211,6 +214,26 @@ class Server(uvicorn.Server):
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop)
         yield
+
+
+def tell_set_aside(site: Site) -> None:
+    """Say in one line what the store brings along that this machine didn't make, and that isn't used."""
+    links_elsewhere = []
+    for link in links_to(site.store, site.seal):
+        if link["elsewhere"] and not link["over"]:
+            links_elsewhere.append(link)
+
+    others = []
+    if links_elsewhere:
+        others.append(count(len(links_elsewhere), "link of a guest", "links of guests"))
+    if site.children.set_aside:
+        told = count(site.children.set_aside, "result of a command", "results of commands")
+        others.append(told)
+    if watcher_of(site).offer is not None:
+        others.append(f"folders or an address to watch: the page {links.WATCH} asks about them")
+    if others:
+        why = "another machine or an earlier pollex wrote it"
+        click.echo(f"Not used, since {why}: {'; '.join(others)}", err=True)
 
 
 def start_replay(site: Site, out: Path) -> None:

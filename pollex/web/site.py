@@ -1,14 +1,13 @@
 """The content of a server: a store, and named rubric sets."""
 
 import hashlib
-import os
-import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -22,13 +21,13 @@ from pollex.store.columns import RUNS as RUNS_FOLDER
 from pollex.store.resume import find_run, runs
 from pollex.store.rubric_sets import KeptSet, list_kept_sets, set_digest
 from pollex.store.runs import FINISHED, Run, is_worked_on
+from pollex.store.seal import Seal
 from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.children import Children
 from pollex.web.faults import Forbidden, NotThere
 from pollex.web.log_reader import LogReader, shared_reader
 
-TOKEN = "token"  # noqa: S105 - a file's name
 CALIBRATOR = "calibrator.json"
 COMMANDS = "commands"
 """Folder in the store of what is known of commands that run."""
@@ -133,6 +132,11 @@ class Site:
         return hashlib.sha256(f"{self.store.folder.resolve()}\0{self.token}".encode()).hexdigest()[
             :12
         ]
+
+    @cached_property
+    def seal(self) -> Seal:
+        """What this machine signs with what it writes into the store."""
+        return Seal.of(self.store.folder)
 
     def memory_of(self, kind: type[T]) -> T:
         """Return what a room remembers while the server runs, an object of a class of its own."""
@@ -288,23 +292,8 @@ def _named(rubric_set: RubricSet, name: str) -> NamedSet:
 
 
 def kept_token(folder: Path) -> str:
-    """Return the token next to a store, readable only by its owner."""
-    path = folder / TOKEN
-    try:
-        key = path.read_text("ascii").strip()
-    except FileNotFoundError:
-        key = ""
-
-    # a token that is cut short is replaced by a whole one
-    if len(key) != 64:
-        key = secrets.token_hex(32)
-        with os.fdopen(
-            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w"
-        ) as file:
-            file.write(key + "\n")
-
-    path.chmod(0o600)
-    return key
+    """Return the token of a store: the same at each start on this machine, and none that the store brings along."""
+    return Seal.of(folder).sign("token", "")
 
 
 def sets_beside(folder: Path) -> dict[str, RubricSet]:

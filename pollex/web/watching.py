@@ -1,12 +1,14 @@
 """Folders that are looked at: each new file is scored once, compared with what was there before, and told of.
 
 What is known of files, and what was found, stands in a file of the store: a server that is started
-anew goes on with it.
+anew goes on with it. Where another machine, or an earlier pollex, wrote that file, its folders and
+its address wait until somebody has said yes to them.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import json
 import logging
 import os
@@ -19,8 +21,11 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
+from pydantic import BaseModel, Field, ValidationError
+
 from pollex.errors import PollexError
 from pollex.services.readings import reading_like
+from pollex.store.seal import read_object
 from pollex.store.tables import now
 from pollex.text import is_text, printable
 from pollex.usecases.score import ScoreLogs
@@ -32,6 +37,7 @@ from pollex.web.children import Child
 from pollex.web.controls import words_of
 from pollex.web.logs_at_hand import may_be_log
 from pollex.web.site import Site
+from pollex.web.typed_endpoints import require_endpoint
 from pollex.web.webhook import tell_webhook
 
 log = logging.getLogger("pollex.web")
@@ -87,11 +93,44 @@ class WatchedFolder:
     is_from_start: bool = False
 
 
+class OfferedFolder(BaseModel):
+    """A folder that waits for a yes."""
+
+    path: str = Field(min_length=1, max_length=2000)
+    minutes: float = Field(MINUTES, ge=0.1, le=10_000)
+
+
+class Offer(BaseModel):
+    """What a file that this machine didn't write would have looked at and told of: it waits for a yes."""
+
+    folders: list[OfferedFolder] = Field(default=[], max_length=100)
+    webhook: str = Field("", max_length=2000)
+    with_text: bool = False
+    files: dict[str, WatchedFile] = {}
+
+    @classmethod
+    def of(cls, path: Path) -> Offer | None:
+        """Return what a file names; None where it names nothing, or is damaged."""
+        try:
+            offer = cls.model_validate(read_object(path) or {})
+        except ValidationError:
+            return None
+
+        return offer if offer.folders or offer.webhook else None
+
+    @property
+    def digest(self) -> str:
+        """Hash of all that somebody says yes to."""
+        content = self.model_dump_json().encode("utf-8", "surrogatepass")
+        return hashlib.sha256(content).hexdigest()[:16]
+
+
 @dataclass
 class Watcher:
     """Looks at folders, and starts what is to be done with what arrives.
 
     Attributes:
+        offer: What waits for a yes; None where nothing does.
         webhook: Address that is told of alerts; empty for none.
         with_text: Whether it is told the words of rubrics, too.
         secret: What its messages are signed with.
@@ -106,6 +145,7 @@ class Watcher:
     with_text: bool = False
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
     told: str = ""
+    offer: Offer | None = None
     lock: Lock = field(default_factory=Lock)
     _looked: dict[str, float] = field(default_factory=dict)
     _stopping: Event = field(default_factory=Event)
@@ -114,22 +154,25 @@ class Watcher:
     def of(cls, site: Site) -> Watcher:
         """Return the watcher of a store, with what an earlier server knew."""
         watcher = cls(site)
-        try:
-            known = json.loads((site.store.folder / FILE).read_bytes())
-            # folders of the server's command are left out: each start names them anew
-            watcher.folders = {
-                folder["path"]: WatchedFolder(**folder)
-                for folder in known["folders"]
-                if not folder["is_from_start"]
-            }
-            watcher.files = {key: WatchedFile(**file) for key, file in known["files"].items()}
-            watcher.alerts = [Alert(**alert) for alert in known["alerts"]]
-            watcher.webhook = str(known["webhook"])
-            watcher.with_text = bool(known["with_text"])
-            watcher.secret = str(known["secret"])
-        except (OSError, ValueError, TypeError, KeyError):
-            return cls(site)
+        path = site.store.folder / FILE
+        known = site.seal.read_fields(FILE, path)
+        if known is None:
+            watcher.offer = Offer.of(path)
+            return watcher
 
+        # folders of the server's command are left out: each start names them anew
+        watcher.folders = {
+            folder["path"]: WatchedFolder(**folder)
+            for folder in known["folders"]
+            if not folder["is_from_start"]
+        }
+        watcher.files = {key: WatchedFile(**file) for key, file in known["files"].items()}
+        watcher.alerts = [Alert(**alert) for alert in known["alerts"]]
+        watcher.webhook = known["webhook"]
+        watcher.with_text = known["with_text"]
+        watcher.secret = known["secret"]
+        if known["offer"]:
+            watcher.offer = Offer.model_validate(known["offer"])
         return watcher
 
     def start(self) -> None:
@@ -166,6 +209,44 @@ class Watcher:
             self.with_text = with_text
             self._keep()
 
+    def answer_offer(self, *, is_wanted: bool) -> None:
+        """Take over what waits for a yes, or drop it; where the webhook was offered, its secret is a new one.
+
+        Raises:
+            PollexError: A folder may not be read, or the address not be asked; all of it waits on.
+        """
+        offer = self.offer
+        if offer is None:
+            return
+
+        if is_wanted:
+            paths = [self.site.roots.require_path(folder.path) for folder in offer.folders]
+            if offer.webhook:
+                require_endpoint(self.site, offer.webhook)
+            for path, folder in zip(paths, offer.folders, strict=True):
+                self.add(path, folder.minutes)
+            if offer.webhook:
+                self.set_webhook(offer.webhook, with_text=offer.with_text)
+            # what was scored already isn't scored again; all else arrives anew
+            for key, file in offer.files.items():
+                if file.state in ("done", "failed"):
+                    self.files[key] = file
+
+        with self.lock:
+            self.offer = None
+            self._keep()
+
+    def refusal_of(self, folder: WatchedFolder) -> str:
+        """Return why a folder is not looked at; empty where it is."""
+        # the server's command may name any folder; pages name those below its roots
+        if folder.is_from_start:
+            return ""
+        try:
+            self.site.roots.require_path(folder.path)
+        except PollexError as error:
+            return str(error)
+        return ""
+
     def mark_seen(self) -> None:
         """Note that people have seen the alerts: they no longer stand first."""
         with self.lock:
@@ -199,6 +280,9 @@ class Watcher:
     def _look_at(self, folder: WatchedFolder) -> None:
         """Note the files that have arrived."""
         self._looked[folder.path] = time.monotonic()
+        if self.refusal_of(folder):
+            return
+
         found_new = False
         for path in _logs_in(Path(folder.path), self.site):
             mark = _mark_of_logs(path)
@@ -429,13 +513,14 @@ class Watcher:
             "webhook": self.webhook,
             "with_text": self.with_text,
             "secret": self.secret,
+            "offer": self.offer.model_dump() if self.offer else None,
         }
         path = self.site.store.folder / FILE
         # written beside it and then moved there, so that the file is whole at any moment
         draft = path.with_name(f".{FILE}.{secrets.token_hex(4)}")
         opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(opened, "w", encoding="utf-8") as file:
-            json.dump(about, file)
+            json.dump(self.site.seal.sign_fields(FILE, about), file)
 
         draft.replace(path)
 

@@ -35,7 +35,7 @@ def invite(
 ) -> Response:
     """Make links for new guests; they are shown once."""
     shown = _page_of(site, room, place)
-    before = len(links_to(site.store, shown))
+    before = len(links_to(site.store, site.seal, shown))
     every = []
     for name in names.splitlines():
         if name.strip():
@@ -46,7 +46,7 @@ def invite(
     # the store keeps digests of tokens alone
     tokens = [(name, secrets.token_hex(16)) for name in every]
     site.store.keep(
-        AnnotatorRow(secrets.token_hex(6), name, digest_of(token), now(), shown)
+        AnnotatorRow(secrets.token_hex(6), name, digest_of(site.seal, token), now(), shown)
         for name, token in tokens
     )
     addresses = []
@@ -79,7 +79,7 @@ def invite(
 @page("/api/guests")
 def guests(site: Site, room: Short, place: str) -> Data:
     """List the guests of a queue or study."""
-    return {"guests": links_to(site.store, _page_of(site, room, place))}
+    return {"guests": links_to(site.store, site.seal, _page_of(site, room, place))}
 
 
 def _page_of(site: Site, room: str, place: str) -> str:

@@ -200,7 +200,7 @@ def sheet(
         and site.store.value("SELECT label FROM sheets WHERE lease = ?", [lease_row.id]),
         "before": _before(site, queue, lease_row),
         "guest": find_guest(request),
-        "guests": links_to(site.store, f"{links.LABEL}/{queue.id}"),
+        "guests": links_to(site.store, site.seal, f"{links.LABEL}/{queue.id}"),
     }
 
 

@@ -24,7 +24,7 @@ def pass_on(site: Site) -> Data:
     return {
         "reports": reports,
         "has_runs": bool(site.runs()),
-        "readers": links_to(site.store, links.HOME),
+        "readers": links_to(site.store, site.seal, links.HOME),
         "queues": list(queues_of(site.store)),
     }
 

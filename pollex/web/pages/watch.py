@@ -7,6 +7,7 @@ from pydantic import Field
 from pollex.errors import PollexError
 from pollex.web import links
 from pollex.web.faults import Clash, Fault
+from pollex.web.forms import Short
 from pollex.web.site import Site
 from pollex.web.typed_endpoints import require_endpoint
 from pollex.web.uploads import refused
@@ -42,6 +43,10 @@ def watch(site: Site, as_json: bool) -> Data:
 
     return {
         "folders": list(watcher.folders.values()),
+        "refusals": {
+            folder.path: watcher.refusal_of(folder) for folder in watcher.folders.values()
+        },
+        "offer": watcher.offer,
         "files": files[:LAST],
         "total": len(files),
         "alerts": alerts,
@@ -85,6 +90,21 @@ def remove(site: Site, place_: Place) -> Done:
         )
 
     watcher.remove(place_)
+    return links.WATCH, {"folders": len(watcher.folders)}
+
+
+@post("/api/watch/offer")
+def answer_offer(site: Site, confirmed: Short, is_wanted: bool = False) -> Done:
+    """Say yes or no to folders and an address that the store names and this machine didn't."""
+    watcher = watcher_of(site)
+    if watcher.offer is None or watcher.offer.digest != confirmed:
+        raise Clash("this is not what waits for an answer", hint="load the page again")
+
+    try:
+        watcher.answer_offer(is_wanted=is_wanted)
+    except PollexError as error:
+        raise refused(error) from error
+
     return links.WATCH, {"folders": len(watcher.folders)}
 
 

@@ -11,6 +11,7 @@ from visitors import Served, Visitor
 from web_site import made_store
 
 from pollex.runs.workspace import run_to_end
+from pollex.store.seal import Seal
 
 MINUTES_10 = 600_000
 SECONDS_60 = 60_000
@@ -129,7 +130,8 @@ def waiting(
     told = {"n": 40, "thumbs_down": 9, "thumbs_down_without": 2, "untestable": {"r2": "why"}}
     kept = {"words": "Write the brief", "arguments": ["remedy", "brief", "a"], "back": "/begin"}
     kept |= {"began": "", "state": "done", "told": told | {"targets": [brief | {"lines": [2]}]}}
-    (results / "0123abcd.json").write_text(json.dumps(kept | {"lines": []}))
+    sealed = Seal.of(folder).sign_fields("ended/0123abcd.json", kept | {"lines": []})
+    (results / "0123abcd.json").write_text(json.dumps(sealed))
     inbox = folder.parent / "in"
     inbox.mkdir()
     served = serve(folder, "--watch", str(inbox), "--root", str(inbox))

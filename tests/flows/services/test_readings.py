@@ -1,8 +1,10 @@
 """Logs that were brought to a store: kept by name with how they are read, and found again by the verbs."""
 
+import json
 import stat
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_runs import run_here
@@ -103,3 +105,46 @@ def test_a_removed_log_a_damaged_one_and_half_an_upload_are_not_listed(tmp_path:
     assert find_reading(tmp_path, reading.id).sources == (str(reading.folder / "ab.csv"),)
     remove_reading(reading)
     assert list_readings(tmp_path, kept_only=False) == []
+
+
+ODD: dict[str, Any] = {
+    "created": 5, "name": 5, "titles": [], "files": [5], "places": [5], "options": [1],
+    "notes": [{"a": 1}], "columns": [[1]], "is_kept": "yes", "conversations": "<b>",
+}  # fmt: skip
+LEADING_OUT = (
+    "../../../log.jsonl", "/etc/passwd", "..", ".", "a/b", "", "*", ".hidden", "a\0b", "a\n",
+    "duckdb:x?SELECT 1", "s3://b/x", "log:x",
+)  # fmt: skip
+
+
+def written(reading: LogReading, **changes: Any) -> None:
+    path = reading.folder / "reading.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | changes), "utf-8")
+
+
+def test_a_reading_that_is_not_sound_is_none(tmp_path: Path) -> None:
+    reading = brought(tmp_path)
+    contents = [{name: value} for name, value in ODD.items()]
+    contents += [{"files": [name]} for name in LEADING_OUT]
+    contents += [{"name": name} for name in ("", "a/b", "a b", "a\n", "x" * 200)]
+    contents += [{"created": "today"}, {"conversations": -1}, {"places": ["a\0b"]}]
+    sound = (reading.folder / "reading.json").read_text("utf-8")
+    for changes in contents:
+        written(reading, **changes)
+        assert list_readings(tmp_path, kept_only=False) == [], changes
+        (reading.folder / "reading.json").write_text(sound, "utf-8")
+    assert list_readings(tmp_path) == [reading]
+    for text in ("5", "null", "[" * 100_000, '{"a": 1e9999}'):
+        (reading.folder / "reading.json").write_text(text, "utf-8")
+        assert list_readings(tmp_path, kept_only=False) == [], text[:20]
+
+
+def test_a_reading_says_how_rows_are_read_and_nothing_else_that_a_verb_does(tmp_path: Path) -> None:
+    reading = brought(tmp_path)
+    hostile = {"base_url": "http://evil", "model": "m", "out": "x", "store": "y", "max_bad": "z"}
+    written(reading, options=GERMAN | hostile | {"encoding": 5, "pairs": 1})
+    (unsound,) = list_readings(tmp_path, kept_only=False)
+    assert unsound.options == GERMAN
+    assert not unsound.is_kept, "a person says anew how it is read"
+    written(reading, options={"roles": {"user": ["Kunde"]}, "max_bad": 3, "pairs": True})
+    assert list_readings(tmp_path)[0].options["roles"] == {"user": ["Kunde"]}

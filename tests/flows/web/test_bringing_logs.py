@@ -21,6 +21,7 @@ from web_site import client_of, made_app
 from pollex.rooms.exchange.formats.peers.interfaces import INTERFACES
 from pollex.services.bring import Roots
 from pollex.services.readings import FOLDER, list_readings
+from pollex.store.seal import Seal
 from pollex.store.store import Store
 from pollex.store.tables import AnnotatorRow, now
 from pollex.web import links
@@ -291,7 +292,13 @@ async def test_a_stranger_a_guest_another_site_and_another_server_can_bring_noth
         for address, body in addresses:
             assert (await stranger.post(address, **body)).status_code == 401
     token = "cd" * 32
-    empty.put([AnnotatorRow("g", "Guest", digest_of(token), now(), f"{links.LABEL}/q")])
+    empty.put(
+        [
+            AnnotatorRow(
+                "g", "Guest", digest_of(Seal.of(empty.folder), token), now(), f"{links.LABEL}/q"
+            )
+        ]
+    )
     empty.flush()
     async with client_of(made_app(empty), token=token) as guest:
         for address, body in addresses:

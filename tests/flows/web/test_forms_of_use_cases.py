@@ -222,7 +222,7 @@ def test_a_record_of_a_strangers_store_removes_nothing_outside_of_it(tmp_path: P
     record.write_text(json.dumps(kept | {"remove": [str(outside)]}))
     children = Children(commands)
     children.find_again()
-    assert children.find("0123abcd").over
+    assert children.by_id == {}
     assert outside.exists()
     assert not record.exists()
 

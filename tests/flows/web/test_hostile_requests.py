@@ -9,6 +9,7 @@ from web_site import BASE, TOKEN, client_of, made_app
 
 from pollex.services.bring import Roots, bring_place
 from pollex.services.readings import FOLDER
+from pollex.store.seal import Seal
 from pollex.store.store import Store
 
 N = 100
@@ -35,6 +36,7 @@ async def test_no_hostile_request_ends_in_an_error_or_leaves_anything_outside_of
         reading = bring_place(store.folder, "a.jsonl", roots, 100_000)
         app = made_app(store, roots=roots, max_upload=100_000)
         target = Target(BASE.partition("://")[2], TOKEN, (reading.id,))
+        Seal.of(store.folder)  # a server makes its token of it at its start
         before = files_outside(tmp_path)
         answers: dict[int, int] = {}
         async with client_of(app) as client:

@@ -1,14 +1,18 @@
 """Readers see all pages without paths of the server, and begin and change nothing; a page can be taken along."""
 
 import re
+from hashlib import sha256
 from html import unescape
 from pathlib import Path
 
 from httpx2 import AsyncClient
 from web_site import client_of, made_app
 
+from pollex.store.seal import Seal
 from pollex.store.store import Store
+from pollex.store.tables import AnnotatorRow, now
 from pollex.web.guard import Guard
+from pollex.web.guests import digest_of
 from pollex.web.hooks import every_entry
 
 HTML = {"accept": "text/html"}
@@ -48,6 +52,25 @@ async def test_a_link_that_was_taken_back_reads_no_more(own: Store) -> None:
         (guest,) = re.findall(r"/api/guests/(\w+)/revocation", page)
         await owner.post(f"/api/guests/{guest}/revocation", json={})
         assert (await reader.get("/runs")).status_code == 401
+
+
+async def test_a_link_that_a_stranger_or_an_earlier_pollex_made_opens_nothing(
+    own: Store,
+) -> None:
+    await reader_of(made_app(own))
+    # a stranger knows how an earlier pollex kept tokens, and what its own seal would make of one
+    token = "cd" * 16
+    digests = (sha256(token.encode()).hexdigest(), digest_of(Seal(b"stranger"), token))
+    for number, digest in enumerate(digests):
+        own.put([AnnotatorRow(f"{number}", "Eve", digest, now(), "/")])
+    own.flush()
+    app = made_app(own)
+    async with client_of(app, token=token) as stranger, client_of(app) as owner:
+        assert (await stranger.get("/runs")).status_code == 401
+        assert (await stranger.get("/enter", params={"token": token})).status_code == 401
+        page = (await owner.get("/pass-on", headers=HTML)).text
+    assert page.count("opens nothing") == 2
+    assert page.count("link back</button>") == 1
 
 
 async def test_no_path_of_the_server_reaches_a_reader(own: Store, tmp_path: Path) -> None:

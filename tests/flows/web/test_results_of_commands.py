@@ -1,5 +1,6 @@
 """What a command came to has a page of its own, made of its result's values, that outlives the server."""
 
+import json
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -144,9 +145,16 @@ def test_a_result_outlives_its_server_and_a_made_up_one_is_left_alone(tmp_path: 
     children = Children(commands)
     record = children.folder / "0123abcd.json"
     child = Child("0123abcd", "Check", ("check", "a"), "/begin", record, state="done")
+    child.seal = children.seal
     child.told = {"failed": False}
     child.clear_away()
-    (commands / "ended" / "bad.json").write_text('{"words": 1}')
+    whole = json.loads((commands / "ended" / "0123abcd.json").read_bytes())
+    for number, change in enumerate(
+        ({"words": 1}, {"told": [1]}, {"back": "javascript:alert(1)"}, {"sealed": 5}, {"x": 1})
+    ):
+        (commands / "ended" / f"bad{number}.json").write_text(json.dumps(whole | change))
+    (commands / "ended" / "deep.json").write_text("[" * 100_000)
+    (commands / "folder.json").mkdir()
     later = Children(commands)
     later.find_again()
     again = later.find("0123abcd")

@@ -45,7 +45,7 @@ class NotedCommands:
 
 @pytest.fixture
 def watcher(own: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watcher:
-    site = Site(own, {})
+    site = Site(own, {}, roots=Roots((str(tmp_path),)))
     commands = NotedCommands(site)
     monkeypatch.setattr(site.children, "start", commands.start)
     monkeypatch.setattr("pollex.web.watching.Watcher._reading_words", lambda *_: [])
@@ -146,6 +146,7 @@ def test_a_server_that_is_started_anew_goes_on_and_scores_nothing_twice(
     assert kept.stat().st_mode & 0o077 == 0
     kept.write_text('{"folders": 1}')
     assert Watcher.of(watcher.site).files == {}
+    assert Watcher.of(watcher.site).offer is None
 
 
 class Hook(BaseHTTPRequestHandler):
@@ -257,3 +258,54 @@ def test_a_webhook_whose_answer_has_no_end_is_told_by_its_status(own: Store) -> 
     address = f"http://127.0.0.1:{server.server_port}/"
     assert tell_webhook(site, address, "s", [ALERT], with_text=False) == "told, 200"
     server.shutdown()
+
+
+async def test_folders_and_an_address_that_a_stranger_wrote_wait_for_a_yes(
+    own: Store, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "a.jsonl").write_text("{}\n")
+    hostile = {
+        "folders": [{"path": str(tmp_path / "private"), "minutes": 0.1, "is_from_start": False}],
+        "files": {"x": {"path": "/etc/passwd", "mark": "1 1", "state": "new"}},
+        "alerts": [{"rubric": 5}],
+        "webhook": "https://hooks.example.com/steal",
+        "with_text": True,
+        "secret": "x",
+    }
+    (own.folder / "watched.json").write_text(json.dumps(hostile))
+    app = made_app(own, roots=Roots((str(tmp_path / "in"),)), local_endpoints=True)
+    watcher = watcher_of(app.app.state.site)  # type: ignore[attr-defined]
+    watcher.look()
+    assert (watcher.folders, watcher.files, watcher.webhook) == ({}, {}, "")
+    # a folder of the server's start doesn't take the place of the question
+    watcher.add(tmp_path / "in", 5.0, is_from_start=True)
+    again = Watcher.of(watcher.site)
+    assert again.offer == watcher.offer
+    assert again.offer is not None
+    yes = {"confirmed": again.offer.digest, "is_wanted": True}
+    async with client_of(app) as client:
+        page = (await client.get("/watch")).text
+        assert "hooks.example.com/steal" in page
+        stale = yes | {"confirmed": "x"}
+        assert (await client.post("/api/watch/offer", json=stale)).status_code == 409
+        assert (await client.post("/api/watch/offer", json=yes)).status_code == 400, "no root"
+        assert watcher.webhook == ""
+        watcher.site.roots = Roots((str(tmp_path),))
+        assert (await client.post("/api/watch/offer", json=yes)).status_code == 200
+        assert watcher.webhook == hostile["webhook"]
+        assert watcher.secret != "x"
+        assert "are they yours" not in (await client.get("/watch")).text
+    assert str(tmp_path / "private") in Watcher.of(watcher.site).folders
+    assert watcher.files == {}
+
+
+def test_a_folder_is_looked_at_only_while_the_server_may_read_it(
+    watcher: Watcher, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.jsonl").write_text("{}\n")
+    watcher.site.roots = Roots(())
+    assert looked(watcher) == []
+    (folder,) = watcher.folders.values()
+    assert "in no folder that this server may read" in watcher.refusal_of(folder)

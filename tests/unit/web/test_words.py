@@ -141,7 +141,7 @@ def test_the_token_stays_and_only_its_owner_reads_it(tmp_path: Path) -> None:
     token = kept_token(tmp_path)
     assert len(token) == 64
     assert kept_token(tmp_path) == token
-    assert (tmp_path / "token").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "seal").stat().st_mode & 0o077 == 0
 
 
 def test_a_port_in_use_is_told_with_a_free_one() -> None:

@@ -1,11 +1,22 @@
-"""What in a user's assistant may act: tools that are seen in it, and code that nobody can see through."""
+"""What in a user's assistant may act: tools, and code that nobody can see to be harmless.
+
+Of a graph each part is looked at; only what asks a model, fills a prompt or reads an answer, by
+LangChain's own classes, is harmless. Of a function the modules are looked at that its code stands
+in and that they import, as far as they are the user's: one that names LangGraph, or what carries
+out tools, may act, whatever way leads there.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+import inspect
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, is_typeddict
 
 START = "__start__"
 ACTING = frozenset(
@@ -22,29 +33,62 @@ ACTING = frozenset(
 """Names of LangChain's and LangGraph's that carry out tools."""
 HARMLESS = frozenset(["BaseChatModel", "BaseLLM", "BasePromptTemplate", "BaseOutputParser"])
 """Kinds of nodes that only write."""
+HARMLESS_MODULES = (
+    "langchain.chat_models",
+    *(
+        f"langchain_core.{part}"
+        for part in ("messages", "prompts", "prompt_values", "output_parsers", "language_models")
+    ),
+    *(
+        f"langchain_{part}"
+        for part in ("openai", "anthropic", "google_genai", "mistralai", "ollama", "groq", "aws")
+    ),
+)
+"""Modules of models, prompts and messages: code that names them alone only asks and writes."""
+FRAMEWORKS = frozenset(
+    [
+        "agno",
+        "autogen",
+        "autogen_agentchat",
+        "crewai",
+        "haystack",
+        "llama_index",
+        "pydantic_ai",
+        "semantic_kernel",
+        "smolagents",
+        "strands",
+    ]
+)
+"""Other packages that carry out tools by themselves."""
+REDUCERS = frozenset(["operator", "_operator"])
+"""Modules whose functions put two values together, and do nothing else."""
+LIBRARIES = tuple(
+    Path(path) for name, path in sysconfig.get_paths().items() if name.endswith(("lib", "stdlib"))
+)
+OURS = Path(__file__).parents[3]
+"""The folder of pollex."""
+PYTHONS = sys.stdlib_module_names | set(sys.builtin_module_names) - {"__main__"}
+"""Modules of Python itself."""
+
+
+HOLDERS = (functools.partial, MethodType, list, tuple, set, frozenset, Mapping)
+"""Values that are looked into, whoever made them."""
 
 
 def kinds(value: Any) -> set[str]:
     """Return the names of a value's class, or of a class itself, and of what they derive from."""
-    if isinstance(value, type):
-        kind = value
-    else:
-        kind = type(value)
-
+    kind = value if isinstance(value, type) else type(value)
     return {ancestor.__name__ for ancestor in kind.__mro__}
 
 
 def is_graph(value: Any) -> bool:
     """Return whether a value is a compiled graph."""
-    return hasattr(value, "ainvoke") and hasattr(value, "get_name") and hasattr(value, "nodes")
+    return not isinstance(value, type) and "Pregel" in kinds(value)
 
 
 def acting_in(graph: Any) -> Iterator[str]:
     """Yield what of a graph, and of the graphs in it, carries out tools or can't be seen not to."""
     for name, node in graph.nodes.items():
-        # the entry of a graph runs nothing
-        if name == START:
-            continue
         # each graph within the node once: it may be bound and listed as a subgraph, too
         inner = {}
         for subgraph in [*(node.subgraphs or ()), node.bound]:
@@ -52,14 +96,25 @@ def acting_in(graph: Any) -> Iterator[str]:
                 inner[id(subgraph)] = subgraph
         for subgraph in inner.values():
             yield from acting_in(subgraph)
-        # what a bound graph does was told by its own nodes
-        if is_graph(node.bound):
-            continue
-        # what may act: a node of tools, or code that is more than prompt, model and parser
+
+        # what may act: a node of tools, code that is more than prompt, model and parser, and code
+        # behind it that chooses the next node; the entry of a graph and a bound graph run nothing
         if "ToolNode" in kinds(node.bound):
             yield name
-        elif not all(HARMLESS & kinds(step) for step in steps_of(node.bound)):
+            continue
+
+        runs_nothing = name == START or is_graph(node.bound)
+        writes_alone = runs_nothing or all(map(_only_writes, steps_of(node.bound)))
+        about = {key: value for key, value in vars(node).items() if key != "subgraphs"}
+        if runs_nothing:
+            about.pop("bound", None)
+        if not writes_alone or has_own_code(about):
             yield f"the code of {name}"
+
+    # what puts states together, and what keeps them
+    parts = ("channels", "checkpointer", "store", "cache", "retry_policy", "context_schema")
+    if has_own_code([getattr(graph, part, None) for part in parts]):
+        yield "the code of its state"
 
 
 def steps_of(runnable: Any) -> Iterator[Any]:
@@ -73,92 +128,289 @@ def steps_of(runnable: Any) -> Iterator[Any]:
         yield runnable
 
 
-def acting_behind(function: Any) -> Iterator[str]:
-    """Yield the graphs and tools that a function's own code refers to, and so may carry out."""
-    # a walk through all that the code refers to, each object once
-    visited = set[int]()
-    left = [("", function)]
-    # the user's package is that of the function within the partials
-    named = function
-    while isinstance(named, functools.partial):
-        named = named.func
+def _only_writes(step: Any) -> bool:
+    """Return whether a step is a model, a prompt or a parser of LangChain's own."""
+    return bool(HARMLESS & kinds(step)) and _is_theirs(type(step).__module__)
 
-    package = str(getattr(named, "__module__", "")).partition(".")[0]
+
+def _is_theirs(module: str | None) -> bool:
+    """Return whether a module is LangGraph's or LangChain's, and no user's of such a name."""
+    top = (module or "").partition(".")[0]
+    has_their_name = top in ("langgraph", "langchain") or top.startswith("langchain_")
+    return has_their_name and is_of_library(module or "")
+
+
+def has_own_code(value: Any) -> bool:
+    """Return whether code that isn't LangChain's or LangGraph's is in a value of theirs, or a tool is."""
+    visited = dict[int, Any]()
+    left = [value]
     while left:
-        name, value = left.pop()
+        value = left.pop()
+        # kept, so that no other value gets its number
+        if id(value) in visited or is_graph(value):
+            continue
+        visited[id(value)] = value
+        if ACTING & kinds(value):
+            return True
+
+        if isinstance(value, FunctionType | BuiltinFunctionType):
+            if not (value.__module__ in REDUCERS or _is_theirs(value.__module__)):
+                return True
+            left += parts_of(value)
+        elif isinstance(value, type):
+            if not is_typeddict(value) and _has_methods_of_users(value):
+                return True
+        elif isinstance(value, HOLDERS) or _is_theirs(type(value).__module__):
+            left += parts_of(value)
+        elif not is_of_library(type(value).__module__):
+            return True
+
+    return False
+
+
+def _has_methods_of_users(kind: type) -> bool:
+    """Return whether a class of the user's has code of its own; what a decorator made has no file."""
+    for ancestor in kind.__mro__:
+        if is_of_library(ancestor.__module__):
+            continue
+        for value in vars(ancestor).values():
+            function = getattr(value, "__func__", getattr(value, "fget", value))
+            code = getattr(function, "__code__", None)
+            if code is not None and not code.co_filename.startswith("<string>"):
+                return True
+
+    return False
+
+
+def parts_of(value: Any) -> list[Any]:
+    """Return what a value is made of, and what calling it calls first."""
+    parts: list[Any] = []
+    if isinstance(value, functools.partial):
+        parts += [value.func, *value.args, *value.keywords.values()]
+    elif isinstance(value, MethodType):
+        parts += [value.__func__, value.__self__]
+    elif isinstance(value, list | tuple | set | frozenset):
+        parts += value
+    elif isinstance(value, Mapping):
+        parts += value.values()
+    elif isinstance(value, FunctionType):
+        for cell in value.__closure__ or ():
+            try:
+                parts.append(cell.cell_contents)
+            except ValueError:  # not bound yet
+                continue
+        parts += [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    else:
+        parts += getattr(value, "__dict__", {}).values()
+        # fields of classes without a dictionary
+        for ancestor in type(value).__mro__:
+            slots = vars(ancestor).get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                parts.append(getattr(value, name, None))
+
+    # what a decorator wraps is called, whoever wrote the decorator
+    if not isinstance(value, type):
+        parts.append(inspect.getattr_static(value, "__wrapped__", None))
+    return parts
+
+
+def is_of_library(module: str) -> bool:
+    """Return whether a module is of Python, of an installed package, or of pollex: none of the user's."""
+    top = module.partition(".")[0]
+    if top in PYTHONS:
+        return True
+
+    # a package in several places has no file of its own
+    for name in (module, top):
+        if file := getattr(sys.modules.get(name), "__file__", None):
+            return _is_library_file(Path(file))
+    return False
+
+
+def _is_library_file(path: Path) -> bool:
+    if "site-packages" in path.parts or "dist-packages" in path.parts:
+        return True
+    return any(path.is_relative_to(folder) for folder in (*LIBRARIES, OURS))
+
+
+def acting_behind(function: Any, module: str = "") -> Iterator[str]:
+    """Yield the graphs and tools that a function has, and modules of the user's behind it that may act.
+
+    Args:
+        module: Where the user found the function.
+    """
+    modules = {module} - {""}
+    visited = dict[int, Any]()
+    left = [function]
+    while left:
+        value = left.pop()
         if id(value) in visited:
             continue
-        visited.add(id(value))
-        # a graph is looked into, a known tool is told, other values are followed
+        visited[id(value)] = value
+        # a graph is looked into, a known tool is told, other values of the user's are followed
         if is_graph(value):
             for step_name in acting_in(value):
-                yield f"{step_name} in the graph {name}"
+                yield f"{step_name} in the graph {value.get_name()}"
         elif ACTING & (kinds(value) | {getattr(value, "__name__", "")}):
-            yield name or "a tool"
+            yield str(getattr(value, "name", "a tool"))
+        elif isinstance(value, ModuleType):
+            modules.add(value.__name__)
         else:
-            left += referred_to(value, package)
+            # the function's own module is the user's wherever it is installed
+            of_users = set(filter(_is_users, _modules_of(value)))
+            modules |= of_users | (_modules_of(value) if value is function else set())
+            if of_users or isinstance(value, HOLDERS) or value is function:
+                left += parts_of(value)
+            elif not isinstance(value, type):
+                left.append(inspect.getattr_static(value, "__wrapped__", None))
+
+    yield from _acting_modules(modules)
 
 
-def referred_to(value: Any, package: str) -> Iterator[tuple[str, Any]]:
-    """Yield by name what code of the user's package refers to; a name alone where it is known to carry out tools."""
-    # what each kind of value may call
-    if isinstance(value, functools.partial):
-        for part in (value.func, *value.args, *value.keywords.values()):
-            yield ("a partial", part)
-    elif isinstance(value, MethodType):
-        yield from [("a method", value.__func__), ("its object", value.__self__)]
-    elif isinstance(value, FunctionType):
-        # code of libraries isn't followed: only the user's own package decides what is called
-        if value.__module__.partition(".")[0] == package:
-            yield from named_by(value)
-        if wrapped := getattr(value, "__wrapped__", None):
-            # what a decorator wraps is called, whoever wrote the decorator
-            yield (value.__name__, wrapped)
-    elif isinstance(value, list | tuple | set | frozenset):
-        for element in value:
-            yield ("a list", element)
-    elif isinstance(value, dict):
-        for name, entry in value.items():
-            yield (str(name), entry)
-    # objects of the user's own classes: their fields, and what calling them does
-    elif (
-        not isinstance(value, type | ModuleType)
-        and type(value).__module__.partition(".")[0] == package
-    ):
-        yield from vars(value).items() if hasattr(value, "__dict__") else ()
-        if callable(value):
-            yield ("its call", type(value).__call__)
+def _modules_of(value: Any) -> set[str]:
+    """Return the modules that a value, its class, and the ancestors of this are from."""
+    ancestors = (value if isinstance(value, type) else type(value)).__mro__
+    modules = {ancestor.__module__ for ancestor in ancestors}
+    # of a function, a class, and what a decorator made of them
+    of_value = getattr(value, "__module__", None)
+    return modules | ({of_value} if isinstance(of_value, str) else set())
 
 
-def named_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield what the names in a function's code stand for, of its module, of modules there, and of its surroundings."""
-    # names in the code are looked up as the function would find them
-    names = set(names_in(function.__code__))
-    for name in names:
-        referred = function.__globals__.get(name)
-        yield (name, referred)
-        # a module stands for whatever of it the code names
-        if isinstance(referred, ModuleType):
-            for part in names:
-                yield (f"{name}.{part}", getattr(referred, part, None))
-        if referred is None and name in ACTING:  # imported where it is used
-            yield (name, type(name, (), {}))
+def _is_users(module: str) -> bool:
+    return not is_of_library(module)
 
-    # variables of the surrounding function
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            yield (name, cell.cell_contents)
-        except ValueError:  # not bound yet
+
+@dataclass(frozen=True)
+class _Module:
+    """A module of the user's.
+
+    Attributes:
+        path: Of its file; None for what was typed, in a notebook for example.
+    """
+
+    name: str
+    path: Path | None
+
+
+def _acting_modules(modules: set[str]) -> Iterator[str]:
+    """Yield what acts in modules of the user's, and in those that they import or may import."""
+    visited = set[object]()
+    left = list[_Module]()
+    for module_name in sorted(modules):
+        parts = module_name.split(".")
+        # the packages that it is in run before it
+        for count in range(1, len(parts) + 1):
+            name = ".".join(parts[:count])
+            file = getattr(sys.modules.get(name), "__file__", None)
+            if parts[0] in (OURS.name, *PYTHONS) or (file is None and count < len(parts)):
+                continue
+            left.append(_Module(name, Path(file) if file else None))
+
+    packages = {module.name.partition(".")[0] for module in left}
+    while left:
+        module = left.pop()
+        if (module.path or module.name) in visited:
+            continue
+        visited.add(module.path or module.name)
+        names = names_in_module(module)
+        if names is None:
+            yield f"the code of {module.name}, which can't be read"
             continue
 
-    # values of arguments that nobody gives
-    for default in function.__defaults__ or ():
-        yield ("a default", default)
+        if acting := sorted(filter(_acts, names)):
+            yield f"{module.name} uses {acting[0]}"
+        for named in _modules_named(module, names):
+            is_own = named.name.partition(".")[0] in packages
+            if named.path is not None and (is_own or not _is_library_file(named.path)):
+                left.append(named)
+
+
+def _acts(name: str) -> bool:
+    """Return whether a name in code stands for what carries out tools, or may."""
+    top = name.partition(".")[0]
+    if name in ACTING or top in FRAMEWORKS:
+        return True
+
+    is_theirs = top in ("langgraph", "langchain") or top.startswith("langchain_")
+    is_harmless = name == "langchain_core" or name.startswith(HARMLESS_MODULES)
+    return is_theirs and not is_harmless
+
+
+def _modules_named(module: _Module, names: set[str]) -> Iterator[_Module]:
+    """Yield the modules that a module may mean by its names, whether they are imported already or not."""
+    # where its outermost package lies, and where else modules of the user's are found
+    roots = {(Path(place), "") for place in sys.path if place and Path(place) != OURS.parent}
+    # in its packages, from the outermost one to its own: `from .. import name` means these
+    if module.path is not None:
+        packages = module.name.split(".")
+        if module.path.name != "__init__.py":
+            packages.pop()
+        folders = [module.path.parent, *module.path.parents[1:]]
+        for depth in range(len(packages) + 1):
+            roots.add((folders[len(packages) - depth], ".".join(packages[:depth])))
+
+    # a package's own module runs before the modules in it
+    every = set(names)
+    for dotted in names:
+        parts = dotted.split(".")
+        every |= {".".join(parts[:count]) for count in range(1, len(parts))}
+
+    simple = [name for name in names if name.isidentifier()]
+    for root, before in roots:
+        for dotted in every:
+            name = f"{before}.{dotted}" if before else dotted
+            place = root.joinpath(*dotted.split("."))
+            yield from _module_at(name, place)
+            # `from package import module` names the module apart
+            if place.is_dir() and dotted:
+                for inner in simple:
+                    yield from _module_at(f"{name}.{inner}", place / inner)
+
+
+def _module_at(name: str, place: Path) -> Iterator[_Module]:
+    """Yield a module, or a package, that stands at a place."""
+    for file in (place.parent / f"{place.name}.py", place / "__init__.py"):
+        if place.name and file.is_file():
+            yield _Module(name, file)
+
+
+def names_in_module(module: _Module) -> set[str] | None:
+    """Return the names in a module's code; None where nobody can read it."""
+    if module.path is None:
+        imported = sys.modules.get(module.name)
+        return None if imported is None else _names_in_namespace(imported)
+
+    try:
+        code = compile(module.path.read_bytes(), str(module.path), "exec", dont_inherit=True)
+        return set(names_in(code))
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return None
+
+
+def _names_in_namespace(module: ModuleType) -> set[str]:
+    """Return the names in the functions and classes of a module without a file, and where its values are from."""
+    names = set[str]()
+    left = list(vars(module).items())
+    for name, value in left:
+        names.add(name)
+        if isinstance(value, ModuleType):
+            names.add(value.__name__)
+            continue
+        kind = value if isinstance(value, type) else type(value)
+        names |= {kind.__module__, str(getattr(value, "__module__", ""))}
+        if kind.__module__ == module.__name__:
+            left += vars(kind).items()
+        if code := getattr(getattr(value, "__func__", value), "__code__", None):
+            names |= set(names_in(code))
+
+    return names
 
 
 def names_in(code: CodeType) -> Iterator[str]:
-    """Yield the names that code and the functions in it refer to."""
+    """Yield the names that code and the functions in it refer to, and texts that may be names of modules."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from names_in(constant)
+        elif isinstance(constant, str) and constant.replace(".", "_").isidentifier():
+            yield constant

@@ -17,7 +17,7 @@ from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.gateway.calls import Call, Completed
 from pollex.gateway.thoughts import remove_thoughts
 from pollex.outputs import write_text
-from pollex.rooms.remedy.agents.acting import acting_behind, acting_in
+from pollex.rooms.remedy.agents.acting import acting_behind, acting_in, is_graph
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
 from pollex.text import read_content
 
@@ -141,15 +141,20 @@ class EndpointAssistant:
 
 @dataclass(frozen=True)
 class CallableAssistant:
-    """A function `(messages, system)` that returns a text or an `AssistantReply`; it may be async."""
+    """A function `(messages, system)` that returns a text or an `AssistantReply`; it may be async.
+
+    Attributes:
+        module: Where the user found it.
+    """
 
     function: Callable[..., Awaitable[Any] | Any]
     name: str = "a function"
+    module: str = ""
 
     @property
     def acts(self) -> list[str]:
-        """What of the graphs and tools that it refers to carries out tools, or can't be seen not to."""
-        return sorted({*acting_behind(self.function)})
+        """What behind it carries out tools, or can't be seen not to."""
+        return sorted({*acting_behind(self.function, self.module)})
 
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Call it; what it raises is the outcome of this reply alone."""
@@ -227,6 +232,27 @@ class GraphAssistant:
         if called:
             return AssistantReply(str(text), tuple(called))
         return reply_of(text)
+
+
+@dataclass(frozen=True)
+class ObjectAssistant:
+    """An object of the user's that has a name and answers requests by itself."""
+
+    given: Assistant
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return str(self.given.name)
+
+    @property
+    def acts(self) -> list[str]:
+        """All of it: nobody sees what it does."""
+        return [f"the code of {self.name}"]
+
+    async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
+        """Answer as it does."""
+        return await self.given.reply(request)
 
 
 def call_of(called: Mapping[str, Any]) -> ToolCall:
@@ -452,22 +478,28 @@ def messages_before(context: ReplyContext) -> list[dict[str, Any]]:
     return [message for message in messages if message["role"] != "system"]
 
 
-def assistant_of(answerer: Any) -> Assistant:
+OURS = (EndpointAssistant, CallableAssistant, GraphAssistant, ObjectAssistant, FileAssistant)
+
+
+def assistant_of(answerer: Any, module: str = "") -> Assistant:
     """Return the assistant that a user gives in Python: a function or a compiled graph.
+
+    Args:
+        module: Where the user found it.
 
     Raises:
         WrongUse: It is neither.
     """
-    # graphs are told by what they can do, so that no import of LangGraph is needed
-    if hasattr(answerer, "ainvoke") and hasattr(answerer, "get_name"):
+    # graphs are told by their class, so that no import of LangGraph is needed
+    if is_graph(answerer):
         return GraphAssistant(answerer)
+    if isinstance(answerer, OURS):
+        return answerer
     if hasattr(answerer, "reply") and hasattr(answerer, "name"):
-        return answerer  # type: ignore[no-any-return]
+        return ObjectAssistant(answerer)
     if callable(answerer):
-        return CallableAssistant(
-            answerer,
-            getattr(answerer, "__name__", "a function"),
-        )
+        name = getattr(answerer, "__name__", "a function")
+        return CallableAssistant(answerer, name, module)
 
     raise WrongUse(
         f"{type(answerer).__name__} is no assistant",

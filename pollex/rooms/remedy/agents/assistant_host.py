@@ -1,6 +1,6 @@
 """The process in which a user's assistant answers: asked by lines of JSON, whatever its code does to its process.
 
-It is started as `python -P -m pollex.rooms.remedy.agents.assistant_host MODULE NAME FOLDER`. What
+It is started as `python -P -m pollex.rooms.remedy.agents.assistant_host MODULE NAME FOLDER LIVE_TOOLS`. What
 the user's code prints goes to standard error; the lines of this module have streams of their own.
 A process stands between pollex and the user's code, and ends as that code ends: code that ends its
 parent process ends this one.
@@ -16,8 +16,11 @@ import threading
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from importlib.machinery import PathFinder
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pollex.rooms.remedy.agents.assistant import (
@@ -114,6 +117,39 @@ def end_with(parent: int) -> None:
         os._exit(0)
 
 
+TOOLS = "langchain_core.tools.base"
+"""Module of what carries out every tool of LangChain's and LangGraph's."""
+
+
+class ToolsRefused(MetaPathFinder):
+    """Has tools refuse from their module's import on: what nobody could see in the code doesn't act, either."""
+
+    def find_spec(self, name: str, *_where: Any) -> ModuleSpec | None:
+        """Return where the module of tools is, loaded with tools that refuse; nothing of others."""
+        if name != TOOLS:
+            return None
+
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+
+        execute = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            module.BaseTool.run = refuse_tool  # type: ignore[attr-defined]
+            module.BaseTool.arun = refuse_tool  # type: ignore[attr-defined]
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def refuse_tool(tool: Any, *_given: Any, **_named: Any) -> None:
+    """Refuse to carry out a tool."""
+    raise PermissionError(f"the tool {tool.name} is carried out with live_tools=yes alone")
+
+
 def load(module: str, name: str, folder: str) -> Assistant:
     """Import what answers; the folder is searched only where the module stands in it."""
     if PathFinder.find_spec(module.partition(".")[0], [folder]) is not None:
@@ -123,7 +159,7 @@ def load(module: str, name: str, folder: str) -> Assistant:
     for part in name.split("."):
         answerer = getattr(answerer, part)
 
-    return assistant_of(answerer)
+    return assistant_of(answerer, module)
 
 
 def words_of(error: BaseException) -> str:
@@ -191,11 +227,13 @@ def on_the_wire(reply: AssistantReply | NoReply) -> dict[str, Any]:
 
 def main() -> None:
     """Load the assistant, say what it is, and answer until nobody asks."""
-    module, name, folder = sys.argv[1:]
+    module, name, folder, live_tools = sys.argv[1:]
     # the user's code is imported in the child, after the streams are safe
     stand_between()
     inbox, file = own_streams()
     outbox = Outbox(file)
+    if live_tools == "no":
+        sys.meta_path.insert(0, ToolsRefused())
     try:
         assistant = load(module, name, folder)
         outbox.send({"ready": assistant.name, "acts": list(getattr(assistant, "acts", ()))})

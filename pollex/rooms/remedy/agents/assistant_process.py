@@ -163,7 +163,7 @@ class Host:
     gone: bool = False
 
     @classmethod
-    def start(cls, module: str, name: str, folder: Path) -> Host:
+    def start(cls, module: str, name: str, folder: Path, live_tools: bool) -> Host:
         """Start a process that imports nothing of the current folder by itself."""
         # the host's own module by name, and the user's by arguments
         command = [
@@ -174,6 +174,7 @@ class Host:
             module,
             name,
             str(folder),
+            "yes" if live_tools else "no",
         ]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         # a session of its own, so that all it starts can be ended with it
@@ -417,14 +418,19 @@ class ProcessAssistant:
         attribute: str,
         folder: Path,
         seconds: float = SECONDS,
+        *,
+        live_tools: bool = False,
     ) -> None:
         """Import it in a process of its own.
+
+        Args:
+            live_tools: Whether tools of LangChain's are carried out there.
 
         Raises:
             WrongUse: It can't be imported, or is neither a function nor a graph.
         """
         # absolute: the user's code may change the current folder
-        self.where = (module, attribute, folder.absolute())
+        self.where = (module, attribute, folder.absolute(), live_tools)
         self.seconds = seconds
         # replies that took too long, and those that came
         self.hanging = 0

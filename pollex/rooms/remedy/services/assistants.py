@@ -65,12 +65,15 @@ def named_assistant(
     profiles: str | Path | None,
     command: ModelOptions,
     seconds: float = SECONDS,
+    *,
+    live_tools: bool = False,
 ) -> AssistantOptions:
     """Return who is asked: `module:name`, a folder of files, an object of Python, or a table of a file of profiles.
 
     Args:
         command: Its limits and batches hold for all roles.
         seconds: That a reply of a function or graph may take.
+        live_tools: Whether tools in the code of a module may be carried out.
 
     Raises:
         BadInput: See `tables_in`.
@@ -118,7 +121,7 @@ def named_assistant(
         )
 
     return AssistantOptions(
-        given=ProcessAssistant(module, name, Path.cwd(), seconds),
+        given=ProcessAssistant(module, name, Path.cwd(), seconds, live_tools=live_tools),
         models=models,
     )
 

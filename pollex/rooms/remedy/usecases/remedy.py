@@ -246,6 +246,7 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
             self.profiles,
             self.as_model(context),
             self.reply_seconds,
+            live_tools=self.live_tools != "no",
         )
         return replace(options, tools=self.tools or {})
 

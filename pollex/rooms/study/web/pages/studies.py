@@ -35,7 +35,7 @@ def show_study(site: Site, study: Study) -> Data:
         "here": "Talk",
         "talks": talks,
         "cells": cells_of(study, talks),
-        "guests": (guest_links := links_to(site.store, place)),
+        "guests": (guest_links := links_to(site.store, site.seal, place)),
         "names": {link["id"]: link["name"] for link in guest_links},
         # systems without a profile can't be talked to
         "missing": [name for name in study.systems if name not in site.profiles],
