@@ -119,6 +119,8 @@ class Place:
         """
         try:
             self.files.makedirs(self.path, exist_ok=True)
+            # what has no folders keeps no files: an address that holds its own content
+            self.files.exists(self.path) or self.names()
         except NotImplementedError:
             what = "nothing can be written there"
             raise WrongUse(what, where=self.path, hint="name a folder", option="out") from None
