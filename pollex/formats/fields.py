@@ -43,9 +43,10 @@ OWNER_NAMES = (
     *("session_id", "sessionId", "thread_id", "threadId"),
 )
 """Fields that name the conversation of a turn."""
-ID_NAMES = ("id", *OWNER_NAMES, "run_id", "uuid")
-TURN_ID_NAMES = (*ID_NAMES[1:], ID_NAMES[0])
+TURN_ID_NAMES = (*OWNER_NAMES, "run_id", "uuid", "id")
 """In a table of turns, `id` is the turn's own where another field names the conversation."""
+ID_NAMES = ("id", *TURN_ID_NAMES[:-1], "_id")
+"""Of a whole conversation; MongoDB calls its own id `_id`."""
 LABEL_NAMES = (
     *(
         "label",

@@ -20,7 +20,9 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, PollexError
 from pollex.formats.assembly.beside import is_likely
 from pollex.formats.columns import Column, ListOfTurns, columns_in, lists_in
+from pollex.formats.comments import may_hold_comments
 from pollex.formats.conservation import LEFT_OUT
+from pollex.formats.feedback import COMMENT_NAMES
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES, ReadOptions
 from pollex.formats.label_columns import (
     NO_LABELS,
@@ -76,6 +78,12 @@ SIDES_OF_KEYS = {
 """Sides of the keys of an exchange: of a pair, and single letters."""
 OF_REPLIES = 0.5
 """The likelihood that conversations are told so; a column that names them goes before it."""
+GREETED = 0.3
+"""Share of the talks from which on words that open them are the assistant's greeting."""
+FEWEST_GREETED = 3
+FEWEST_GREETING_WORDS = 3
+GUESSED = 0.1
+"""How much less a reading is likely whose names of roles say nothing of either side."""
 IN_MOST = 0.8
 """Share of conversations that one who answers all users is in."""
 PEOPLE = frozenset("name email mail person people phone nome nom nombre naam namn".split())  # noqa: SIM905
@@ -211,7 +219,7 @@ def judge_reading(
     full = sum(bool(turn.content.strip() or turn.calls) for turn in turns) / len(turns)
     sentences = sum(looks_said(text) for text in words) / max(len(words), 1)
     several = sum(" " in text.strip() or not text.isascii() for text in words) / max(len(words), 1)
-    begun = sum(talk[0].role == "user" for talk in spoken) / len(spoken)
+    begun = _measure_begun_share(spoken)
     different = len(set(words)) / max(len(words), 1)
     sizes = sorted(len(talk) for talk in spoken)
     # The rows that a sample has of several files are one conversation there, where each file is
@@ -244,6 +252,19 @@ def judge_reading(
         0.25 * two_sided + 0.25 * in_turns + 0.2 * sentences + 0.1 * full + 0.1 * begun + 0.1 * fits
     )
     return Reading(candidate, logs, score, tuple(faults))
+
+
+def _measure_begun_share(talks: Sequence[Sequence[Turn]]) -> float:
+    """Return the share of talks that a user begins, or the assistant with words that open many of them."""
+    openings = Counter(talk[0].content.strip() for talk in talks)
+    begun = 0
+    for talk in talks:
+        times = openings[talk[0].content.strip()]
+        several_words = len(talk[0].content.split()) >= FEWEST_GREETING_WORDS
+        greets = several_words and times >= max(FEWEST_GREETED, GREETED * len(talks))
+        begun += greets != (talk[0].role == "user")
+
+    return begun / len(talks)
 
 
 def _repeats(turns: Sequence[Turn], role: str) -> bool:
@@ -410,9 +431,10 @@ def _of_turns(
                     options,
                     _shares_of_talks(role, id_),
                     presence=role.sparse,
+                    answering=_find_answering(role, id_, text),
                 )
                 for named in names:
-                    prior = (owned + speaks + says) / 10
+                    prior = (owned + speaks + says) / 10 - GUESSED * _are_guessed(named)
                     guesses = _guesses_at_users(columns, id_, role, named)
                     yield _with_labels(
                         all_columns,
@@ -423,6 +445,33 @@ def _of_turns(
                         named_columns,
                         without=guesses,
                     )
+
+
+def _are_guessed(named: Sequence[tuple[str, str]]) -> bool:
+    """Return whether no name of a role says itself whose turns it means."""
+    names = [name for _, name in named if name != ANY_OTHER]
+    return bool(names) and not any(map(find_side, names))
+
+
+def _find_answering(role: Column, owner: Column, text: Column) -> frozenset[str]:
+    """Return the names that speak next after a user, most times with words of their own."""
+    after_user = Counter[str]()
+    turns = Counter[str]()
+    words: dict[str, set[str]] = {}
+    latest: dict[str, str | None] = {}
+    for id_, value, said in zip(owner.values, role.values, text.values, strict=True):
+        name = as_word(value)
+        after_user[name] += latest.get(str(id_)) == "user"
+        turns[name] += 1
+        words.setdefault(name, set()).add(str(said))
+        latest[str(id_)] = find_side(name)
+
+    answering = []
+    for name, times in turns.items():
+        if after_user[name] >= 0.5 * times and len(words[name]) >= 0.5 * times:
+            answering.append(name)
+
+    return frozenset(answering)
 
 
 def _reply_columns(columns: Sequence[Column]) -> dict[Column, dict[str, str]]:
@@ -940,8 +989,13 @@ def _guess_roles(
     met: Mapping[str, float],
     *,
     presence: bool = False,
+    answering: Collection[str] = (),
 ) -> Iterator[tuple[tuple[str, str], ...]]:
-    """Yield whose turns the names of a column may be; nothing to say where all are usual."""
+    """Yield whose turns the names of a column may be; nothing to say where all are usual.
+
+    Args:
+        answering: Names that answer users; of those that nobody knows, they are the assistant's.
+    """
     names = Counter(as_word(value) for value in role.values)
     # what the user said of names goes before usual spellings
     named_roles = {}
@@ -991,12 +1045,12 @@ def _guess_roles(
         )
         return
 
-    # both sides are known: whoever else speaks counts as the system
+    # both sides are known: who else answers users is the assistant's, others are the system
     if not missing:
-        yield _as_pairs(
-            {name: side or "system" for name, side in sides.items()},
-            options,
-        )
+        settled = {}
+        for name, side in sides.items():
+            settled[name] = side or ("assistant" if name in answering else "system")
+        yield _as_pairs(settled, options)
         return
 
     # Neither side is known: whoever begins most conversations asks, and who is in most of them
@@ -1211,19 +1265,15 @@ def _with_label(candidate: Candidate, column: Column) -> Candidate:
 
 
 def _with_comment(candidate: Candidate, columns: Sequence[Column]) -> Candidate:
+    """Return a candidate with the first column that may hold comments, unless its name is usual."""
     used_paths = set(candidate.columns.values())
+    if "comment" in candidate.columns:
+        return candidate
+
     for column in columns:
-        if (
-            "comment" not in candidate.columns
-            and column.path not in used_paths
-            and is_called(column.path, "comment")
-        ):
-            is_usual_name = column.path in ("comment", "comments")
-            if column.texts and not is_usual_name:
-                return replace(
-                    candidate,
-                    columns={**candidate.columns, "comment": column.path},
-                )
+        is_usual_name = column.path in COMMENT_NAMES
+        if column.path not in used_paths and not is_usual_name and may_hold_comments(column):
+            return replace(candidate, columns={**candidate.columns, "comment": column.path})
 
     return candidate
 

@@ -25,7 +25,7 @@ from pollex.formats.label_columns import (
 )
 from pollex.formats.log_shapes.tools import export_of
 from pollex.formats.log_shapes.transcripts import is_transcript
-from pollex.formats.names import is_called, plain, words_of
+from pollex.formats.names import is_called, is_called_comment, plain, words_of
 from pollex.formats.paths import find_value
 from pollex.formats.tally import Skipped
 from pollex.text import count, printable
@@ -544,7 +544,7 @@ def _join_table(
 
 def _may_keep_its_name(name: str) -> bool:
     """Return whether a column's name says what it is of the log: a label, a comment, or who asked."""
-    says = is_named_label(name) or names_rater(name) or is_called(name, "comment")
+    says = is_named_label(name) or names_rater(name) or is_called_comment(name)
     return says or names_people(name)
 
 

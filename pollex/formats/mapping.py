@@ -11,6 +11,7 @@ from typing import Any
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.log_parts import is_time, parse_moment
+from pollex.formats.comments import find_comment_beside
 from pollex.formats.conservation import LEFT_OUT as NO_TURN
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
@@ -361,11 +362,12 @@ class Mapper:
 
         self.seen |= {"label", "conversation"}
         label = {USUAL["conversation"]: owner, str(path): value}
+        # what was written with it: in the column that was named, else beside the label
         comment = self.columns.get("comment")
         if comment:
             comment_text = find_value(fields, comment)
         else:
-            comment_text = MISSING
+            comment_text = find_comment_beside(fields, str(path))
 
         if comment_text in (MISSING, None, ""):
             return label

@@ -20,7 +20,7 @@ _NAMES = {
         sitzung topic talk caso séance échange atendimento protocolo samtal ärende samtale sag rozmowa sohbet
         konuşma görüşme konverzace беседа чат диалог обращение 会話 対話 セッション 会话 对话 工单 대화 세션
         محادثة""",
-    "id": "id uuid key nr nummer number hash numer číslo номер 番号 编号 번호",
+    "id": "id uuid key nr num nummer number hash numer číslo номер 番号 编号 번호",
     "label": """label labels thumb thumbs rating ratings feedback vote votes scores note
         bewertung daumen zufriedenheit urteil nota
         valoracion voto avis evaluation valutazione giudizio avaliacao beoordeling score stars csat sterne
@@ -34,6 +34,9 @@ _NAMES = {
         評価 満足度 フィードバック 评价 评分 满意度 反馈 평가 만족도 평점 피드백 تقييم""",
     "comment": """comment comments kommentar bemerkung comentario commentaire commento opmerking remark remarks
         comentário komentarz uwagi yorum komentář комментарий コメント 备注 评论 댓글 의견""",
+    "remark": """note notes anmerkung anmerkungen remarque observaciones verbatim why reason reasons rationale
+        explanation freetext freitext begründung grund warum pourquoi motif motivo razón motivazione reden uzasadnienie
+        причина 理由 原因 이유""",
     "time": """time timestamp date datetime created zeit zeitpunkt datum uhrzeit fecha hora heure horodatage
         ora data tijd ts at sent tidpunkt tid czas tarih zaman čas время дата 日時 時刻 时间 日期 시간 일시""",
     "turn": "turn position index seq order nr nummer schritt paso etape passo stap n ordem ordine kolejność sıra",
@@ -43,7 +46,7 @@ _NAMES = {
         completion completions generation generated answered bot a svar odpowiedź cevap yanıt odpověď ответ
         回答 返答 回复 答案 답변 응답 جواب إجابة""",
 }
-"""Words of columns' names by part."""
+"""Words of columns' names by part; `remark` has those that name a comment only beside a label."""
 _USERS = """user kunde kundin kunden nutzer nutzerin benutzer anwender gast besucher anrufer cliente usuario
     usuaria utilisateur client visiteur utente visitatore utilizador klant gebruiker bezoeker patient buyer
     guest member student inbound incoming q caller external end_user enduser prompter usr
@@ -159,6 +162,13 @@ def is_called(path: str, part: str) -> bool:
     *_, last = [step for step in path.replace("[]", "").split(".") if step] or [path]
     words = words_of(last)
     return any(word in NAMES[part] or _holds_word(word, part) for word in words)
+
+
+def is_called_comment(path: str) -> bool:
+    """Return whether a name may be that of what people wrote with a thumb: `remark`, `feedbackText`."""
+    if is_called(path, "comment") or is_called(path, "remark"):
+        return True
+    return is_called(path, "label") and is_called(path, "text")
 
 
 def _holds_word(word: str, part: str) -> bool:

@@ -20,6 +20,10 @@ LONGEST_LITERAL = 1 << 20
 LOOKED_AT = 200
 MOST_KEYS = 4
 """Different keys of turns of one key, which say who speaks."""
+IN_TURN = ("first", "second")
+"""The sides of plain texts in turn."""
+FEWEST_WORDS = 3
+"""Words of most texts that are said in turn."""
 _PYTHON_KEY = re.compile(r"""^\s*(?:\[\s*)?(?:\{\s*['"]|\[\s*['"])""")
 _NOT_LITERAL = re.compile(r"(?<=[:,\[ ])nan(?=[,}\]])")
 """What pandas writes for a missing number."""
@@ -152,9 +156,10 @@ def unwrap_content(value: Any) -> Any:
 
 
 def pairs_as_objects(value: Any) -> Any:
-    """Return a list of turns that some write as pairs or as objects of one key as usual objects.
+    """Return a list of turns that some write as pairs, plain texts or objects of one key as usual objects.
 
-    A pair of texts gets the keys `0` and `1`; the key of `{"customer": "Hello."}` is its role.
+    A pair of texts gets the keys `0` and `1`; texts in turn are of the `first` and the `second`;
+    the key of `{"customer": "Hello."}` is its role.
     """
     inner = parse_if_json(value)
     turns = inner if isinstance(inner, list) else []
@@ -173,4 +178,20 @@ def pairs_as_objects(value: Any) -> Any:
                 rows.append({"role": name, "content": text})
             return rows
 
+    # plain texts, of which the two sides say one each in turn
+    if len(turns) > 1 and _are_said_in_turn(turns):
+        rows = []
+        for number, text in enumerate(turns):
+            rows.append({"role": IN_TURN[number % 2], "content": text})
+        return rows
+
     return value
+
+
+def _are_said_in_turn(texts: list[Any]) -> bool:
+    """Return whether a list may be what two sides said in turn: texts, of which most are several words."""
+    if not all(isinstance(text, str) for text in texts):
+        return False
+
+    several = sum(len(text.split()) >= FEWEST_WORDS for text in texts)
+    return several >= 0.5 * len(texts)

@@ -100,6 +100,11 @@ class Strange:
         if isinstance(error, NoShape):
             self.near = self.near or error.near
 
+    def forget(self, rows: int) -> None:
+        """Take back what was noted of rows without a known shape that turned out to be labels."""
+        self.rows -= rows
+        self.unshaped -= rows
+
     @property
     def is_unknown(self) -> bool:
         """Whether it is the log that nobody knows, and not some rows that are damaged."""

@@ -16,6 +16,7 @@ from pollex.conversations.redaction import choose_finders, make_pseudonym, mask_
 from pollex.errors import BadInput, NotText, PollexError, WrongUse, spell
 from pollex.formats.assembly.beside import likely_feedback
 from pollex.formats.assembly.joiner import Joiner
+from pollex.formats.assembly.label_tables import MOST_ROWS as MOST_LABEL_ROWS
 from pollex.formats.assembly.labelled import Labeller
 from pollex.formats.assembly.log_parts import (
     Addition,
@@ -32,8 +33,8 @@ from pollex.formats.assembly.thumbs import describe_unused
 from pollex.formats.assembly.trees import sort_messages
 from pollex.formats.bounds import CUT
 from pollex.formats.columns import Column, columns_in
+from pollex.formats.comments import find_comment_beside, find_comment_columns
 from pollex.formats.conservation import BESIDE, LABELS, REPEATED, TURNS, Conservation
-from pollex.formats.feedback import COMMENT_NAMES as FEEDBACK_NAMES
 from pollex.formats.fields import (
     ID_NAMES,
     JUDGE_NAMES,
@@ -76,7 +77,7 @@ from pollex.formats.log_shapes.tools import Export, export_of, has_words, neares
 from pollex.formats.log_shapes.turns import turns_in
 from pollex.formats.log_shapes.unfolded import plain_row, with_sides, with_turns
 from pollex.formats.mapping import USUAL, Mapper
-from pollex.formats.names import is_called
+from pollex.formats.names import is_called, is_called_comment
 from pollex.formats.paths import MISSING, find_value, look_up, parse_if_json
 from pollex.formats.proposal import (
     Strange,
@@ -288,7 +289,9 @@ class Assembler:
             else:
                 item = row
 
-            if isinstance(item, BadRow) and self._may_be_beside(row, item):
+            if isinstance(item, BadRow) and (
+                self._may_be_beside(row, item) or self._may_label(row, item)
+            ):
                 continue
             if isinstance(item, BadRow):
                 self._joiner.unread.append(item)
@@ -328,6 +331,21 @@ class Assembler:
             return False
 
         self._wordless.append((str(id_), row, bad))
+        return True
+
+    def _may_label(self, row: object, bad: BadRow) -> bool:
+        """Keep a row without words for the end of all files: it may label what an export has."""
+        held = self._joiner.label_tables.rows
+        if not isinstance(row, LogRow) or self._options.columns or len(held) >= MOST_LABEL_ROWS:
+            return False
+        if (
+            not self._strange.last_unshaped
+            or len(row.fields) > MOST_OF_VOTE
+            or _has_sentences(row.fields)
+        ):
+            return False
+
+        held.append((row, bad))
         return True
 
     def _beside_tables(self) -> Iterator[BadRow | Skipped]:
@@ -467,20 +485,13 @@ class Assembler:
                 (str(fields[judge_name]) for judge_name in JUDGE_NAMES if fields.get(judge_name)),
                 None,
             )
-            comment = next(
-                (
-                    fields[feedback_name]
-                    for feedback_name in FEEDBACK_NAMES
-                    if fields.get(feedback_name)
-                ),
-                None,
-            )
+            comment = find_comment_beside(fields, name)
             yield ToolScore(
                 "conversation",
                 str(id_),
                 value,
                 name=name,
-                comment=comment,
+                comment=None if comment is MISSING else comment,
                 person=person,
             )
 
@@ -863,7 +874,7 @@ def _has_sentences(fields: Mapping[str, Any]) -> bool:
     """Return whether a row may hold what somebody said, beside a comment."""
     texts = []
     for name, value in fields.items():
-        if isinstance(value, str) and not is_called(name, "comment"):
+        if isinstance(value, str) and not is_called_comment(name):
             texts.append(value)
     return any(len(text.split()) >= FEWEST_WORDS for text in texts) or has_words(fields)
 
@@ -891,15 +902,12 @@ def _vote_in(fields: Mapping[str, Any]) -> ToolScore | None:
     if len(thumbs) != 1 or len(ids) != 1:
         return None
 
-    comment = next(
-        (fields[feedback_name] for feedback_name in FEEDBACK_NAMES if fields.get(feedback_name)),
-        None,
-    )
+    comment = find_comment_beside(fields, thumbs[0])
     return ToolScore(
         "conversation",
         str(fields[ids[0]]),
         fields[thumbs[0]],
-        comment=comment,
+        comment=None if comment is MISSING else comment,
     )
 
 
@@ -1398,9 +1406,11 @@ def _read_or_propose(
             _require_named(opened, options, logs, beside, where)
             if again:
                 _require_owner(opened, options, logs, where)
-            return logs
+        else:
+            logs = _with_plain_label(opened, options, where, label, notes) or logs
+            options = label.options(options) if logs.label_field else options
 
-        return _with_plain_label(opened, options, where, label, notes) or logs
+        return _with_comments(opened, options, where, logs, notes) if again else logs
     except NotText:
         raise
     except BadInput as error:
@@ -1550,6 +1560,39 @@ def _with_plain_label(
     name = str(label.labels["label_field"])
     note = f"labels come from {name!r}, the one column that looks like a thumb; for another: {spell(label_field=None)}"
     return replace(logs, notes=(*logs.notes, note))
+
+
+def _with_comments(
+    opened: Callable[[], Sources],
+    options: ReadOptions,
+    where: str,
+    logs: Logs,
+    notes: Mapping[str, None],
+) -> Logs:
+    """Return the log with the comments of the one column that has them; of several, they are told."""
+    if not options.comments or options.comment_field or "comment" in dict(options.columns):
+        return logs
+
+    paths = find_comment_columns(logs)
+    if len(paths) > 1:
+        named = ", ".join(f"{path!r:.60}" for path in paths)
+        several = f"what people wrote with the thumb may be in {named}; to read one: {spell(comment_field=paths[0])}"
+        return replace(logs, notes=(*logs.notes, several))
+    if not paths:
+        return logs
+
+    try:
+        commented = _read_sources(
+            opened(), replace(options, comment_field=paths[0]), where, Strange(), notes
+        )
+    except PollexError:
+        return logs
+
+    # nothing else may change by it
+    if commented.counts != logs.counts:
+        return logs
+    note = f"comments come from {paths[0]!r:.60}, which is filled beside thumbs; for another: {spell(comment_field=None)}"
+    return replace(commented, notes=(*commented.notes, note))
 
 
 def _as_kept(opened: Callable[[], Sources], options: ReadOptions) -> ReadOptions:
@@ -1822,3 +1865,10 @@ def _assemble_items(
     # rows of an export may be in several files: they are joined after the last
     if joiner.account.formats:
         yield from label_joined(joiner, picker, options)
+
+    # rows that label an export are labels; what is left is of no known shape
+    for source in joiner.labels_of:
+        conservation.add(source, LABELS)
+    strange.forget(len(joiner.labels_of))
+    for _, bad in joiner.label_tables.rows:
+        yield bad

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +11,13 @@ from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.formats.json_rows import LogRow
-from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
+from pollex.formats.log_shapes.transcripts import (
+    has_times,
+    is_side,
+    is_transcript,
+    messages_in,
+    speaks_at,
+)
 from pollex.formats.log_shapes.turns import ROLES
 from pollex.formats.names import is_called
 
@@ -21,6 +27,8 @@ MOST_ABOVE = 8
 """Lines above a talk that say something of it, or of the file."""
 _BETWEEN = re.compile(r"\s*([-=*_#~─━═—])\1{2,}(?P<inside>.*)")
 """A line between two talks, perhaps with the name of the next one."""
+_HEADING = re.compile(r"\s*#{1,6}\s+(?P<inside>.*)")
+"""A heading of Markdown, which begins a talk where a turn begins below it."""
 _DECORATION = " \t-=*_#~─━═—"
 _PIECES = re.compile(r"\s*[|·;]\s*")
 _FIELD = re.compile(
@@ -71,7 +79,7 @@ def rows_of_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
     ids = set[str]()
     for number, part in enumerate(parts, start=1):
         # a single talk has the name of the file, several have numbers behind it
-        id_ = str(part.fields.get("id") or (name if len(parts) == 1 else f"{name}#{number}"))
+        id_ = str(_id_among(part.fields) or (name if len(parts) == 1 else f"{name}#{number}"))
         id_ = f"{id_}#{number}" if id_ in ids else id_
         ids.add(id_)
         yield LogRow(
@@ -88,8 +96,10 @@ def rows_of_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
 def _parts_of(lines: Sequence[str]) -> list[Part]:
     """Return the parts of a text; what is said of a talk between two lines of dashes is the next one's."""
     parts = [Part()]
-    for line in lines:
+    for number, line in enumerate(lines):
         between = _BETWEEN.fullmatch(line)
+        if between is None and _begins_talk(lines, number):
+            between = _HEADING.fullmatch(line)
         if between is None or _names_speaker(between["inside"]):
             parts[-1].lines.append(line)
         else:
@@ -104,6 +114,15 @@ def _parts_of(lines: Sequence[str]) -> list[Part]:
             part.fields = {**above.fields, **part.fields}
 
     return parts
+
+
+def _begins_talk(lines: Sequence[str], number: int) -> bool:
+    """Return whether a line is a heading below which a turn begins, and no heading of an answer."""
+    if not _HEADING.fullmatch(lines[number]):
+        return False
+
+    below = (line for line in lines[number + 1 : number + 1 + MOST_ABOVE] if line.strip())
+    return speaks_at(next(below, ""))
 
 
 def _names_speaker(inside: str) -> bool:
@@ -130,6 +149,7 @@ def _fields_between(inside: str) -> dict[str, Any]:
 
 def _take_edges(part: Part) -> None:
     """Move lines that say something of a talk, and no turn, from a part's edges to its fields."""
+    _take_head(part)
     lines = part.lines
     pairs = []
     for line in lines:
@@ -165,7 +185,7 @@ def _take_edges(part: Part) -> None:
         if not part.lines[-1].strip():
             part.lines.pop()
         elif pair is not None and _says_of_talk(pair["name"], speakers):
-            part.fields.setdefault(_folded(pair["name"]), pair["value"])
+            part.fields.setdefault(_folded(pair["name"]), pair["value"].strip(" *_"))
             part.lines.pop()
         else:
             break
@@ -178,6 +198,34 @@ def _take_edges(part: Part) -> None:
             break
         if pair is not None:
             part.fields.setdefault(_folded(pair["name"]), pair["value"])
+
+
+def _take_head(part: Part) -> None:
+    """Move the fields in some lines above a talk, which an empty line parts from it, to the part's fields."""
+    lines = part.text.splitlines()
+    end = next((number for number, line in enumerate(lines) if not line.strip()), 0)
+    if not 2 <= end <= MOST_ABOVE:
+        return
+
+    pairs = [_FIELD.fullmatch(line) for line in lines[:end]]
+    names = [_folded(pair["name"]) for pair in pairs if pair is not None]
+    talk = "\n".join(lines[end:]).strip("\n")
+    # each line says something else, and who speaks below is none of the names
+    if len({*names}) < end or not is_transcript(talk):
+        return
+    if any(map(is_side, names)) and (has_times("\n".join(lines[:end])) or not has_times(talk)):
+        return
+
+    part.fields |= {_folded(pair["name"]): pair["value"] for pair in pairs if pair is not None}
+    part.lines = talk.splitlines()
+
+
+def _id_among(fields: Mapping[str, Any]) -> Any:
+    """Return what names a talk among the fields above it."""
+    if fields.get("id"):
+        return fields["id"]
+
+    return next((value for name, value in fields.items() if is_called(name, "conversation")), None)
 
 
 def _says_of_talk(name: str, speakers: set[str]) -> bool:

@@ -12,6 +12,7 @@ from pollex.conversations.logs import Account, BadRow, describe_bad_rows
 from pollex.errors import BadInput
 from pollex.formats.assembly.beside import columns_offered, owner_of
 from pollex.formats.assembly.chains import BY_HISTORY, chain_calls
+from pollex.formats.assembly.label_tables import LabelTables
 from pollex.formats.assembly.log_parts import (
     COLUMN,
     NO_FACTS,
@@ -67,6 +68,8 @@ class Joiner:
         signals_found: Fields of signals that were there.
         comments_found: Whether the field that the user named for comments was there.
         votes: Thumbs on conversations that aren't joined, as `elsewhere` finds them.
+        label_tables: Rows that nobody knows, which may label what is in the files.
+        labels_of: The files of those that do, one for each row.
     """
 
     def __init__(
@@ -74,6 +77,8 @@ class Joiner:
     ) -> None:
         self._elsewhere = elsewhere
         self.votes: dict[str, list[ToolScore]] = {}
+        self.label_tables = LabelTables(options.label_field)
+        self.labels_of: list[str] = []
         self.account = Account()
         self.unused: Counter[str] = Counter()
         self.notes: list[str] = []
@@ -275,15 +280,16 @@ class Joiner:
                 conversations.
             WrongUse: Several scores may be the thumb.
         """
+        # what the scores may name: conversations, traces, spans and messages
+        self._link()
+        sessions = self._sessions()
+        targets = self._targets(sessions)
+        self._take_label_tables(targets)
         thumb_scores, self.account.scores = choose_thumbs(
             [*self._scores, *self._columns.values()],
             self._options,
         )
         self.notes += describe_scores(self.account.scores)
-        # what the scores may name: conversations, traces, spans and messages
-        self._link()
-        sessions = self._sessions()
-        targets = self._targets(sessions)
         # facts about a span belong to the conversation that it is part of
         for id_ in [id_ for id_ in self._facts if ("span", id_) in targets]:
             self._facts.setdefault(targets["span", id_], []).extend(self._facts.pop(id_))
@@ -320,6 +326,18 @@ class Joiner:
             yield outcome
 
         self._check(has_conversations, lost, len(thumb_scores))
+
+    def _take_label_tables(self, targets: Mapping[tuple[str, str], str]) -> None:
+        """Take rows that nobody knows for thumbs where they name what is in the files."""
+        for item in self.label_tables.settle(targets):
+            if isinstance(item, str):
+                self.notes.append(item)
+            else:
+                row, score = item
+                self.labels_of.append(row.source)
+                self._score(score, (row.source, row.line))
+
+        self.unread += [bad for _, bad in self.label_tables.rows]
 
     def _check(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pollex.formats.log_shapes.turns import ROLES
+from pollex.formats.names import SPEAKERS, plain
 
 _CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[\s\u202f\u00a0]?[AaPp]\.?[Mm]\.?)?"
 _DAY = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})"
@@ -48,6 +49,24 @@ _OMITTED = re.compile(
 MOST_SPEAKERS = 12
 LOOKED_AT = 40
 """Lines by which a text is told to be a transcript."""
+
+
+def speaks_at(line: str) -> bool:
+    """Return whether a line begins a turn of somebody whose name says that they are a side of a talk."""
+    for head in _HEADS:
+        if head_match := head.fullmatch(line):
+            return is_side(head_match["name"].strip(" *_"))
+    return False
+
+
+def is_side(name: str) -> bool:
+    """Return whether a name says which side of a talk somebody is."""
+    return _letters(name) in ROLES or plain(name) in SPEAKERS
+
+
+def has_times(text: str) -> bool:
+    """Return whether the turns of a talk have times beside the names."""
+    return any("timestamp" in message for message in messages_in(text))
 
 
 def is_transcript(text: str) -> bool:
@@ -145,6 +164,10 @@ def _speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
     names = Counter(head_match["name"].strip(" *_") for head_match in head_matches)
     timed = {head_match["name"].strip(" *_") for head_match in head_matches if head_match["time"]}
     usual = {name for name in names if _letters(name) in ROLES}
+    # names of other languages count where both sides have one
+    sides = {name: SPEAKERS[plain(name)] for name in names if plain(name) in SPEAKERS}
+    if {"user", "assistant"} <= {*sides.values()}:
+        usual |= sides.keys()
     # Q and A are two sides, however seldom they come
     if {_letters(name) for name in names} == {"q", "a"}:
         return set(names)

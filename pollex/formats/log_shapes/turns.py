@@ -594,7 +594,7 @@ def role_of(spelling: object) -> Role:
 def turns_in(message: object) -> tuple[Turn, ...]:
     """Read the turns of one message; several if its parts include tool results."""
     if not isinstance(message, dict):
-        raise BadInput(
+        raise NoTurns(
             f"a turn is {kind_of(message)}",
             hint="write each turn as an object with role and content",
         )

@@ -264,8 +264,8 @@ def test_comments_and_tags_are_read_from_their_usual_places(
 
 
 def test_the_user_names_the_field_or_leaves_comments_out() -> None:
-    row = {"thumbs": "down", "survey": {"why": "Wrong date."}}
-    assert only(row, comment_field="survey.why").feedback == (Feedback(comment="Wrong date."),)
+    row = {"thumbs": "down", "survey": {"heard": "Wrong date."}}
+    assert only(row, comment_field="survey.heard").feedback == (Feedback(comment="Wrong date."),)
     assert only(row).feedback == ()
     assert only({"thumbs": "down", "comment": "Wrong date."}, comments=False).feedback == ()
     with pytest.raises(BadInput, match="no row has the field of comment_field='survay'"):

@@ -1,0 +1,142 @@
+"""Tables of labels under any names beside an export: they are joined by whatever their ids name in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pollex.conversations.logs import BadRow
+from pollex.formats.assembly.log_parts import Target, ToolScore
+from pollex.formats.assembly.thumbs import NAMES, NPS_NAMES, STAR_NAMES, fold
+from pollex.formats.columns import Column, columns_in
+from pollex.formats.comments import find_comment_beside
+from pollex.formats.json_rows import LogRow
+from pollex.formats.label_columns import in_order_of_likelihood, is_doubtful_label
+from pollex.formats.paths import MISSING, find_value
+from pollex.text import count, printable
+
+SAMPLE = 200
+"""Rows by which the columns of a table are told."""
+OVERLAP = 0.5
+"""Share of the values of a column of ids that the export has, too."""
+MOST_ROWS = 300_000
+"""Rows that are held until all files are read."""
+KINDS: tuple[Target, ...] = ("conversation", "trace", "span", "message")
+"""What an id may name, the widest first."""
+USUAL_NAMES = NAMES | NPS_NAMES | STAR_NAMES
+
+Targets = Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """How a table labels what an export has.
+
+    Attributes:
+        key: The column whose values are ids of the export.
+        target: What they name there.
+        label: The column of the thumb.
+    """
+
+    key: str
+    target: Target
+    label: str
+
+    def read(self, row: LogRow) -> ToolScore:
+        """Return the thumb of a row, with what was written beside it."""
+        comment = find_comment_beside(row.fields, self.label)
+        # a name that says what its numbers mean stays with the thumb
+        name = self.label if fold(self.label) in USUAL_NAMES else ""
+        return ToolScore(
+            self.target,
+            _as_id(find_value(row.fields, self.key)),
+            find_value(row.fields, self.label),
+            name=name,
+            comment=None if comment is MISSING else comment,
+        )
+
+
+class LabelTables:
+    """Rows without words that no reader knows: labels, if what they name is in an export.
+
+    Attributes:
+        rows: Each with why it can't be read alone.
+    """
+
+    def __init__(self, label_field: str | None) -> None:
+        self._label_field = label_field
+        self.rows: list[tuple[LogRow, BadRow]] = []
+
+    def settle(self, targets: Targets) -> Iterator[tuple[LogRow, ToolScore] | str]:
+        """Yield the thumbs of rows that name what is in an export, and notes; other rows stay."""
+        by_source: dict[str, list[tuple[LogRow, BadRow]]] = {}
+        for row, bad in self.rows:
+            by_source.setdefault(row.source, []).append((row, bad))
+
+        self.rows = []
+        for source, rows in by_source.items():
+            table = find_label_table([row for row, _ in rows[:SAMPLE]], targets, self._label_field)
+            if table is None:
+                self.rows += rows
+                continue
+
+            yield (
+                f"{printable(Path(source).name, 60)} labels the conversations: its {table.key!r:.60} is the id "
+                f"of a {table.target}, and {table.label!r:.60} the thumb ({count(len(rows), 'row', 'rows')})"
+            )
+            for row, _ in rows:
+                # a name that the user gave is the score's
+                score = table.read(row)
+                if self._label_field:
+                    score = score._replace(name=self._label_field)
+                yield row, score
+
+
+def find_label_table(
+    rows: Sequence[LogRow], targets: Targets, label_field: str | None
+) -> LabelTable | None:
+    """Return how rows label what an export has; None where no column names it, or none may be a label."""
+    columns = columns_in([row.fields for row in rows])
+    keys = []
+    for column in columns:
+        for kind in KINDS:
+            share = _share_known(column, kind, targets)
+            if share >= OVERLAP:
+                keys.append((share, -KINDS.index(kind), column.path))
+
+    if not keys:
+        return None
+
+    _, place, key = max(keys)
+    free = [column for column in columns if column.path != key]
+    label = _find_label(free, label_field)
+    return None if label is None else LabelTable(key, KINDS[-place], label)
+
+
+def _share_known(column: Column, kind: Target, targets: Targets) -> float:
+    """Return the share of a column's values that are ids of some kind in an export."""
+    ids = {_as_id(value) for value in column.values} - {""}
+    known = sum((kind, id_) in targets for id_ in ids)
+    return known / len(ids) if known else 0.0
+
+
+def _find_label(columns: Sequence[Column], label_field: str | None) -> str | None:
+    """Return the likeliest label of a table, one that the user named before all others."""
+    paths = [column.path for column in columns]
+    if label_field in paths:
+        return label_field
+
+    likeliest = next(in_order_of_likelihood(columns), None)
+    if likeliest is not None:
+        return likeliest[0].path
+    return next((column.path for column in columns if is_doubtful_label(column)), None)
+
+
+def _as_id(value: object) -> str:
+    """Return an id as text; empty for what is none."""
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.0f}"
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return str(value)
+    return ""

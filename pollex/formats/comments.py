@@ -1,0 +1,93 @@
+"""Which column has what people wrote with their thumb, where no usual name says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from pollex.conversations.conversation import Label
+from pollex.conversations.logs import Logs
+from pollex.formats.columns import Column, columns_in
+from pollex.formats.feedback import COMMENT_NAMES
+from pollex.formats.label_columns import is_doubtful_label, label_likelihood
+from pollex.formats.names import is_called_comment
+from pollex.formats.paths import MISSING, find_value, parse_if_json
+
+MOST_LOOKED_AT = 2_000
+"""Conversations by which the column of comments is told."""
+SPACED = 0.3
+"""Share of the values that are several words, in a column of what people wrote."""
+WITH_LABEL = 0.9
+"""Share of the comments that stand beside a thumb."""
+
+
+def may_hold_comments(column: Column) -> bool:
+    """Return whether a column is named like comments, and its values are no few words such as a label's."""
+    words = column.words
+    if not words or not is_called_comment(column.path) or column.times > 0:
+        return False
+
+    # a note may also be a mark, and a reason one of a list
+    spaced = sum(" " in word.strip() for word in words)
+    if spaced >= SPACED * len(words):
+        return True
+    lettered = any(sign.isalpha() for word in words for sign in word)
+    return lettered and label_likelihood(column) == 0 and not is_doubtful_label(column)
+
+
+def find_comment_beside(fields: Mapping[str, Any], label: str) -> Any:
+    """Return what was written with a thumb that has a row of its own; `MISSING` if nothing was.
+
+    Args:
+        label: The path to the thumb; the comment stands in the same object.
+    """
+    outer, _, last = label.rpartition(".")
+    beside: Any = fields
+    if label not in fields and outer:
+        beside = parse_if_json(find_value(fields, outer))
+    if not isinstance(beside, Mapping):
+        return MISSING
+
+    named = [name for name in beside if is_called_comment(name) and name not in (label, last)]
+    for name in (*COMMENT_NAMES, *named):
+        value = beside.get(name)
+        if isinstance(value, str) and value.strip():
+            return value
+
+    return MISSING
+
+
+def find_comment_columns(logs: Logs) -> list[str]:
+    """Return the columns that may have comments: filled where there is a thumb, and hardly elsewhere."""
+    conversations = list(islice(logs, MOST_LOOKED_AT))
+    labeled = [conversation.label is not Label.NONE for conversation in conversations]
+    # nobody writes with a thumb that isn't there, and comments that are known are enough
+    if not any(labeled) or any(conversation.feedback for conversation in conversations):
+        return []
+
+    paths = []
+    for column in columns_in([conversation.metadata for conversation in conversations]):
+        if _stands_beside(column, labeled) and may_hold_comments(column):
+            paths.append(column.path)
+
+    return paths
+
+
+def _stands_beside(column: Column, labeled: Sequence[bool]) -> bool:
+    """Return whether nearly all values of a column are of conversations with a thumb."""
+    filled = 0
+    with_label = 0
+    for value, has_label in zip(column.values, labeled, strict=True):
+        if _is_written(value):
+            filled += 1
+            with_label += has_label
+
+    return filled > 0 and with_label >= WITH_LABEL * filled
+
+
+def _is_written(value: object) -> bool:
+    """Return whether a conversation has words in a column, of any of its turns."""
+    if isinstance(value, list):
+        return any(map(_is_written, value))
+    return isinstance(value, str) and bool(value.strip())
