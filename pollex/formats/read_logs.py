@@ -1591,7 +1591,8 @@ def _with_comments(
     # nothing else may change by it
     if commented.counts != logs.counts:
         return logs
-    note = f"comments come from {paths[0]!r:.60}, which is filled beside thumbs; for another: {spell(comment_field=None)}"
+    where_from = f"comments come from {paths[0]!r:.60}, which is filled beside thumbs"
+    note = f"{where_from}; for another: {spell(comment_field=None)}"
     return replace(commented, notes=(*commented.notes, note))
 
 
