@@ -10,7 +10,8 @@ from typing import Any
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import keep_dated, parse_moment
 from pollex.formats.labels import MISSING
-from pollex.formats.log_shapes.turns import ROLE_NAMES, text_of
+from pollex.formats.log_shapes.dialects import step_of_tool
+from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, text_of
 from pollex.formats.names import is_called
 from pollex.formats.paths import pairs_as_objects, parse_if_json, unwrap_content
 
@@ -82,6 +83,9 @@ class Column:
         """The share of values that are times."""
         # a column of times has one in nearly each row
         filled_values = [value for value in self.values if value not in (None, "")]
+        # a phone number isn't one
+        if any(isinstance(value, str) and value.startswith("+") for value in filled_values):
+            return 0.0
         if not filled_values or len(filled_values) < 0.9 * len(self.values):
             return 0.0
         return sum(
@@ -219,9 +223,15 @@ def _list_of_turns(path: str, lists: Sequence[list[Any]]) -> ListOfTurns:
     # the items of all rows follow each other, with the place where each row's begin
     for listed in lists:
         starts.append(len(items))
-        items += listed
+        # calls of tools that a program noted are no turns of anybody
+        items += [item for item in listed if not _is_step(item)]
 
     return ListOfTurns(path, columns_in(items), starts)
+
+
+def _is_step(item: Mapping[str, Any]) -> bool:
+    """Return whether an item of a list is a call of a tool, in which nobody says anything."""
+    return not any(item.get(name) for name in TEXT_NAMES) and step_of_tool(item) is not None
 
 
 def _are_objects(value: object) -> bool:

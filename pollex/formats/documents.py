@@ -28,7 +28,7 @@ def rows_within(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
             talks.append(rows)
 
     if talks:
-        return talks[0]
+        return [_with_lists(row) for row in talks[0]]
 
     turns = []
     for rows in _find_tables(document, 1):
@@ -36,6 +36,16 @@ def rows_within(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
             turns.append(rows)
 
     return max(turns, key=len) if turns else None
+
+
+def _with_lists(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a talk whose turns stand in an object, under keys that a database made, with a list of them."""
+    listed = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping) and _are_said(turns := list(_by_id(value))):
+            listed[name] = turns
+
+    return {**row, **listed}
 
 
 def with_values_by_id(rows: list[Any], beside: Mapping[str, Any]) -> list[Any]:
@@ -143,6 +153,9 @@ def _find_lists(value: Any, depth: int) -> Iterator[list[Any]]:
                 and all(isinstance(entry, dict) for entry in inner)
             ):
                 yield inner
+            # turns may stand in an object under keys that a database made
+            elif isinstance(inner, Mapping) and (rows := list(_by_id(inner))):
+                yield rows
 
             yield from _find_lists(inner, depth + 1)
 

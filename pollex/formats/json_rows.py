@@ -239,6 +239,14 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
 
     if len(tables) == 1 and not export_of(value) and not _is_known(value):
         return _unwrapped(value, value, tables[0])
+    # rows of a known export may stand deeper, beside other tables of the tool
+    deeper = []
+    for inner in value.values():
+        if isinstance(inner, dict):
+            deeper += [items for items in inner.values() if _are_exports(items)]
+
+    if len(deeper) == 1 and not _is_known(value):
+        return deeper[0], {}
     # rows may stand deeper; else the object is one row
     return (None if _is_known(value) else rows_within(value)) or [value], {}
 

@@ -12,6 +12,7 @@ from pollex.formats.columns import Column
 from pollex.formats.labels import (
     EMPTY,
     MISSING,
+    NPS,
     as_number,
     bounds_of,
     is_missing,
@@ -142,6 +143,10 @@ def sides_of_column(column: Column) -> dict[str, str] | None:
     is_scale = bool(_SCALES & {*words_of(column.path)})
     if numbers in CODES and len(numbers) == len(words) and not is_scale:
         return None
+
+    # how likely somebody recommends: 7 and 8 are on neither side
+    if "nps" in words_of(column.path) and numbers and max(numbers) <= NPS and min(numbers) >= 0:
+        return {"positive": ">=9", "negative": "<=6"}
 
     named = is_named_label(column.path)
     return sides_of(words, one_is_enough=named)

@@ -173,6 +173,8 @@ class Verdicts:
             WrongUse: The value matches both sides.
         """
         # an object or a list of raters
+        if isinstance(value, dict) and value.keys() == {"value"}:
+            return self.label(value["value"], name)
         if isinstance(value, dict) and value:
             what = f"the label is an object ({printable(', '.join(value), 60)})"
             inside = f"{name}.{printable(next(iter(value), 'x'), 40)}"
@@ -186,14 +188,16 @@ class Verdicts:
         if names_reactions(name) and (reactions := reactions_in(value)) is not None:
             return self._of_reactions(value, reactions)
 
+        # by the spellings or bounds of each side, which may be what stands for nothing elsewhere
         folded = _fold_value(value)
-        if folded in MISSING or (self.unrated and self.unrated.matches(folded)):
+        good = self.positive.matches(folded)
+        bad = self.negative.matches(folded)
+        is_missing_here = folded in MISSING and not good and not bad
+        if is_missing_here or (self.unrated and self.unrated.matches(folded)):
             self.said[show_value(value), Label.NONE] += 1
             return Label.NONE
 
-        # by the spellings or bounds of each side; `*` is any other word
-        good = self.positive.matches(folded)
-        bad = self.negative.matches(folded)
+        # `*` is any other word
         if not good and not bad and isinstance(folded, str):
             good = ANY_OTHER in _words_of(self.positive)
             bad = ANY_OTHER in _words_of(self.negative)

@@ -15,6 +15,7 @@ from pollex.formats.comments import find_comment_beside
 from pollex.formats.conservation import LEFT_OUT as NO_TURN
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
+from pollex.formats.log_shapes.dialects import step_of_tool
 from pollex.formats.log_shapes.readers import TRACES
 from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
 from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, UnknownRole, role_of
@@ -301,6 +302,11 @@ class Mapper:
         if nested:
             return self._with_messages(row, nested)
 
+        # a row without words may be the call of a tool, or what came of it
+        if self._says_nothing(row) and (step := step_of_tool(fields)) is not None:
+            kept = (USUAL["conversation"], USUAL["time"], USUAL["turn"])
+            return {name: row[name] for name in kept if name in row} | step
+
         # a row that is no turn may have the conversation's label
         silent = "text" in self.columns and USUAL["text"] not in row and "role" in self.columns
         if (silent or self._is_no_turn(row)) and (label := self._label_alone(row, fields)):
@@ -346,6 +352,14 @@ class Mapper:
             MESSAGES: turns,
             **self._moved(rest, [part for part in (*USUAL, *FIELDS) if part not in SIDES]),
         }
+
+    def _says_nothing(self, row: Mapping[str, Any]) -> bool:
+        """Return whether the column of words is empty in a row that would be a turn."""
+        return (
+            "text" in self.columns
+            and "role" in self.columns
+            and row.get(USUAL["text"]) in (None, "")
+        )
 
     def _is_no_turn(self, row: Mapping[str, Any]) -> bool:
         return "role" in self.columns and self._role(row.get(USUAL["role"])) == NO_ROLE
@@ -456,7 +470,9 @@ class Mapper:
                 yield from self._exchange(message)
                 continue
             moved = self._moved(message, OF_TURNS)
-            if "text" in self.columns and USUAL["text"] not in moved:
+            if self._says_nothing(moved) and (step := step_of_tool(message)) is not None:
+                yield step
+            elif "text" in self.columns and USUAL["text"] not in moved:
                 self.without_text += 1
             elif (spoken := self._spoken(moved)) is not None:
                 yield spoken

@@ -12,7 +12,7 @@ from pollex.formats.assembly.thumbs import NAMES, NPS_NAMES, STAR_NAMES, fold
 from pollex.formats.columns import Column, columns_in
 from pollex.formats.comments import find_comment_beside
 from pollex.formats.json_rows import LogRow
-from pollex.formats.label_columns import in_order_of_likelihood, is_doubtful_label
+from pollex.formats.label_columns import in_order_of_likelihood, is_doubtful_label, is_named_label
 from pollex.formats.paths import MISSING, find_value
 from pollex.text import count, printable
 
@@ -130,7 +130,11 @@ def _find_label(columns: Sequence[Column], label_field: str | None) -> str | Non
     likeliest = next(in_order_of_likelihood(columns), None)
     if likeliest is not None:
         return likeliest[0].path
-    return next((column.path for column in columns if is_doubtful_label(column)), None)
+
+    # a name is enough where it is the only one: what the values mean is asked for then
+    named = [column.path for column in columns if is_doubtful_label(column)]
+    named = named or [column.path for column in columns if is_named_label(column.path)]
+    return named[0] if len(named) == 1 else None
 
 
 def _as_id(value: object) -> str:

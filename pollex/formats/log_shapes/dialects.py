@@ -1,6 +1,7 @@
 """Messages as libraries of agents write them, in the usual spelling: role and content, calls and results as parts."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Message = Mapping[str, Any]
@@ -20,6 +21,39 @@ _HIDDEN_EVENTS = (
     "MemoryQueryEvent",
     "CodeGenerationEvent",
 )
+
+
+_TOOLS = ("tool", "tool_name", "toolName", "function", "function_name", "functionName")
+_GIVEN = ("tool_input", "toolInput", "arguments", "args", "parameters", "params", "input")
+_CAME = ("observation", "tool_output", "toolOutput", "tool_result", "result", "output", "response")
+_CALL_IDS = ("call_id", "callId", "tool_call_id", "toolCallId")
+"""What programs call a tool, what it was given, what came of it, and the id that both share."""
+
+
+def step_of_tool(fields: Message) -> dict[str, Any] | None:
+    """Return a program's own record of a call, of its result, or of both as a usual message; None for others.
+
+    The caller sees to it that nobody says anything in it.
+    """
+    name = _first_of(fields, _TOOLS)
+    given = _first_of(fields, _GIVEN)
+    came = _first_of(fields, _CAME)
+    if not isinstance(name, str) or (given is None and came is None):
+        return None
+
+    id_ = _first_of(fields, _CALL_IDS)
+    if given is None:
+        content = came if isinstance(came, str) else json.dumps(came, ensure_ascii=False)
+        return {"role": "tool", "content": content, "tool_call_id": id_}
+
+    call = {"id": id_, "name": name, "arguments": given}
+    if came is not None:
+        call["result"] = came
+    return {"role": "assistant", "content": "", "tool_calls": [call]}
+
+
+def _first_of(fields: Message, names: Sequence[str]) -> Any:
+    return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
 
 
 def is_dialect(message: Message) -> bool:

@@ -229,12 +229,20 @@ def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
 
     files = (parse(get(fields, name)) for name in table.get("files", "").split("|"))
     content = [*filter(None, parts), *(mark for listed in files for mark in marks_of_files(listed))]
+    # calls of tools, and the id of the call that a tool's message answers
+    beside: dict[str, Any] = {}
+    if calls := list_objects(parse(get(fields, table.get("calls", "")))):
+        beside["tool_calls"] = calls
+    if answered := _id(fields, table.get("answers", "")):
+        beside["tool_call_id"] = answered
     # the role, where the table says who users and agents are
     if users is not None:
         who = str(role).strip().casefold()
         role = None
         if who in users.split():
             role = "user"
+        elif "tool_call_id" in beside:
+            role = "tool"
         elif agents is None or who in agents.split():
             role = "assistant"
 
@@ -243,14 +251,14 @@ def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
                 f"messages by {who!r:.40}, neither the user's nor the assistant's, were left out"
             )
 
-        if role is None or not content:
+        if role is None or not (content or beside):
             return
 
     # its place: after its parent in a tree, else by time
     above = _filled(fields, table.get("parent", ""))
     parent = id_as_text(above[-1] if isinstance(above, list) and above else above)
     sent_at = parse_moment(_filled(fields, table.get("at", "")))
-    turns = turns_in({"role": role, "content": content})
+    turns = turns_in({"role": role, "content": content, **beside})
     yield Message(
         conversation,
         key,

@@ -458,7 +458,7 @@ _ARGUMENTS = (
     "code",
     "action",
 )
-_TOOL_NAMES = ("name", "toolName", "tool_name")
+_TOOL_NAMES = ("name", "toolName", "tool_name", "apiName")
 _RESULT_IDS = (
     "toolUseId",
     "tool_call_id",
