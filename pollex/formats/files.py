@@ -36,6 +36,7 @@ from pollex.formats.json_rows import LogRow, json_document, json_lines, yaml_row
 from pollex.formats.queries import is_query, parquet_rows, sql_rows
 from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS, rows_of_query
 from pollex.formats.sheets import is_spreadsheet, sheet_rows
+from pollex.formats.tab_rows import holds_escapes, rows_of_tabs
 from pollex.formats.talk_files import LOOKED_AT, holds_talks, rows_of_talks
 from pollex.formats.text_lines import (
     kind_of_lines,
@@ -338,6 +339,10 @@ def _rows_of_path(
         )
 
     if form == "csv":
+        with closing(_read_lines_with_ends(source, path, encoding, longest)) as lines:
+            escaped = holds_escapes(lines)
+        if escaped:
+            return rows_of_tabs(source, _read_lines_with_ends(source, path, encoding, longest))
         return csv_rows(
             source,
             _read_lines_with_ends(source, path, encoding, whole=True),

@@ -22,6 +22,7 @@ from pollex.formats.log_shapes.dialects import is_dialect
 from pollex.formats.log_shapes.readers import READERS
 from pollex.formats.log_shapes.tools import export_of
 from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, is_item
+from pollex.formats.log_shapes.unfolded import carried_row
 from pollex.formats.names import is_called
 from pollex.text import parse_json
 
@@ -280,7 +281,9 @@ def _are_talks(items: object) -> bool:
 def _are_exports(items: object) -> bool:
     """Return whether a list's items are rows of an export that is known."""
     listed = items if isinstance(items, list) else []
-    return bool(listed) and all(isinstance(item, dict) and export_of(item) for item in listed[:3])
+    return bool(listed) and all(
+        isinstance(item, dict) and (export_of(item) or carried_row(item)) for item in listed[:3]
+    )
 
 
 def _are_owned(items: object) -> bool:

@@ -35,8 +35,8 @@ _NAMES = {
     "comment": """comment comments kommentar bemerkung comentario commentaire commento opmerking remark remarks
         comentário komentarz uwagi yorum komentář комментарий コメント 备注 评论 댓글 의견""",
     "remark": """note notes anmerkung anmerkungen remarque observaciones verbatim why reason reasons rationale
-        explanation freetext freitext begründung grund warum pourquoi motif motivo razón motivazione reden uzasadnienie
-        причина 理由 原因 이유""",
+        explanation free freetext freitext begründung grund warum pourquoi motif motivo razón motivazione reden
+        uzasadnienie причина 理由 原因 이유""",
     "time": """time timestamp date datetime created zeit zeitpunkt datum uhrzeit fecha hora heure horodatage
         ora data tijd ts at sent tidpunkt tid czas tarih zaman čas время дата 日時 時刻 时间 日期 시간 일시""",
     "turn": "turn position index seq order nr nummer schritt paso etape passo stap n ordem ordine kolejność sıra",

@@ -75,7 +75,7 @@ from pollex.formats.log_shapes.readers import (
 )
 from pollex.formats.log_shapes.tools import Export, export_of, has_words, nearest_format, respell
 from pollex.formats.log_shapes.turns import turns_in
-from pollex.formats.log_shapes.unfolded import plain_row, with_sides, with_turns
+from pollex.formats.log_shapes.unfolded import carried_row, plain_row, with_sides, with_turns
 from pollex.formats.mapping import USUAL, Mapper
 from pollex.formats.names import is_called, is_called_comment
 from pollex.formats.paths import MISSING, find_value, look_up, parse_if_json
@@ -280,6 +280,8 @@ class Assembler:
         for row in rows:
             if isinstance(row, LogRow):
                 plain = plain_row(row.fields)
+                if not self._options.columns:
+                    plain = carried_row(plain) or plain
                 if plain is not row.fields:
                     row = replace(row, fields=plain)
                 self._joiner.note_page(row)

@@ -42,6 +42,8 @@ from pollex.formats.assembly.trees import Built, Timed, build_from_messages, gat
 from pollex.formats.feedback import comment_of, signals_in, split_field, tags_of
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
+from pollex.formats.labels import is_usual
+from pollex.formats.names import is_called
 from pollex.formats.paths import look_up
 from pollex.text import count
 
@@ -203,6 +205,8 @@ class Joiner:
             and letters(score.name) == letters(name)
         ):
             self.comments_found = True
+            score = score._replace(value=None, comment=score.value)
+        elif _is_written(score, self._options.label_field):
             score = score._replace(value=None, comment=score.value)
 
         if any(
@@ -594,6 +598,14 @@ class Joiner:
             tuple(thumbs.get(id_, ())),
             place,
         )
+
+
+def _is_written(score: ToolScore, label_field: str | None) -> bool:
+    """Return whether a score is what a person wrote, by its name and its value, and no thumb."""
+    named = is_called(score.name, "comment") or is_called(score.name, "remark")
+    if not named or score.name == label_field or score.source == COLUMN:
+        return False
+    return isinstance(score.value, str) and not is_usual(score.value) and is_persons(score)
 
 
 def _redirect_score(score: ToolScore, targets: Mapping[tuple[str, str], str]) -> ToolScore:

@@ -43,14 +43,14 @@ class LabelTable:
     target: Target
     label: str
 
-    def read(self, row: LogRow) -> ToolScore:
+    def read(self, row: LogRow, targets: Targets) -> ToolScore:
         """Return the thumb of a row, with what was written beside it."""
         comment = find_comment_beside(row.fields, self.label)
         # a name that says what its numbers mean stays with the thumb
         name = self.label if fold(self.label) in USUAL_NAMES else ""
         return ToolScore(
             self.target,
-            _as_id(find_value(row.fields, self.key)),
+            _name_in(find_value(row.fields, self.key), self.target, targets),
             find_value(row.fields, self.label),
             name=name,
             comment=None if comment is MISSING else comment,
@@ -87,7 +87,7 @@ class LabelTables:
             )
             for row, _ in rows:
                 # a name that the user gave is the score's
-                score = table.read(row)
+                score = table.read(row, targets)
                 if self._label_field:
                     score = score._replace(name=self._label_field)
                 yield row, score
@@ -116,7 +116,7 @@ def find_label_table(
 
 def _share_known(column: Column, kind: Target, targets: Targets) -> float:
     """Return the share of a column's values that are ids of some kind in an export."""
-    ids = {_as_id(value) for value in column.values} - {""}
+    ids = {_name_in(value, kind, targets) for value in column.values} - {""}
     known = sum((kind, id_) in targets for id_ in ids)
     return known / len(ids) if known else 0.0
 
@@ -137,10 +137,15 @@ def _find_label(columns: Sequence[Column], label_field: str | None) -> str | Non
     return named[0] if len(named) == 1 else None
 
 
-def _as_id(value: object) -> str:
-    """Return an id as text; empty for what is none."""
+def _name_in(value: object, kind: Target, targets: Targets) -> str:
+    """Return an id as text, the name of a file as the export has it; empty for what is no id."""
     if isinstance(value, float) and value.is_integer():
         return f"{value:.0f}"
-    if isinstance(value, str | int) and not isinstance(value, bool):
-        return str(value)
-    return ""
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        return ""
+
+    id_ = str(value)
+    stem = Path(id_).stem
+    if (kind, id_) not in targets and (kind, stem) in targets:
+        return stem
+    return id_

@@ -294,3 +294,19 @@ def read_kore(fields: Fields) -> Iterator[LogPart]:
         turns,
         parse_moment(fields.get("createdOn")),
     )
+
+
+def read_lm_studio(fields: Fields) -> Iterator[LogPart]:
+    """Yield a chat of LM Studio: of a message's versions the selected one, whose steps have the words."""
+    yield Facts("", keep_filled_facts(title=fields.get("name")))
+    for message in list_objects(fields.get("messages")):
+        versions = list_objects(message.get("versions"))
+        place = message.get("currentlySelected")
+        if not isinstance(place, int) or not 0 <= place < len(versions):
+            continue
+
+        version = versions[place]
+        parts = list_objects(version.get("content"))
+        for step in list_objects(version.get("steps")):
+            parts += list_objects(step.get("content"))
+        yield Message("", None, turns_in({"role": version.get("role"), "content": parts}), None)

@@ -193,7 +193,7 @@ def _id(fields: Fields) -> str:
     # a chat without an id gets one made of its content
     held = json.dumps(fields, sort_keys=True, ensure_ascii=True)
     named = next(
-        (id_ for name in ("id", *OWNER_NAMES) if (id_ := id_as_text(fields.get(name)))),
+        (id_ for name in ("id", *OWNER_NAMES, "_id") if (id_ := id_as_text(fields.get(name)))),
         None,
     )
     return named or "sha256-" + sha256(held.encode()).hexdigest()[:16]

@@ -214,6 +214,49 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
         yield from _reactions(by, id_, key)
 
 
+def read_meta_chat(fields: Fields) -> Iterator[LogPart]:
+    """Yield a chat of Messenger or Instagram, as an account downloads it: who has the chat's title is the user."""
+    id_ = str(fields.get("thread_path") or require_text(fields, "title"))
+    title = _repaired(fields.get("title"))
+    yield Facts(id_, keep_filled_facts(title=title, user=title))
+    yield LeftOut("in chats of Messenger and Instagram, whoever has the chat's name is the user")
+
+    for number, message in enumerate(list_objects(fields.get("messages"))):
+        marks = []
+        for name, mark in _META_FILES.items():
+            marks += [f"[{mark}]"] * len(list_objects(message.get(name)))
+        words = join_lines([_repaired(message.get("content")), *marks])
+        role: Role = "user" if _repaired(message.get("sender_name")) == title else "assistant"
+        key = f"{id_}/{number}"
+        if words and not is_true(message.get("is_unsent")):
+            turn = Turn(role=role, content=words)
+            yield Message(id_, key, (turn,), parse_moment(message.get("timestamp_ms")))
+
+        by = (
+            (_repaired(reaction.get("reaction")), [_repaired(reaction.get("actor"))])
+            for reaction in list_objects(message.get("reactions"))
+        )
+        yield from _reactions(by, id_, key)
+
+
+_META_FILES = {
+    "photos": "image",
+    "gifs": "image",
+    "videos": "video",
+    "audio_files": "audio",
+    "files": "file",
+}
+
+
+def _repaired(text: object) -> str:
+    """Return a text whose UTF-8 was written as if each byte were a letter, as Meta's downloads have it."""
+    written = str(text or "")
+    try:
+        return written.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return written
+
+
 def read_claude_code(fields: Fields) -> Iterator[LogPart]:
     """Yield a line of a session's file; what sub-agents did, and what the program itself wrote, is left out."""
     session = require_text(fields, "sessionId")

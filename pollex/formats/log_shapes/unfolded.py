@@ -6,6 +6,7 @@ from typing import Any
 
 from pollex.errors import BadInput
 from pollex.formats.log_shapes.payloads import parse
+from pollex.formats.log_shapes.tools import export_of
 from pollex.formats.log_shapes.turns import PART_NAMES, ROLE_NAMES, TEXT_NAMES, role_of
 
 Fields = Mapping[str, Any]
@@ -14,6 +15,8 @@ _DYNAMO = frozenset(("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"))
 _MONGO = frozenset(
     ("$oid", "$date", "$numberLong", "$numberInt", "$numberDouble", "$numberDecimal", "$uuid")
 )
+_CARRIERS = ("message", "@message", "jsonPayload", "textPayload", "_raw", "log", "line")
+"""Fields in which services of logs carry what a program wrote."""
 DEEPEST = 3
 """Objects inside one another in which a list of turns is looked for."""
 
@@ -36,6 +39,23 @@ def plain_row(fields: dict[str, Any]) -> dict[str, Any]:
         return {name: _from_mongo(value) for name, value in fields.items()}
 
     return fields
+
+
+def carried_row(fields: Fields) -> dict[str, Any] | None:
+    """Return the row of a known export that a service of logs carries in one of its own; None for others."""
+    # what somebody says is no row, whatever it looks like
+    if not fields.keys().isdisjoint(ROLE_NAMES):
+        return None
+
+    for name in _CARRIERS:
+        value = fields.get(name)
+        if isinstance(value, str) and not value.startswith("{"):
+            continue
+        row = parse(value) if value else None
+        if isinstance(row, dict) and export_of(fields) is None and export_of(row) is not None:
+            return row
+
+    return None
 
 
 def _is_dynamo(value: object) -> bool:

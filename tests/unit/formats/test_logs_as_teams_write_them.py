@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pollex.conversations.conversation import iterate_tool_uses
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
@@ -262,3 +263,226 @@ def test_the_id_of_mongodb_names_a_whole_conversation() -> None:
         for n, row in enumerate(whole_rows())
     ]
     assert [conversation.id for conversation in read_rows(rows)] == [f"6f{n}" for n in range(6)]
+
+
+def calls_in(logs: Logs) -> list[tuple[str, str, str]]:
+    calls = []
+    for conversation in logs:
+        for use in iterate_tool_uses(conversation.turns):
+            answer = "" if use.result is None else conversation.turns[use.result].content
+            calls.append((use.call.name, use.call.arguments, answer))
+    return calls
+
+
+def test_calls_of_tools_in_rows_of_a_program_are_calls() -> None:
+    rows: list[dict[str, Any]] = []
+    for n, talk in enumerate(talks()):
+        (_, asked), (_, told) = talk
+        about = {"cid": f"c{n}"}
+        rows.append({**about, "event": "user_message", "text": asked})
+        rows.append({**about, "event": "call", "tool": "find", "arguments": {"n": n}, "call_id": n})
+        rows.append({**about, "event": "result", "tool": "find", "result": {"at": n}, "call_id": n})
+        rows.append({**about, "event": "assistant_message", "text": told})
+    logs = read_rows(rows, options=propose(rows))
+    assert calls_in(logs) == [("find", f'{{"n": {n}}}', f'{{"at": {n}}}') for n in range(6)]
+
+
+def test_calls_of_tools_in_the_steps_of_an_agent_are_calls() -> None:
+    rows = []
+    for n, ((_, asked), (_, told)) in enumerate(talks()):
+        call = {"type": "action", "tool": "find", "tool_input": {"n": n}, "observation": "here"}
+        said = {"type": "human", "content": asked}
+        rows.append({"run": f"c{n}", "steps": [said, call, {"type": "final", "content": told}]})
+    logs = read_rows(rows, options=propose(rows))
+    assert calls_in(logs) == [("find", f'{{"n": {n}}}', "here") for n in range(6)]
+    assert next(iter(logs)).turns[0].role == "user"
+
+
+def test_talks_and_turns_under_keys_that_a_database_made_are_read(tmp_path: Path) -> None:
+    tree = {}
+    for n, talk in enumerate(talks()):
+        turns = {f"-Ox{k}": {"from": side, "text": words} for k, (side, words) in enumerate(talk)}
+        tree[f"-Na{n}"] = {"uid": "u", "messages": turns, "rating": ("good", "bad")[n % 2]}
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps({"conversations": tree, "config": {"hello": "Hi there, you"}}))
+    logs = read_logs(path)
+    assert words_in(logs) == {f"-Na{n}": talk for n, talk in enumerate(talks())}
+
+
+ESCAPED = "chat_id\trole\ttext\tnote\n" + "".join(
+    f'{n}\tuser\tWhere is "it" now?\t\\N\n{n}\tassistant\tHere:\\n\\nat the depot {n}.\tso\n'
+    for n in range(4)
+)
+
+
+def test_a_table_of_tabs_has_the_escapes_of_its_database(tmp_path: Path) -> None:
+    path = tmp_path / "messages.tsv"
+    path.write_text(ESCAPED, encoding="utf-8")
+    first = next(iter(read_logs(path)))
+    assert [turn.content for turn in first.turns] == [
+        'Where is "it" now?',
+        "Here:\n\nat the depot 0.",
+    ]
+
+
+def test_a_folder_in_a_table_of_tabs_is_no_escape(tmp_path: Path) -> None:
+    path = tmp_path / "messages.tsv"
+    rows = "".join(
+        f"{n}\tuser\tWhere is C:\\new?\n{n}\tassistant\tIn D:\\tools\\{n}.\n" for n in range(4)
+    )
+    path.write_text("chat_id\trole\ttext\n" + rows, encoding="utf-8")
+    assert next(iter(read_logs(path))).turns[0].content == "Where is C:\\new?"
+
+
+def test_labels_join_by_phone_numbers_and_nps_is_proposed_by_its_name(tmp_path: Path) -> None:
+    messages = []
+    for n, talk in enumerate(talks()):
+        for side, words in talk:
+            way = {"user": "inbound", "assistant": "outbound"}[side]
+            messages.append({"contact": f"+44790579656{n}", "direction": way, "body": words})
+    marks = [{"phone": f"+44790579656{n}", "nps": nps} for n, nps in enumerate((9, 6, 8, 10, 7, 3))]
+    files = [
+        write_csv(tmp_path / "sms.csv", messages),
+        write_csv(tmp_path / "survey.csv", marks),
+    ]
+    with pytest.raises(BadInput) as raised:
+        read_logs(files)
+    options = follow(raised.value)
+    assert (options.positive, options.negative) == (">=9", "<=6")
+    labels = [conversation.label.value for conversation in read_logs(files, options=options)]
+    assert labels == ["positive", "negative", "none", "positive", "none", "negative"]
+
+
+def test_plus_and_minus_are_sides_where_the_user_says_so(tmp_path: Path) -> None:
+    export = tmp_path / "conversations.json"
+    export.write_text(json.dumps(CLAUDE), encoding="utf-8")
+    marks = write_csv(
+        tmp_path / "m.csv", [{"about": f"u-{n}", "vote": "+-"[n % 2]} for n in range(4)]
+    )
+    logs = read_logs([export, marks], options=ReadOptions(positive="+", negative="-"))
+    labels = [conversation.label.value for conversation in logs][:4]
+    assert labels == ["positive", "negative"] * 2
+
+
+LEX = [
+    {
+        "sessionId": f"c{n}",
+        "inputTranscript": asked,
+        "messages": [{"content": told, "contentType": "PlainText"}],
+        "bot": {"name": "b"},
+        "requestId": f"r{n}",
+    }
+    for n, ((_, asked), (_, told)) in enumerate(talks())
+]
+
+
+def test_rows_of_an_export_are_read_out_of_those_of_a_service_of_logs(tmp_path: Path) -> None:
+    events = [
+        {"timestamp": n, "eventId": str(n), "message": json.dumps(row)} for n, row in enumerate(LEX)
+    ]
+    path = tmp_path / "events.json"
+    path.write_text(json.dumps({"events": events, "searchedLogStreams": []}), encoding="utf-8")
+    assert words_in(read_logs(path)) == {f"c{n}": talk for n, talk in enumerate(talks())}
+
+
+def test_what_somebody_says_is_no_row_of_an_export() -> None:
+    said = json.dumps(LEX[0])
+    rows = [
+        {"conversation_id": "a", "role": "user", "message": said},
+        {"conversation_id": "a", "role": "assistant", "message": "That is a line of a log."},
+    ]
+    assert next(iter(read_rows(rows))).turns[0].content == said
+
+
+def test_tables_of_lobechat_stand_in_its_state_and_keep_calls(tmp_path: Path) -> None:
+    messages: list[dict[str, Any]] = []
+    for n, ((_, asked), (_, told)) in enumerate(talks()):
+        call = {"id": f"k{n}", "apiName": "find", "arguments": '{"n": 1}'}
+        about = {"topicId": f"c{n}", "sessionId": "s", "createdAt": 1_770_000_000_000 + n}
+        messages.append({**about, "id": f"{n}a", "role": "user", "content": asked})
+        messages.append(
+            {**about, "id": f"{n}b", "role": "assistant", "content": "", "tools": [call]}
+        )
+        messages.append(
+            {**about, "id": f"{n}c", "role": "tool", "content": "here", "tool_call_id": f"k{n}"}
+        )
+        messages.append({**about, "id": f"{n}d", "role": "assistant", "content": told})
+        for k, message in enumerate(messages[-4:]):
+            message["parentId"] = messages[-4 + k - 1]["id"] if k else None
+    state = {
+        "messages": messages,
+        "sessions": [{"id": "s", "config": {"systemRole": "You are kind."}}],
+        "topics": [{"id": "c0", "sessionId": "s", "title": "Where is it?"}],
+    }
+    path = tmp_path / "lobe.json"
+    path.write_text(json.dumps({"exportType": "sessions", "state": state, "version": 7}))
+    logs = read_logs(path)
+    assert [conversation.id for conversation in logs] == [f"c{n}" for n in range(6)]
+    assert calls_in(logs) == [("find", '{"n": 1}', "here")] * 6
+
+
+def test_chats_of_lm_studio_have_the_selected_versions_and_their_files_as_ids(
+    tmp_path: Path,
+) -> None:
+    marks = []
+    for n, ((_, asked), (_, told)) in enumerate(talks()):
+        versions = []
+        for words in ("I can't help.", told):
+            step = {"type": "contentBlock", "content": [{"type": "text", "text": words}]}
+            versions.append({"role": "assistant", "steps": [step, {"type": "debugInfoBlock"}]})
+        question = {"role": "user", "content": [{"type": "text", "text": asked}]}
+        messages = [
+            {"versions": [question], "currentlySelected": 0},
+            {"versions": versions, "currentlySelected": 1},
+        ]
+        (tmp_path / f"{n}.conversation.json").write_text(
+            json.dumps({"name": "chat", "messages": messages}), encoding="utf-8"
+        )
+        marks.append({"file": f"{n}.conversation.json", "verdict": ("good", "bad")[n % 2]})
+    write_csv(tmp_path / "verdicts.csv", marks)
+    logs = read_logs(tmp_path)
+    assert words_in(logs) == {f"{n}.conversation": talk for n, talk in enumerate(talks())}
+    assert [conversation.label.value for conversation in logs] == ["positive", "negative"] * 3
+
+
+def test_chats_of_messenger_have_their_letters_and_their_order(tmp_path: Path) -> None:
+    def broken(text: str) -> str:
+        return text.encode().decode("latin-1")
+
+    for n, ((_, asked), (_, told)) in enumerate(talks()):
+        messages = [
+            {"sender_name": broken("Vélo"), "timestamp_ms": 1_770_000_060_000, "content": told},
+            {
+                "sender_name": broken("Zoé"),
+                "timestamp_ms": 1_770_000_000_000,
+                "content": broken(f"{asked} Là ?"),
+            },
+        ]
+        messages[0]["reactions"] = [{"reaction": broken("👎"), "actor": broken("Zoé")}]
+        chat = {
+            "participants": [{"name": broken("Zoé")}, {"name": broken("Vélo")}],
+            "messages": messages,
+            "title": broken("Zoé"),
+            "thread_path": f"inbox/c{n}",
+        }
+        (tmp_path / f"{n}.json").write_text(json.dumps(chat), encoding="utf-8")
+    logs = read_logs(tmp_path)
+    first = next(iter(logs))
+    assert [(turn.role, turn.content) for turn in first.turns] == [
+        ("user", "Where is parcel 0? Là ?"),
+        ("assistant", "Parcel 0 is at the depot."),
+    ]
+    assert first.label == "negative"
+    assert "whoever has the chat's name is the user" in " ".join(logs.notes)
+
+
+def test_an_answer_of_words_to_a_question_of_argilla_is_a_comment() -> None:
+    rows = []
+    for n, talk in enumerate(talks()):
+        chat = [{"role": side, "content": words} for side, words in talk]
+        answers = {"satisfied": [{"value": ("yes", "no")[n % 2]}], "remark": [{"value": "So so"}]}
+        rows.append(
+            {"id": str(n), "fields": {"chat": chat}, "responses": answers, "suggestions": {}}
+        )
+    logs = read_rows(rows, options=ReadOptions(label_field="satisfied"))
+    assert comments_in(logs) == ["So so"] * 6

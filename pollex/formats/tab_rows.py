@@ -1,0 +1,55 @@
+"""Tables between tabs as databases write them: a row a line, plain quotes, and escapes in place of line ends."""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from pollex.conversations.logs import BadRow
+from pollex.formats.json_rows import LogRow
+
+LOOKED_AT = 400
+"""Lines by which such a table is told."""
+NULL = "\\N"
+_ESCAPE = re.compile(r"\\(.)")
+_SIGNS = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
+_LINE_END = re.compile(r"\\n\\n|[.!?:,;–]\\n(?![a-z])")
+"""A line's end between words; a name of a folder is none."""
+
+
+def holds_escapes(lines: Iterable[str]) -> bool:
+    """Return whether lines are such a table: as many tabs in each, no quoted cell, and an escape."""
+    begin = [line.rstrip("\r\n") for line in islice(lines, LOOKED_AT)]
+    tabs = {line.count("\t") for line in begin if line.strip()}
+    if len(begin) < 2 or len(tabs) != 1 or tabs == {0}:
+        return False
+
+    cells = []
+    for line in begin:
+        cells.extend(line.split("\t"))
+    if any(len(cell) > 1 and cell.startswith('"') and cell.endswith('"') for cell in cells):
+        return False
+    return NULL in cells or any(map(_LINE_END.search, cells))
+
+
+def rows_of_tabs(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]:
+    """Yield one row for each line below the header; a cell of a missing value is empty."""
+    names: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        text = line.rstrip("\r\n")
+        if not text.strip():
+            continue
+
+        cells = [_plain_cell(cell) for cell in text.split("\t")]
+        if not names:
+            names = cells
+        elif len(cells) == len(names):
+            yield LogRow(source, number, dict(zip(names, cells, strict=True)))
+        else:
+            reason = f"{len(cells)} cells where the header has {len(names)}"
+            yield BadRow(source, number, reason, "write a tab in a cell as \\t")
+
+
+def _plain_cell(cell: str) -> str:
+    if cell == NULL:
+        return ""
+    return _ESCAPE.sub(lambda escape: _SIGNS.get(escape[1], escape[1]), cell)
