@@ -191,8 +191,11 @@ class Columns:
                 duckdb.InvalidInputException
             ) as failure:  # also a ProgrammingError: a file without its end
                 raise self._error_of(failure) from failure
-            except (duckdb.ProgrammingError, duckdb.PermissionException):
-                raise  # the query is wrong, not the store
+            except (duckdb.ProgrammingError, duckdb.PermissionException) as failure:
+                # the query is wrong, unless a part has other columns than were written
+                if why := self._explain_foreign_parts(run):
+                    raise make_damage_error(str(self._folder), why) from failure
+                raise
             except duckdb.Error as failure:
                 raise self._error_of(failure) from failure
 
@@ -244,6 +247,24 @@ class Columns:
                     return make_damage_error(str(part.path), why)
 
         return make_store_error(place, words)
+
+    def _explain_foreign_parts(self, run: str) -> str:
+        """Say which part of a run's tables has columns that pollex doesn't write; empty where none has."""
+        names = [run]
+        if run == EVERY_RUN:
+            names = sorted(path.name for path in (self._folder / RUNS).glob("*") if path.is_dir())
+
+        for name in names:
+            for kind in KINDS:
+                types = kind.types() | {"seq": "BIGINT"}
+                for part in read_parts(self._pile(kind.table, name)):
+                    sql = f"DESCRIBE SELECT * FROM {_select_parts([part])}"
+                    with self._connection().cursor() as cursor:
+                        columns = [row[:2] for row in cursor.execute(sql).fetchall()]
+                    if any(types.get(column) != type_ for column, type_ in columns):
+                        return f"{part.path.name} of {name} has columns of something else"
+
+        return ""
 
     def _pile(self, table: str, run: str) -> Path:
         if table == TEXTS:

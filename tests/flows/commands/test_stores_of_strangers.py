@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import duckdb
 import pytest
 from hostile_store import PLACES, calls_of, change, damages, write_journal_that_removes
 from small_log import Ended, small_log, with_embeddings, write_log
@@ -224,6 +225,16 @@ def test_rows_that_are_nested_without_end_are_damage(
     for words in (("runs",), ("trace", "last"), ("forget", "--conversation", "c000")):
         ended = pollex(*words, "--store", store)
         assert (ended.code, "can't be read" in ended.err) == (1, True), ended.err
+
+
+def test_tables_of_other_columns_are_damage(learnt: Learnt, tmp_path: Path, pollex: Pollex) -> None:
+    store = tmp_path / "s"
+    words = ("score", learnt.log, "--rubrics", learnt.rubrics, "--out", "s.jsonl")
+    assert pollex(*words, "--store", store).code == 0
+    for part in store.glob("runs/*/*.parquet"):
+        duckdb.sql("SELECT 5 AS a").write_parquet(str(part))
+    ended = pollex("trace", "last", "--conversation", "c000", "--store", store)
+    assert (ended.code, "columns of something else" in ended.err) == (1, True), ended.err
 
 
 @pytest.mark.parametrize(
