@@ -14,6 +14,7 @@ from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import compute_auc
 from pollex.selection.losses import SCORE_RESOLUTION, AlphaScore
+from pollex.selection.netsat import add_rubrics
 from pollex.selection.policies import ALPHAS, DEFAULT_POLICY, get_policy
 from pollex.selection.pool import Budget, Pool
 
@@ -76,7 +77,7 @@ def choose_alpha(
         pool = Pool.of(values[~out], positive[~out], sat, ids, budget)
         for row, alpha in enumerate(alphas):
             chosen = choose(pool, alpha, np.random.default_rng([seed, int(fold)]))
-            held_out[row, out] = values[np.ix_(out, np.sort(chosen))].sum(1)
+            held_out[row, out] = add_rubrics(values[np.ix_(out, np.sort(chosen))])
         if 0 < positive[out].sum() < out.sum():
             # a fold of one class has no AUC
             aucs.append([compute_auc(scores[out], positive[out]) for scores in held_out])

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import require_both_classes
+from pollex.selection.netsat import add_candidates
 
 EVAL_RANGE = 10.0
 """How far apart two evals of one rubric can be: Likert values run from 0 to 10."""
@@ -118,7 +119,8 @@ def compute_candidate_terms(
     terms = LossTerms(np.empty(len(rows)), np.empty(len(rows)))
     for block in _iterate_blocks(len(rows), len(base[0]) + len(base[1])):
         positive, negative = (
-            eval_[rows[block]] + scores for eval_, scores in zip(evals, base, strict=True)
+            add_candidates(scores, eval_[rows[block]])
+            for eval_, scores in zip(evals, base, strict=True)
         )
         curves = compute_precision_curves(positive, negative, grid)
         terms.correctness[block] = curves.correctness

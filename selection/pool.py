@@ -15,6 +15,7 @@ from pollex.selection.losses import (
     compute_candidate_terms,
     split_by_class,
 )
+from pollex.selection.netsat import add_rubrics
 
 Budget = tuple[int, ...]
 """How many SAT and how many DSAT rubrics to choose at most; for a second list of rubrics two numbers more."""
@@ -67,7 +68,7 @@ class Selection:
 
     def scores(self, values: Floats) -> Floats:
         """NetSAT of conversations: `[conversation, rubric]` of the whole pool to `[conversation]`."""
-        return np.asarray(np.asarray(values, float)[:, np.sort(self.chosen)].sum(1))
+        return add_rubrics(np.asarray(values, float)[:, np.sort(self.chosen)])
 
 
 @dataclass
@@ -135,7 +136,7 @@ class Pool:
         """Compute LC and LS of `chosen` with each open rubric added; cached for all α."""
         if chosen not in self._known:
             rows = sorted(chosen)
-            base = self.evals[0][rows].sum(0), self.evals[1][rows].sum(0)
+            base = add_rubrics(self.evals[0][rows].T), add_rubrics(self.evals[1][rows].T)
             self._known[chosen] = compute_candidate_terms(
                 base,
                 self.evals,

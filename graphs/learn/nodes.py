@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from pollex.agents.llm.pairs import in_turns, matched_pairs
-from pollex.agents.roles import Rewording, sides
+from pollex.agents.roles import Rewording, Rewriter, sides
 from pollex.errors import BadRubrics
 from pollex.graphs.batches import ask_judge, await_all, extract_reasons
 from pollex.graphs.context import get_resources
@@ -208,7 +208,7 @@ async def reword(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Ask once for better words for rubrics that are hard to judge, before they are paid for."""
     live = await get_resources(runtime, LearnContext)
     rubrics = live.material_at(state).kept
-    rewriter = live.roles.rewriter
+    rewriter: Rewriter | None = live.roles.further.get("rewriter")
     rewording = Rewording(rubrics=rubrics)
     if rewriter is not None and rubrics:
         with live.tracer.span(

@@ -211,5 +211,5 @@ def mix_roles(model: Roles, built_in: Roles) -> Roles:
         summarizer=MixedSummarizer(model.summarizer, built_in.summarizer),
         deduplicator=MixedDeduplicator(model.deduplicator, built_in.deduplicator),
         judge=MixedJudge(model.judge, built_in.judge),
-        rewriter=model.rewriter,
+        further=model.further,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -29,7 +29,8 @@ class Roles:
     Attributes:
         updater: Agent that writes the rubrics, in place of summarizer and deduplicator, when SPUR
             is used.
-        rewriter: Finds better words for rubrics that are hard to judge; None where nobody can.
+        further: Agents of steps beside these, by the name of their role, such as the `rewriter` that
+            finds better words for rubrics that are hard to judge; see `agents.llm.further`.
     """
 
     extractor: Extractor
@@ -37,7 +38,7 @@ class Roles:
     deduplicator: Deduplicator
     judge: Judge
     updater: Updater | None = None
-    rewriter: Rewriter | None = None
+    further: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> dict[str, str]:
@@ -58,15 +59,13 @@ class Roles:
                 "judge": self.judge,
             }
 
-        agents: dict[str, Agent] = {
+        return {
             "extractor": self.extractor,
             "summarizer": self.summarizer,
             "deduplicator": self.deduplicator,
             "judge": self.judge,
+            **self.further,
         }
-        if self.rewriter is None:
-            return agents
-        return agents | {"rewriter": self.rewriter}
 
 
 class Extraction(BaseModel):

@@ -24,6 +24,7 @@ from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import compute_entropy
 from pollex.rubrics.answers import LIKERT, NEUTRAL, Answer, Unanswered
 from pollex.rubrics.rubric import TONE
+from pollex.selection.netsat import add_in_order
 from pollex.selection.threshold import Calibration, Window
 from pollex.text import html_table
 
@@ -545,12 +546,8 @@ class NetSat:
                 else np.nan
             )
 
-        total = np.zeros(len(answers.index))
-        # one after the other, whatever the batch
-        for column in np.array([*signed, np.nan])[answers.index].T:
-            total += column
-
-        return total
+        columns = np.array([*signed, np.nan])[answers.index].T
+        return add_in_order(columns, len(answers.index))
 
     def _decisions(self, fields: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
         # the decision goes by the probability, the label by θ

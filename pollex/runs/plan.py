@@ -19,8 +19,8 @@ from typing import NamedTuple
 from pollex.agents.llm.adapting import adapt_rubrics
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.extractor import LlmExtractor
+from pollex.agents.llm.further import list_further_roles
 from pollex.agents.llm.judge import AnswerMemory, LlmJudge
-from pollex.agents.llm.rewording import MOST as REWORDED
 from pollex.agents.llm.summarizer import LlmSummarizer, LlmUpdater
 from pollex.agents.roles import ask_sides
 from pollex.conversations.conversation import Conversation, Label
@@ -249,7 +249,7 @@ class Plan:
 
         rubrics = sum(pool.values(), start=NONE)
         await self._deduplication(rubrics)
-        await self._rewording(rubrics)
+        await self._further_roles(rubrics)
 
         # SAT and DSAT rubrics are asked in calls of their own.
         batches = sum(
@@ -345,24 +345,16 @@ class Plan:
         ):
             await self.planner.ask(call)
 
-    async def _rewording(self, rubrics: Size) -> None:
-        """Plan a call for every so many rubrics that may be hard to judge."""
-        if self.asker.settings.prompts == "paper":
-            return
-
-        items = []
-        for i in range(REWORDED):
-            items.append(
-                {
-                    "i": i,
-                    "rubric": _sample_rubric(i, "sat").text,
-                    "marks": ["two parts"],
-                }
+    async def _further_roles(self, rubrics: Size) -> None:
+        """Plan a call of each further role for every so many rubrics of the pool."""
+        for kind in list_further_roles(self.asker.settings.prompts):
+            most = kind.rubrics_a_call
+            call = kind.make_usual_call(
+                self.asker, [_sample_rubric(number, "sat") for number in range(most)]
             )
-
-        # likely few rubrics have marks, so that one call holds them all
-        with self.planner.estimating(Size(ceil(rubrics.at_most / REWORDED), 1)):
-            await self.planner.ask(self.asker.call(load_prompt("reword"), items, {}))
+            # likely it is asked about few rubrics, so that one call holds them all
+            with self.planner.estimating(Size(ceil(rubrics.at_most / most), 1)):
+                await self.planner.ask(call)
 
     async def _judging(self, conversations: Sequence[Conversation], batches: Size) -> None:
         judge = LlmJudge(self.asker)

@@ -412,8 +412,8 @@ def llm_workers(
     from pollex.agents.llm.asker import Asker  # the client behind it takes a second to import
     from pollex.agents.llm.deduplicator import LlmDeduplicator
     from pollex.agents.llm.extractor import LlmExtractor
+    from pollex.agents.llm.further import list_further_roles
     from pollex.agents.llm.judge import LlmJudge
-    from pollex.agents.llm.rewording import LlmRewriter
     from pollex.agents.llm.summarizer import LlmSummarizer
 
     # the settings that answers depend on, which the rubric set remembers
@@ -429,8 +429,7 @@ def llm_workers(
         summarizer=LlmSummarizer(asker),
         deduplicator=LlmDeduplicator(asker, embedder),
         judge=LlmJudge(asker, memory=memory),
-        # the paper's prompts know no rewriting
-        rewriter=None if options.settings.prompts == "paper" else LlmRewriter(asker),
+        further={kind.role: kind(asker) for kind in list_further_roles(settings.prompts)},
     )
     record = JudgeRecord(
         kind=LLM,

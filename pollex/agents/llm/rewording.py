@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from pollex.agents.checks import collapse_white_space, explain_refusal, split_words
-from pollex.agents.llm.asker import Asker, Role
+from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.further import FurtherRole
 from pollex.agents.roles import Rewording
-from pollex.prompts.prompt import load_prompt
+from pollex.gateway.calls import Call
+from pollex.prompts.prompt import Prompt, load_prompt
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.lint import mark_words
 from pollex.rubrics.rubric import PERSON, Rubric, make_content_id
@@ -15,16 +17,33 @@ MOST = 20
 """Rubrics that one call rewords."""
 
 
-class LlmRewriter(Role):
+class LlmRewriter(FurtherRole):
     """Asks once for better words for the model's rubrics that are hard to judge.
 
     Attributes:
         tally: Calls without a usable answer, by outcome: the rubrics then stay as they are.
     """
 
+    role = "rewriter"
+    rubrics_a_call = MOST
+
     def __init__(self, asker: Asker) -> None:
-        super().__init__(asker, [load_prompt("reword")])
+        super().__init__(asker)
         self.tally: Counter[str] = Counter()
+
+    @classmethod
+    def list_prompts(cls) -> Sequence[Prompt]:
+        """Return the one prompt."""
+        return [load_prompt("reword")]
+
+    @classmethod
+    def make_usual_call(cls, asker: Asker, rubrics: Sequence[Rubric]) -> Call:
+        """Return a call about rubrics with a mark each."""
+        items = []
+        for i, rubric in enumerate(rubrics):
+            items.append({"i": i, "rubric": rubric.text, "marks": ["two parts"]})
+
+        return asker.call(load_prompt("reword"), items, {})
 
     async def reword(self, rubrics: Sequence[Rubric]) -> Rewording:
         """Return the rubrics in their order, marked ones in better words; of two parts, each for itself."""
@@ -59,6 +78,9 @@ class LlmRewriter(Role):
             reworded |= {rubric.id: fresh[0].id} if fresh else {}
 
         return Rewording(rubrics=tuple(stayed), reworded=reworded)
+
+
+FURTHER_ROLE = LlmRewriter
 
 
 def is_asked(rubric: Rubric) -> bool:

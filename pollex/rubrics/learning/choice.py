@@ -30,6 +30,7 @@ from pollex.rubrics.worth import measure_worth, speaks_against_side
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.losses import compute_theta_c
 from pollex.selection.multi_split import ALPHA, Narrowed, correlate_rubrics, draw_halvings
+from pollex.selection.netsat import add_rubrics
 from pollex.selection.policies import select_rubrics
 from pollex.selection.pool import Pool, Selection, trace_selection
 from pollex.text import count
@@ -389,7 +390,7 @@ def choose_by_labels(material: Material, pool: Candidates) -> Chosen:
 
     order = order[~np.isin(order, turned)]
     # scores out of folds are less θ, and go on the scale of this one
-    theta = compute_theta_c(pool.values[:, order].sum(axis=1), pool.labels)
+    theta = compute_theta_c(add_rubrics(pool.values[:, order]), pool.labels)
 
     notes = list(fit.notes)
     # what readers should know of the choice, and why other rubrics are out

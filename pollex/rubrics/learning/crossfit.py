@@ -52,6 +52,7 @@ from pollex.selection.multi_split import (
     keep_one_a_family,
     prove_rubrics,
 )
+from pollex.selection.netsat import add_rubrics
 from pollex.selection.policies import ALPHAS, get_policy
 from pollex.selection.pool import Pool
 from pollex.selection.prefix import compute_log_losses, find_best_length
@@ -543,7 +544,7 @@ class MixedPool(WeighedPool):
             for most in range(self.most + 1):
                 order = self._cut(chosen, alone, most)
                 # θ comes from outside the fifth, as the choice does
-                netsat = self.pool.values[np.ix_(inside, order)].sum(axis=1)
+                netsat = add_rubrics(self.pool.values[np.ix_(inside, order)])
                 above[most, out] = netsat[out] - compute_theta_c(netsat[~out], up[~out])
 
         losses = np.array([compute_log_losses(scores, up) for scores in above])
@@ -810,7 +811,7 @@ class FoldPart:
         """NetSAT less the fold's own θ `[labeled row]`."""
         pool = self.weighed.pool
         training = ~self.labeled_out
-        netsat = pool.values[:, self.chosen].sum(axis=1)
+        netsat = add_rubrics(pool.values[:, self.chosen])
         return np.asarray(netsat - compute_theta_c(netsat[training], pool.labels[training]))
 
     @cached_property
@@ -1036,7 +1037,7 @@ def _choose_without_each_fold(material: Material, pool: Candidates) -> CrossFit:
         orders = [weighed.order(~labeled_out, alpha, hints=hints) for alpha, hints in ways]
         values = weighed.pool.values[labeled_out]
         aucs[number] = [
-            compute_auc(values[:, order].sum(axis=1), labels[labeled_out]) for order in orders
+            compute_auc(add_rubrics(values[:, order]), labels[labeled_out]) for order in orders
         ]
         tried.append((out, pool_made, weighed, orders))
 

@@ -19,6 +19,7 @@ from pollex.rubrics.score import compute_answer_value
 from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.tone import ToneForm, ToneRecord
 from pollex.selection.multi_split import find_holding
+from pollex.selection.netsat import add_rubrics
 
 
 @dataclass(frozen=True)
@@ -201,10 +202,7 @@ class Starter:
 
     def netsats(self, conversations: Sequence[Conversation]) -> Floats:
         """Return its NetSAT `[conversation]`; an unanswered rubric counts as its mean."""
-        return np.asarray(
-            self.table.matrix(conversations, self.record.rubrics)[0].sum(axis=1),
-            dtype=np.float64,
-        )
+        return add_rubrics(self.table.matrix(conversations, self.record.rubrics)[0])
 
 
 @dataclass(frozen=True, eq=False)

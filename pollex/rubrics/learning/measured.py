@@ -68,6 +68,7 @@ from pollex.rubrics.worth import (
 )
 from pollex.selection.losses import compute_theta_c
 from pollex.selection.multi_split import adjust_by_holm, compute_one_sided_p, keep_one_a_block
+from pollex.selection.netsat import add_rubrics
 from pollex.selection.threshold import (
     GuaranteedWindow,
     Window,
@@ -975,7 +976,7 @@ def measure_curve(
                 orders.append(
                     choose_by_share(weighed, np.ones(len(rows), dtype=bool), share, fit, rng)[1]
                 )
-            scores[round(share * labels)] = [pool_values[:, order].sum(axis=1) for order in orders]
+            scores[round(share * labels)] = [add_rubrics(pool_values[:, order]) for order in orders]
 
     # the last point is the set itself
     scores[labels] = [unseen.netsat]
@@ -1009,7 +1010,7 @@ def score_by_fewer(
     """Score all conversations by rubrics that a share of those outside a fold chose, less their θ `[conversation]`."""
     pool = part.weighed.pool
     drawn, order = choose_by_share(part.weighed, ~part.labeled_out, share, fit, rng)
-    netsat = pool.values[:, order].sum(axis=1)
+    netsat = add_rubrics(pool.values[:, order])
     return np.asarray(netsat - compute_theta_c(netsat[drawn], pool.labels[drawn]))
 
 

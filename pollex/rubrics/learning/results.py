@@ -19,6 +19,7 @@ from pollex.rubrics.records import DroppedRubric, RubricAlone
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import JUDGED_BY_IN_WORDS, REWORD_HINTS, is_nearly_constant
+from pollex.selection.netsat import add_rubrics
 from pollex.text import count
 
 
@@ -99,7 +100,7 @@ def iterate_labelled_scores(
                     c.id,
                     side,
                     positive,
-                    float(row.sum()),
+                    float(add_rubrics(row[None])[0]),
                     probability=probability,
                     block=block,
                 )

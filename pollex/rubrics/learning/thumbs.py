@@ -38,6 +38,7 @@ from pollex.rubrics.rubric import TONE
 from pollex.rubrics.score import ThumbModel, list_annotators
 from pollex.rubrics.starter import fit_starter_weights, standardize_values
 from pollex.rubrics.tone import ToneRecord
+from pollex.selection.netsat import add_rubrics
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
@@ -667,7 +668,7 @@ def fit_set_weights(
     if honest is not None:
         spread = set_netsats
     else:
-        spread = material.table.matrix(pool.conversations, material.chosen)[0].sum(axis=1)
+        spread = add_rubrics(material.table.matrix(pool.conversations, material.chosen)[0])
 
     first, second = fit_starter_weights(
         standardize_values(set_netsats)[rows],

@@ -200,33 +200,133 @@ SEEN = (
 )
 
 
-def test_a_verb_a_policy_a_calibrator_a_prompt_a_page_or_a_row_of_a_table_is_one_file(
-    tmp_path: Path,
-) -> None:
+SOFTEN = """+++
+purpose = "Softer words for rubrics."
+written = 60
+variables = []
+blocks = []
++++
+
+# system
+
+The next message holds rubrics between two lines that bear the same code.
+
+# closing
+
+Write each in softer words.
+"""
+SOFTENER = '''
+"""Softer words, by a model."""
+
+from pollex.agents.llm.further import FurtherRole
+from pollex.prompts.prompt import load_prompt
+
+
+class LlmSoftener(FurtherRole):
+    """Softens rubrics."""
+
+    role = "softener"
+    rubrics_a_call = 5
+
+    @classmethod
+    def list_prompts(cls):
+        """Return the one prompt."""
+        return [load_prompt("soften")]
+
+    @classmethod
+    def make_usual_call(cls, asker, rubrics):
+        """Return a call about them."""
+        items = [{"i": i, "rubric": rubric.text} for i, rubric in enumerate(rubrics)]
+        return asker.call(load_prompt("soften"), items, {})
+
+
+FURTHER_ROLE = LlmSoftener
+'''
+NODE = '''
+
+async def soften(state, runtime):
+    """Soften the pool."""
+    live = await resources(runtime, LearnContext)
+    return {"notes": [live.roles.further["softener"].name]}
+'''
+STEPS = """
+    graph.add_edge("reword", "soften")
+    graph.add_node("soften", nodes.soften)
+    graph.add_edge("soften", "review_pool")
+"""
+ROLE_OF_LEARN = {
+    "prompts/soften.md": lambda _: SOFTEN,
+    "pollex/agents/llm/softening.py": lambda _: SOFTENER.lstrip(),
+    "graphs/learn/nodes.py": lambda text: text + NODE,
+    "graphs/learn/graph.py": lambda text: text.replace(
+        '    graph.add_edge("reword", "review_pool")\n', STEPS
+    ),
+}
+"""A new role of `learn`: four places, each with what becomes of its text."""
+
+OTHER_SUM = {
+    "selection/netsat.py": lambda text: text.replace("values.sum(axis=1)", "values.max(axis=1)")
+}
+"""Another sum in place of NetSAT."""
+
+LOOKS_AT_LEARN = """
+from pathlib import Path
+
+import numpy as np
+from click.testing import CliRunner
+from pollex.cli.main import pollex as command
+from pollex.graphs.learn.graph import build
+from pollex.selection.pool import Selection, Step
+
+rows = Path("pollex/examples/bikes.jsonl").read_text()
+Path("log.jsonl").write_text(rows)
+words = "learn log.jsonl --model m --base-url http://127.0.0.1:9/v1 --dry-run --json".split()
+print("soften" in build().nodes, '"soften"' in CliRunner().invoke(command, words).output)
+chosen = Selection((Step(0, 0.0, 0.0, 0.0), Step(1, 0.0, 0.0, 0.0)), ())
+print(chosen.scores(np.array([[1.0, 3.0]])))
+"""
+
+
+def copy_project(folder: Path) -> None:
     for room in ("pollex", "graphs", "prompts", "selection", "calibration", "examples"):
         shutil.copytree(
             ROOT / room,
-            tmp_path / room,
+            folder / room,
             symlinks=True,
             ignore=shutil.ignore_patterns("__pycache__"),
         )
 
-    def printed() -> str:
-        env = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(
-            [sys.executable, "-c", LOOKS],
-            cwd=tmp_path,
-            env=env,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return done.stdout + done.stderr
 
-    before = printed()
+def printed_by(code: str, folder: Path) -> str:
+    env = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def test_a_role_of_learn_is_four_places_and_another_sum_is_one(tmp_path: Path) -> None:
+    copy_project(tmp_path)
+    assert printed_by(LOOKS_AT_LEARN, tmp_path) == "False False\n[4.]\n"
+    for name, change in (ROLE_OF_LEARN | OTHER_SUM).items():
+        file = tmp_path / name
+        file.write_text(change(file.read_text() if file.exists() else ""))
+    assert printed_by(LOOKS_AT_LEARN, tmp_path) == "True True\n[3.]\n"
+
+
+def test_a_verb_a_policy_a_calibrator_a_prompt_a_page_or_a_row_of_a_table_is_one_file(
+    tmp_path: Path,
+) -> None:
+    copy_project(tmp_path)
+    before = printed_by(LOOKS, tmp_path)
     assert [words for words in SEEN if words in before] == []
     for name, text in ADDED.items():
         file = tmp_path / name
         file.write_text(((file.read_text() if file.exists() else "") + text).lstrip())
-    after = printed()
+    after = printed_by(LOOKS, tmp_path)
     assert [words for words in SEEN if words not in after] == [], after

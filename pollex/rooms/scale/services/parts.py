@@ -167,8 +167,8 @@ def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, ScoredPart]:
     # a unit that has changed has another key, so its old part isn't taken
     parts = {}
     for unit in units:
-        name = names.get(f"{job.key_of(unit)}.parquet")
-        part = _read_part(out, name) if name else None
+        part_name = names.get(f"{job.key_of(unit)}.parquet")
+        part = _read_part(out, part_name) if part_name else None
         if part is not None:
             parts[unit.number] = part
 
