@@ -316,14 +316,14 @@ class Budget:
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             raise LimitReached(
                 f"max_calls {limits.max_calls} reached",
-                hint="resume with a higher limit",
+                hint="resume: what was answered is kept, and the limit counts anew",
                 option="max_calls",
             )
 
         if limits.max_cost is not None and self.cost >= limits.max_cost:
             raise LimitReached(
                 f"max_cost {limits.max_cost:g} reached",
-                hint="resume with a higher limit",
+                hint="resume: what was answered is kept, and the limit counts anew",
                 option="max_cost",
             )
 

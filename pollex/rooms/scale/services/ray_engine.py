@@ -89,7 +89,7 @@ class LeasedBudget(Budget):
         if leased == 0:
             raise LimitReached(
                 f"{limit} {getattr(self._limits, limit)} reached",
-                hint="resume with a higher limit",
+                hint="resume: what was answered is kept, and the limit counts anew",
                 option=limit,
             )
 
