@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pollex.calibration.crossfit import assign_folds
+from pollex.calibration.folds import assign_folds
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.formats.read_tables import read_answers
 from pollex.measures.arrays import Floats, Ints
+from pollex.rooms.questionnaire.formats.read_tables import read_answers
 
 MAIN = "Q0"
 NOT_APPLICABLE = 0.0

@@ -16,10 +16,13 @@ from leftovers import end_with_parent
 from llm_rubric_data import AnswerMatrix, folds_of, read_sheets, systems_of
 from llm_rubric_methods import CHOSEN_ONCE, CURVE, CV, REAL, chosen_once, everything
 
-from pollex.calibration.crossfit import LearningCurvePoint, compute_learning_curve
 from pollex.calibration.judgments import encode_judgments
 from pollex.measures.arrays import Floats
 from pollex.measures.distributions import Predictions
+from pollex.rooms.questionnaire.calibration.crossfit import (
+    LearningCurvePoint,
+    compute_learning_curve,
+)
 
 
 @dataclass(frozen=True)

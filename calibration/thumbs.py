@@ -23,7 +23,7 @@ from pollex.calibration.candidates import (
     LabelsPoint,
 )
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.model_choice import compute_joint_intervals, compute_standard_error
+from pollex.calibration.paired import compute_joint_intervals, compute_standard_error
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Bools, Floats, Ints
 

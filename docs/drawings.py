@@ -22,7 +22,7 @@ GRAPHS = {
     "judge": "pollex/rooms/judge/graphs/graph.py",
     "answer": "pollex/rooms/grade/graphs/answer.py",
     "grade": "pollex/rooms/grade/graphs/graph.py",
-    "ask": "graphs/questionnaire.py",
+    "ask": "pollex/rooms/questionnaire/graphs/graph.py",
     "simulate": "pollex/rooms/study/graphs/graph.py",
     "remedy": "pollex/rooms/remedy/graphs/graph.py",
 }
@@ -162,7 +162,10 @@ it makes (`rubrics/rubric_set.py`) scores conversations in `services/score.py`. 
 A room (`pollex/rooms/NAME`, its tests in `tests/rooms/NAME`) imports the core. The core imports no room, and no room
 imports another: a room can be taken away as a folder, or come from another package by the entry point `pollex.rooms`.
 The core asks all rooms by `pollex/rooms/__init__.py`: for files in their places (verbs, pages, prompts, templates), and
-for hooks, which are classes in a module `hooks` of the core:
+for hooks, which are classes in a module `hooks` of the core.
+
+What `learn` needs of LLM-Rubric stays in `calibration/`: the network, its training, what it begins as, and how
+calibrators are kept. The room `questionnaire` has what tables of a judge's answers need beside it.
 
 HOOKS
 
@@ -199,7 +202,8 @@ def hooks_in(module: ModuleType) -> list[type]:
     """Return the classes that a module of hooks declares for rooms: those that `hooks_of` is asked for."""
     asked_for = {
         node.args[0].id
-        for file in [*HOUSE.rglob("*.py"), *(ROOT / "graphs").rglob("*.py")]
+        for folder in (HOUSE, ROOT / "graphs", ROOT / "calibration")
+        for file in folder.rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)

@@ -83,7 +83,6 @@ def pages(page: Any, base: str) -> dict[str, str]:
         "label": "/label",
         "share": "/share",
         "calibration": "/calibration",
-        "calibrator": f"/calibration/{run}#learning",
         "talk": "/talk",
     }
 

@@ -5,6 +5,5 @@ from pollex.graphs.hooks import RunGraph
 HOOKS = (
     RunGraph("learn", "pollex.graphs.learn.graph"),
     RunGraph("refit", "pollex.graphs.learn.refit"),
-    RunGraph("ask", "pollex.graphs.questionnaire"),
 )
 """Those of `score` and of what scores are not named."""

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pollex.api.estimator import RubricClassifier
     from pollex.api.rubrics import RubricSet, read_logs
     from pollex.api.verbs import (
-        ask,
         check,
         compare,
         diff_sets,
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from pollex.conversations.conversation import Conversation, Label, Turn
     from pollex.errors import PollexError
     from pollex.rubrics.score import Score
-    from pollex.services.calibrate import calibrate
     from pollex.services.scorer import Scorer
 
 __all__ = [
@@ -41,8 +39,6 @@ __all__ = [
     "Score",
     "Scorer",
     "Turn",
-    "ask",
-    "calibrate",
     "check",
     "compare",
     "diff_sets",
@@ -63,7 +59,6 @@ _NAMES = {
     "conversations.conversation": ("Conversation", "Label", "Turn"),
     "errors": ("PollexError",),
     "rubrics.score": ("Score",),
-    "services.calibrate": ("calibrate",),
     "services.scorer": ("Scorer",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}

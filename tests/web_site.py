@@ -22,6 +22,7 @@ from pollex.store.tables import FactRow, ScoreRow, pack
 from pollex.web.app import application
 from pollex.web.guard import Door, Guard
 from pollex.web.guests import list_guests
+from pollex.web.hooks import begin_served
 from pollex.web.site import Site
 
 TOKEN = "ab" * 32
@@ -161,7 +162,9 @@ def made_app(
     store: Store, *, token: str | None = TOKEN, read_only: bool = False, **more: Any
 ) -> Guard:
     """The application on a store, as it is served at `BASE`; `more` is what it was started with beside that."""
+    named = more.pop("named", {})
     site = Site(store, more.pop("files", {}), token, read_only, **more)
+    begin_served(site, named)
     return application(
         site, Door.at(("127.0.0.1", "localhost"), PORT, token, site.id, guest_of=list_guests(store))
     )

@@ -1,4 +1,4 @@
-"""Calibrators: one file an estimator, found under the file's name; the baselines share one.
+"""Calibrators: one file an estimator, found under the file's name; rooms have more in the same place.
 
 A new module in this folder with one class that derives from `JudgedEstimator` is a new calibrator.
 """
@@ -6,29 +6,23 @@ A new module in this folder with one class that derives from `JudgedEstimator` i
 from __future__ import annotations
 
 import inspect
-import pkgutil
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pollex.errors import WrongUse
+from pollex.rooms import module_named, modules_in
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
 
-BASELINES = {
-    "argmax": "Argmax",
-    "as_is": "AsIs",
-    "constant": "Constant",
-    "judge_mean": "JudgeMean",
-    "main_alone": "MainAlone",
-}
-"""Names and classes of those in `baselines`."""
+PART = "calibration.models"
+"""Where this package and rooms have their calibrators."""
 
-MODEL_NAMES = (
-    *BASELINES,
-    *(module.name for module in pkgutil.iter_modules(__path__) if module.name != "baselines"),
-)
+
+def list_model_names() -> tuple[str, ...]:
+    """Return the names of all calibrators, those of rooms among them."""
+    return tuple(sorted(modules_in(PART)))
 
 
 def get_model_class(name: str) -> type[JudgedEstimator]:
@@ -37,23 +31,18 @@ def get_model_class(name: str) -> type[JudgedEstimator]:
     Raises:
         WrongUse: There is none.
     """
-    if name not in MODEL_NAMES:
+    # a name may come out of a file: only a module's name is looked for
+    home = module_named(PART, name) if name.isidentifier() else None
+    if home is None:
         raise WrongUse(
             f"no calibrator is called {name!r}",
-            hint=f"use one of {', '.join(MODEL_NAMES)}",
+            hint=f"use one of {', '.join(list_model_names())}",
         )
 
     # scikit-learn comes with it, and takes a second to import
     from pollex.calibration.estimator import JudgedEstimator
 
-    if name in BASELINES:
-        baseline: type[JudgedEstimator] = getattr(
-            import_module(f"{__name__}.baselines"),
-            BASELINES[name],
-        )
-        return baseline
-
-    module = import_module(f"{__name__}.{name}")
+    module = import_module(home)
     classes = [kind for _, kind in inspect.getmembers(module, inspect.isclass)]
     (estimator,) = [
         kind
@@ -82,5 +71,4 @@ def make_model(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
 
 def get_model_name(model: JudgedEstimator) -> str:
     """Return the name that `get_model_class` finds its class by."""
-    names_by_class = {kind: name for name, kind in BASELINES.items()}
-    return names_by_class.get(type(model).__name__) or type(model).__module__.rpartition(".")[2]
+    return type(model).__module__.rpartition(".")[2]

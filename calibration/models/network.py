@@ -11,17 +11,19 @@ import numpy as np
 from sklearn.base import clone
 
 from pollex.calibration.estimator import JudgedEstimator, State
-from pollex.calibration.judgments import UNKNOWN_JUDGE, AnswerMatrix, Judgments, make_answer_matrix
-from pollex.calibration.network.weights import Array, Weights, join_seeds
+from pollex.calibration.judgments import AnswerMatrix, Judgments, make_answer_matrix
+from pollex.calibration.models.constant import Constant
+from pollex.calibration.network.weights import Array, Weights
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
-    from pollex.calibration.network.search import SearchResult
+    from pollex.calibration.hooks import SearchOutcome
 
 Personal = Literal["all", "heads", "none"]
 HeadKind = Literal["softmax", "ordinal"]
-Recipe = Literal["shrunk", "authors"]
+SHRUNK = "shrunk"
+"""The core's recipe: deltas of judges begin at 0, and are held near it."""
 
 FOLDS = 5
 """By which λ is chosen."""
@@ -46,11 +48,10 @@ class CalibrationNetwork(JudgedEstimator):
         heads: `softmax`, or `ordinal`: cumulative link for questions whose options are ordered.
         personal: Where judges have deltas: `all`, only in the `heads` (for many judges with few
             answers each), `none`.
-        recipe: `shrunk`: deltas begin at 0 and are held near it, each step is on all data; or
-            `authors`: as those of the paper do it, who know h1, h2, batch, rate, the two phases in
-            epochs, and a seed, nothing else.
-        batch: AnswerMatrix a step, for the authors' recipe.
-        pretraining: Steps (the authors': epochs) on all questions.
+        recipe: `shrunk`: deltas begin at 0 and are held near it, each step is on all data; or a
+            recipe of a room, which says which of these settings it knows.
+        batch: Sheets a step, for recipes of rooms.
+        pretraining: Steps on all questions.
         finetuning: Likewise on the main one.
         rate: Step size of Adam.
         finetuning_rate: The same in the second phase.
@@ -58,10 +59,7 @@ class CalibrationNetwork(JudgedEstimator):
         shrinkage: Likewise on judges' deltas.
         dropout: Share of texts that are seen with some questions hidden; 0 where none will ever be
             missing.
-        search: `random`: units, steps, rate and penalties are drawn and tried against those given,
-            by the log-likelihood of the main question that is held out, in folds that keep groups
-            together. The best is taken where it is better by more than a standard error in other
-            folds. None: they are as given.
+        search: A room's search for settings; None: they are as given.
         draws: How many a search tries.
         search_seconds: What would make the search and the training after it longer than this is
             passed over.
@@ -87,7 +85,7 @@ class CalibrationNetwork(JudgedEstimator):
     tuned_: Weights
     general_: Weights
     learned_: Ints
-    search_: SearchResult
+    search_: SearchOutcome
     starts_: tuple[JudgedEstimator, ...]
     strength_: float | None = None
 
@@ -97,7 +95,7 @@ class CalibrationNetwork(JudgedEstimator):
         h2: int = 10,
         heads: HeadKind = "softmax",
         personal: Personal = "all",
-        recipe: Recipe = "shrunk",
+        recipe: str = SHRUNK,
         batch: int = 32,
         pretraining: int = 40,
         finetuning: int = 40,
@@ -106,7 +104,7 @@ class CalibrationNetwork(JudgedEstimator):
         decay: float = 0.03,
         shrinkage: float = 4.0,
         dropout: float = 0.3,
-        search: Literal["random"] | None = None,
+        search: str | None = None,
         draws: int = 20,
         search_seconds: float = 60.0,
         start: JudgedEstimator | None = None,
@@ -140,10 +138,10 @@ class CalibrationNetwork(JudgedEstimator):
 
         Columns are x, the mask of missing questions, and the bias.
 
-        The authors' recipe has no mask.
+        Recipes of rooms have no mask.
         """
         missing = ~self.questionnaire_.present(X)
-        mask = missing[:, :0] if self.recipe == "authors" else missing
+        mask = missing if self.recipe == SHRUNK else missing[:, :0]
         return np.concatenate([np.nan_to_num(X), mask, np.ones((len(X), 1))], axis=1)
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
@@ -163,9 +161,8 @@ class CalibrationNetwork(JudgedEstimator):
             self._learn_from_start(X, y, groups, inputs, sheets)
         elif self.search is not None:
             self._learn_by_search(X, y, groups, inputs, sheets)
-        elif self.recipe == "authors":
-            self.general_ = self._train_by_paper(inputs, sheets)
-            self.tuned_ = self.general_.only(self._main_place())
+        elif self.recipe != SHRUNK:
+            self._learn_by_recipe(inputs, sheets)
         else:
             self.general_, self.tuned_ = self._train_shrunk(inputs, sheets)
 
@@ -178,7 +175,7 @@ class CalibrationNetwork(JudgedEstimator):
         sheets: AnswerMatrix,
     ) -> None:
         """Learn what the start misses, in networks that begin as it does."""
-        from pollex.calibration.crossfit import assign_folds  # fitting alone needs it
+        from pollex.calibration.folds import assign_folds  # fitting alone needs it
         from pollex.calibration.network import begun
 
         # each fold has a network, and the start is fitted without it
@@ -205,8 +202,8 @@ class CalibrationNetwork(JudgedEstimator):
             sheets,
             np.stack(begins),
             fold_of[sheets.row],
-            self._options(),
-            self._main_place(),
+            self.learned_options(),
+            self.main_place(),
             len(self.judges_),
         )
         self.general_, self.tuned_, self.strength_ = begun.train_by_strength(
@@ -229,10 +226,10 @@ class CalibrationNetwork(JudgedEstimator):
 
         Returns these models, and their log-probabilities of the sheets `[sheet, question, option]`.
         """
-        from pollex.calibration.crossfit import fit_quietly, take_rows  # as above
+        from pollex.calibration.folds import fit_quietly, take_rows  # as above
 
         # log-probabilities `[sheet, question, option]`, of each question by its own model
-        options = self._options()
+        options = self.learned_options()
         training_rows = np.setdiff1d(np.arange(len(X)), without)
         names = np.array([*self.judges_, None], dtype=object)[sheets.judge]
         logs = np.zeros((len(sheets), len(options), int(options.max())))
@@ -264,8 +261,6 @@ class CalibrationNetwork(JudgedEstimator):
 
     def _start_of(self, question: int) -> JudgedEstimator:
         """Return what it begins as for a question, not fitted: shares of the answers where these have no order."""
-        from pollex.calibration.models.baselines import Constant
-
         ordered = self.start is not None and self.questionnaire_.scales[question].ordinal
         return clone(self.start) if ordered else Constant()
 
@@ -275,7 +270,7 @@ class CalibrationNetwork(JudgedEstimator):
         from pollex.calibration.network import training
 
         # networks of all seeds begin alike in shape, and at the answers' shares
-        heads = training.make_heads(sheets, self._options(), self._ordinal())
+        heads = training.make_heads(sheets, self.learned_options(), self._ordinal())
         judge_count = len(self.judges_)
         judges = {
             "all": (judge_count, judge_count),
@@ -307,11 +302,18 @@ class CalibrationNetwork(JudgedEstimator):
             self.finetuning_rate,
             *penalties,
         )
-        main = self._main_place()
+        main = self.main_place()
 
         return general, training.train_weights(
             general.only(main), lesson.only(main), plan, self.seed + 2
         )
+
+    def _learn_by_recipe(self, inputs: Floats, sheets: AnswerMatrix) -> None:
+        """Learn as a recipe of a room does it."""
+        from pollex.calibration.hooks import recipe_named  # such fits alone need it
+
+        self.general_ = recipe_named(self.recipe).train(self, inputs, sheets)
+        self.tuned_ = self.general_.only(self.main_place())
 
     def _learn_by_search(
         self,
@@ -321,72 +323,27 @@ class CalibrationNetwork(JudgedEstimator):
         inputs: Floats,
         sheets: AnswerMatrix,
     ) -> None:
-        """Learn with the best of random settings, or with those given."""
-        # scikit-learn's model selection: a third of a second
-        from pollex.calibration.network import search
+        """Learn with settings that a search of a room found, or with those given."""
+        from pollex.calibration.hooks import search_named  # as above
 
-        if self.recipe != "shrunk":
+        if self.recipe != SHRUNK:
             raise WrongUse(
-                "a search knows the recipe `shrunk` only",
+                f"a search knows the recipe `{SHRUNK}` only",
                 hint="leave recipe out, or set search=None",
             )
 
-        self.search_ = search.search_settings(
-            self,
-            X,
-            y,
-            groups,
-            self.draws,
-            self.search_seconds,
-        )
-        best = self.search_.best
-        if best is None:
-            learner = self
-        else:
-            learner = copy(self).set_params(**best.settings)
-
+        assert self.search is not None, "asked for by the caller"
+        self.search_ = search_named(self.search).find(self, X, y, groups)
+        better = self.search_.better_settings
+        learner = self if better is None else copy(self).set_params(**better)
         self.general_, self.tuned_ = learner._train_shrunk(inputs, sheets)
 
-    def _train_by_paper(self, inputs: Floats, sheets: AnswerMatrix) -> Weights:
-        from pollex.calibration.network import paper_recipe as authors
-
-        if strangers := int((sheets.judge == UNKNOWN_JUDGE).sum()):
-            raise WrongUse(
-                f"the authors' recipe has no place for answers by nobody known, and there are {strangers} such sheets",
-                hint="name their judges, or use the recipe `shrunk`",
-            )
-
-        # They number judges as they first come in the data.
-        _, first, code = np.unique(
-            sheets.judge,
-            return_index=True,
-            return_inverse=True,
-        )
-        order = np.argsort(np.argsort(first))
-        numbered = AnswerMatrix(sheets.row, order[code], sheets.answer)
-        settings = {}
-        for name in ("h1", "h2", "batch", "rate", "pretraining", "finetuning"):
-            settings[name] = getattr(self, name)
-
-        networks = []
-        for number in range(self.seeds):
-            networks.append(
-                authors.train_in_two_phases(
-                    inputs,
-                    numbered,
-                    self._options(),
-                    self._main_place(),
-                    self.seed + number,
-                    **settings,
-                )
-            )
-
-        return join_seeds([weights.with_judges(order) for weights in networks])
-
-    def _main_place(self) -> int:
+    def main_place(self) -> int:
+        """Return the place of the main question among the learned ones."""
         return int(np.flatnonzero(self.learned_ == self.questionnaire_.index())[0])
 
-    def _options(self) -> Ints:
+    def learned_options(self) -> Ints:
+        """Return how many options each learned question has `[question]`."""
         return np.array([len(self.questionnaire_.scales[place].values) for place in self.learned_])
 
     def _ordinal(self) -> Bools:
@@ -466,7 +423,7 @@ class CalibrationNetwork(JudgedEstimator):
         for weights in (self.tuned_, self.general_):
             widths.add(weights.W1.shape[1])
 
-        if self.recipe != "authors" and widths != {inputs}:
+        if self.recipe == SHRUNK and widths != {inputs}:
             raise ValueError(
                 f"its network has {max(widths)} inputs, and its questions give {inputs}"
             )

@@ -19,7 +19,6 @@ from pollex.rooms import module_named, python_names
 from pollex.runs.options import RunOptions
 from pollex.services.results import Result
 from pollex.text import printable
-from pollex.usecases.ask import AskQuestionnaire
 from pollex.usecases.check import CheckRelease
 from pollex.usecases.compare import CompareSamples
 from pollex.usecases.evaluate import EvaluateSet
@@ -230,7 +229,6 @@ def shown_progress(progress: Progress | None) -> Iterator[Progress]:
         yield shown
 
 
-ask = function(AskQuestionnaire)
 check = function(CheckRelease)
 compare = spread(CompareSamples)
 diff_sets = function(DiffSets)

@@ -98,7 +98,7 @@ class Verbs(Group):
     titles: ClassVar = {
         "Start": ("demo", "inspect", "learn", "score"),
         "Look": ("serve", "runs", "trace", "why", "evaluate", "turns"),
-        "Improve": ("label", "rubrics", "refit", "domain", "distill"),
+        "Improve": ("label", "rubrics", "refit", "domain"),
         "Release": ("check", "compare", "share"),
         "More": (),
     }

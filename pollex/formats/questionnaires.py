@@ -8,13 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import UNREADABLE, BadInput, WrongUse
-from pollex.prompts import questionnaires
+from pollex.rooms import file_named, folders_of
 from pollex.rubrics.answers import Option, Question
 from pollex.text import parse_toml, read_lines
 
-HOME = Path(questionnaires.__file__).parent
-PAPER = "llm-rubric"
-"""Name of the questionnaire of LLM-Rubric."""
+HOME = "prompts/questionnaires"
+"""Where rooms have the questionnaires that come with them."""
 LARGEST = 64 << 10
 EXAMPLE = '[[question]] id = "Q1", text = "…", options = [[1, "not at all"], [2, "fully"]], skip = "doesn\'t apply"'
 HEAD = re.compile(r"^[ \t]*\[\[[ \t]*question[ \t]*\]\]", re.MULTILINE)
@@ -81,11 +80,10 @@ def questionnaire_at(name: str | Path) -> list[SheetQuestion]:
     try:
         return questions_in(read_lines(path), str(path))
     except FileNotFoundError:
-        hint = f"name a file, or {PAPER}, which is bundled"
         raise WrongUse(
             "no such questionnaire",
             where=str(name),
-            hint=hint,
+            hint=describe_what_to_name(),
             option="questionnaire",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
@@ -98,10 +96,23 @@ def questionnaire_at(name: str | Path) -> list[SheetQuestion]:
 
 def bundled_questionnaire(name: str) -> Path | None:
     """Return the file of a bundled questionnaire; None if there is none of this name."""
-    path = HOME / f"{name}.toml"
-    if Path(name).name == name and path.is_file():
-        return path
-    return None
+    # a name, and no path
+    if Path(name).name != name:
+        return None
+    return file_named(HOME, f"{name}.toml")
+
+
+def bundled_names() -> list[str]:
+    """Return the names of the questionnaires that come with rooms."""
+    return sorted({path.stem for folder in folders_of(HOME) for path in folder.glob("*.toml")})
+
+
+def describe_what_to_name() -> str:
+    """Say which questionnaires can be named."""
+    names = bundled_names()
+    if not names:
+        return "name a file"
+    return f"name a file, or {', '.join(names)}, which {'is' if len(names) == 1 else 'are'} bundled"
 
 
 def questions_in(text: str, source: str = "") -> list[SheetQuestion]:

@@ -11,11 +11,9 @@ from itertools import pairwise
 import numpy as np
 from markupsafe import Markup
 
-from pollex.calibration.response_curves import ResponseCurve
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import Bin, Reliability
 from pollex.measures.intervals import Figure
-from pollex.reports.calibration import LearningPoint, PredictedScores
 from pollex.reports.learning import Scores
 from pollex.reports.numbers import SHARES, count, known, number, percent
 from pollex.reports.svg import (
@@ -31,7 +29,6 @@ from pollex.reports.svg import (
     svg,
     text,
     tick_label,
-    ticks,
 )
 from pollex.rubrics.records import RatingRecord
 from pollex.rubrics.rubric_set import RubricSet
@@ -494,87 +491,4 @@ def reliability_chart(
         frame.curve(mesh, curve, "positive"),
         [bin_mark(frame, bin_, noun, "given", 3.0) for bin_ in diagram.bins],
         frame.x_axis("predicted probability"),
-    )
-
-
-def response_chart(
-    title: str,
-    mesh: Sequence[float],
-    curves: Sequence[ResponseCurve],
-) -> Markup:
-    """Draw a line for each judge; an unknown judge bold, the LLM's answer dotted."""
-    # one scale for the diagonal and all judges
-    every = [value for curve in curves for value in curve.predicted]
-    low = min([*mesh, *every])
-    high = max([*mesh, *every])
-    frame = Frame.over((mesh[0], mesh[-1]), (low, high))
-
-    return svg(
-        title,
-        frame.y_axis(ticks(low, high, 5)),
-        frame.curve(mesh, mesh, "own"),
-        [
-            group(
-                f"judge {curve.judge}, {count(curve.labels, 'label')}",
-                frame.curve(mesh, curve.predicted, "judge"),
-            )
-            for curve in curves
-            if curve.judge is not None
-        ],
-        [frame.curve(mesh, curve.predicted, "ink") for curve in curves if curve.judge is None],
-        frame.x_axis("the LLM's expected answer"),
-    )
-
-
-def density_chart(title: str, scores: PredictedScores) -> Markup:
-    """Draw the density of predicted scores with its band, and their mean."""
-    # the band may rise above the curve
-    top = max([*scores.density, *scores.high])
-    frame = Frame.over((scores.mesh[0], scores.mesh[-1]), (0.0, top))
-    return svg(
-        title,
-        frame.y_axis(ticks(0.0, top, 3)),
-        frame.area(scores.mesh, scores.low, scores.high, "band") if scores.low else None,
-        frame.curve(scores.mesh, scores.density, "positive"),
-        frame.vline(scores.mean.value or 0.0, "reference", f"mean {number(scores.mean.value)}"),
-        frame.x_axis("predicted answer, mean over judges"),
-    )
-
-
-def learning_chart(points: Sequence[LearningPoint]) -> Markup:
-    """Draw log-loss against labels, with the standard deviation over draws."""
-    measured = []
-    for point in points:
-        if point.log_loss is not None:
-            measured.append((point, point.log_loss, point.deviation or 0.0))
-
-    # deviations on both sides have to fit
-    ends = []
-    for _, loss, spread in measured:
-        for sign in (-1, 1):
-            ends.append(loss + sign * spread)
-
-    room = 0.05 * (max(ends) - min(ends)) or 0.01
-    low = min(ends) - room
-    high = max(ends) + room
-    frame = Frame.over(
-        (0.0, max(point.labels for point, _, _ in measured)),
-        (low, high),
-    )
-
-    return svg(
-        "Held-out log-loss against labels in training",
-        frame.y_axis(ticks(low, high, 5)),
-        frame.curve(
-            [point.labels for point, _, _ in measured], [loss for _, loss, _ in measured], "ink"
-        ),
-        [
-            group(
-                f"{point.labels:.0f} labels: log-loss {number(loss, 3)} over {count(point.draws, 'draw')}",
-                frame.whisker(point.labels, loss - spread, loss + spread) if spread else None,
-                disc(frame.x(point.labels), frame.y(loss), "ink"),
-            )
-            for point, loss, spread in measured
-        ],
-        frame.x_axis("labels of the main question in training"),
     )

@@ -23,7 +23,6 @@ from pollex.graphs.context import FORKED, SERVED_RUN_ID, Resources, hold_resourc
 from pollex.graphs.learn.graph import build as build_learn
 from pollex.graphs.learn.refit import build as build_refit
 from pollex.graphs.learn.spur import build as build_spur
-from pollex.graphs.questionnaire import build as build_ask
 from pollex.graphs.run import OUTSIDE
 from pollex.graphs.score import build as build_score
 from pollex.rooms import hooks_of
@@ -286,7 +285,6 @@ learn = served("learn", build_learn(), use_cases.learn)
 spur = served("spur", build_spur(), use_cases.spur)
 refit = served("refit", build_refit(), use_cases.refit)
 score = served("score", build_score(), use_cases.score)
-ask = served("ask", build_ask(), use_cases.ask)
 # graphs of rooms become names of this module, where the server looks for them
 globals().update(
     {

@@ -12,11 +12,9 @@ from pollex.errors import WrongUse
 from pollex.graphs.context import Context, NullProgress
 from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
-from pollex.graphs.questionnaire import AskContext
 from pollex.graphs.score import ScoreContext
 from pollex.runs.options import SYSTEMS, RunOptions
 from pollex.store.folder import STORE, VARIABLE
-from pollex.usecases.ask import AskQuestionnaire
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
 from pollex.usecases.score import ScoreLogs
@@ -133,8 +131,3 @@ def refit(form: RefitChoice) -> None:
 def score(form: ScoreContext) -> None:
     """Score a log with a rubric set."""
     carry_out(ScoreLogs, filled_in(form))
-
-
-def ask(form: AskContext) -> None:
-    """Ask a questionnaire about each conversation of a log."""
-    carry_out(AskQuestionnaire, filled_in(form))

@@ -29,6 +29,7 @@ class EvaluateSet(Grouped, AllLabels, ByJudge, UseCase["Evaluation"]):
 
     does = "evaluate.evaluate"
     resumable = True
+    goes_on_in_browser = True
     plans = True
     logs: tuple[str, ...] | Data = opt(
         kw_only=False,

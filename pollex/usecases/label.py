@@ -93,18 +93,17 @@ class LabelNext(ByJudge, UseCase[Any]):
         if self.rubrics is not None:
             return self.call("label.next_conversations", context)
 
-        from pollex.services.label import next_texts
+        from pollex.services.hooks import work_of  # tables alone need it
 
-        assert self.calibrator is not None, "one of the two was given"
-        return next_texts(
-            self.calibrator,
-            self.logs[0],
-            self.logs[1] if len(self.logs) == 2 else None,
-            count=self.count,
-            judges=() if self.judges == ("all",) else self.judges,
-            out=self.out,
-            questionnaire=self.questionnaire,
-        )
+        return self.call_at(work_of("label next", "calibrator"), context)
+
+    def as_answers(self, context: CallContext) -> str:
+        """Return the table of a judge's answers, for a calibrator."""
+        return self.logs[0]
+
+    def as_judgments(self, context: CallContext) -> str | None:
+        """Return the table of people's answers, for a calibrator."""
+        return self.logs[1] if len(self.logs) == 2 else None
 
     @property
     def needs_none(self) -> bool:

@@ -49,6 +49,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
 
     does = "learn.learn"
     resumable = True
+    goes_on_in_browser = True
     plans = True
     shown_with = ("verbose",)
     logs: tuple[str, ...] | Data = opt(

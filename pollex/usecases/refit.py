@@ -39,6 +39,7 @@ class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResu
 
     does = "refit.refit"
     resumable = True
+    goes_on_in_browser = True
     plans = True
     shown_with = ("verbose",)
     logs: tuple[str, ...] | Data = opt(

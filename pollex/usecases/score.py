@@ -56,6 +56,7 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
 
     does = "score.score"
     resumable = True
+    goes_on_in_browser = True
     plans = True
     labels_needed = False
     logs: tuple[str, ...] | Data = opt(

@@ -33,6 +33,7 @@ class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
 
     does = "share.share"
     resumable = True
+    goes_on_in_browser = True
     plans = True
     logs: tuple[str, ...] | Data = opt(
         kw_only=False,

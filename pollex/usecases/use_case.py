@@ -186,6 +186,8 @@ class UseCase(Generic[R_co]):
             same.
         shown_with: Options that the printer needs.
         resumable: Whether its run goes on where it stopped, with `--resume`.
+        goes_on_in_browser: Whether a page may go on with its run: its command names every model that
+            it asks by options that the page looks at.
         help_title: Of a room's verb: the title that it stands under in `pollex --help`.
     """
 
@@ -196,6 +198,7 @@ class UseCase(Generic[R_co]):
     apart: ClassVar[bool] = False
     shown_with: ClassVar[tuple[str, ...]] = ()
     resumable: ClassVar[bool] = False
+    goes_on_in_browser: ClassVar[bool] = False
     help_title: ClassVar[str] = ""
 
     def __post_init__(self) -> None:

@@ -139,27 +139,57 @@ class ServedFiles:
     Attributes:
         option: Name of the field of `ServeStore`.
         begin: Given the site and the files.
+        always: Whether it begins where no file is named, too: the room finds some by itself.
     """
 
     option: str
     begin: Callable[[Site, Sequence[Path]], None]
+    always: bool = False
 
 
-def begin_served(option: str, site: Site, files: Sequence[Path]) -> None:
-    """Have the room that an option belongs to do what is to be done with its files.
+def begin_served(site: Site, named: Mapping[str, Sequence[Path]]) -> None:
+    """Have rooms do what is to be done with the files that options name.
+
+    Args:
+        named: By option.
 
     Raises:
-        WrongUse: That room isn't installed.
+        WrongUse: The room that an option belongs to isn't installed.
     """
-    for served in hooks_of(ServedFiles):
-        if served.option == option:
+    hooks = {served.option: served for served in hooks_of(ServedFiles)}
+    for option, files in named.items():
+        served = hooks.get(option)
+        if served is None and files:
+            raise WrongUse(
+                "the room that has this option is not installed",
+                hint="pip install 'pollex[all]' has all rooms",
+                option=option,
+            )
+        if served is not None and (files or served.always):
             served.begin(site, files)
-            return
-    raise WrongUse(
-        "the room that has this option is not installed",
-        hint="pip install 'pollex[all]' has all rooms",
-        option=option,
-    )
+
+
+@dataclass(frozen=True)
+class NamedCalibrators:
+    """Calibrators that a room shows under Calibration, beside those of rubric sets.
+
+    Attributes:
+        names: Returns what they are called.
+        page: Given one of the names, returns what fills its page, the template among it.
+    """
+
+    names: Callable[[Site], Sequence[str]]
+    page: Callable[[Site, str], dict[str, Any]]
+
+
+def calibrators_of_rooms(site: Site) -> dict[str, NamedCalibrators]:
+    """Return the calibrators that rooms show, by name, in the order of the names."""
+    by_name = {}
+    for calibrators in hooks_of(NamedCalibrators):
+        for name in calibrators.names(site):
+            by_name[name] = calibrators
+
+    return dict(sorted(by_name.items()))
 
 
 @dataclass(frozen=True)

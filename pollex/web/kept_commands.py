@@ -13,9 +13,12 @@ import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 
+from pollex.rooms import module_named
 from pollex.store.runs import Run
+from pollex.usecases.use_case import VERBS
 from pollex.web import links
 from pollex.web.children import Child
 from pollex.web.faults import Clash
@@ -30,19 +33,6 @@ TEXTS = "texts"
 """Folder in the store of profiles and prompts that were typed."""
 ASKED = "asked"
 """Folder in the store of what an assistant is asked by files, and of its replies."""
-GOES_ON = {
-    "remedy",
-    "learn",
-    "refit",
-    "score",
-    "evaluate",
-    "judge",
-    "grade",
-    "answer",
-    "ask",
-    "share",
-}
-"""Verbs whose runs a command goes on with."""
 URLS = ("POLLEX_BASE_URL", "OPENAI_BASE_URL")
 
 
@@ -124,10 +114,21 @@ class KeptCommand:
         }
 
 
+def goes_on(verb: str) -> bool:
+    """Tell whether a command of a verb, of the core or of a room, may go on with its run."""
+    # a store may be a stranger's: only the name of a module is looked for
+    home = module_named("usecases", verb) if verb.isidentifier() else None
+    if home is None:
+        return False
+
+    import_module(home)
+    return any(use_case.goes_on_in_browser for use_case in VERBS.get(home, ()))
+
+
 def kept_command(site: Site, run: Run) -> KeptCommand | None:
     """Return the command that goes on with a run; None where no such command began it."""
     words = resumed(run, site.store.folder)
-    if not set(words[1:2]) & GOES_ON:
+    if not any(map(goes_on, words[1:2])):
         return None
 
     asking = _assistant_asked(site, words)

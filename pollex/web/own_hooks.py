@@ -8,6 +8,7 @@ from pollex.web.hooks import (
     GuestDoor,
     MenuEntry,
     PagePanel,
+    calibrators_of_rooms,
     count_runs,
     ran,
 )
@@ -28,7 +29,7 @@ def has_sets(site: Site) -> bool:
 
 def has_calibration(site: Site) -> bool:
     """Return whether probabilities can be looked at, of runs or of a calibrator."""
-    return bool(site.calibrators) or ran(*SCORING)(site)
+    return bool(calibrators_of_rooms(site)) or ran(*SCORING)(site)
 
 
 def has_work(site: Site) -> bool:

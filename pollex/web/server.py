@@ -34,8 +34,6 @@ from pollex.web.hooks import begin_served
 from pollex.web.profiles import read_profiles
 from pollex.web.site import (
     Site,
-    calibrators_beside,
-    calibrators_in,
     kept_token,
     read_sets,
     sets_beside,
@@ -78,11 +76,6 @@ def serve(example: ServeStore) -> int:
             files = sets_beside(folder)
 
         profiles = read_profiles(example.profiles)
-        if example.calibrators:
-            calibrators = calibrators_in(example.calibrators)
-        else:
-            calibrators = calibrators_beside(folder)
-
         asked_for = tuple(files) if example.rubrics else ()
         site = Site(
             store,
@@ -90,7 +83,6 @@ def serve(example: ServeStore) -> int:
             token,
             example.read_only,
             asked_for,
-            calibrators=calibrators,
             profiles=profiles,
             here=Path() if is_for_its_owner(example) else None,
             local_endpoints=example.allow_local_endpoints or is_for_its_owner(example),
@@ -103,8 +95,7 @@ def serve(example: ServeStore) -> int:
             remove_halves(folder)
             begin_watching(site, example)
 
-        if example.studies:
-            begin_served("studies", site, example.studies)
+        begin_served(site, {"calibrators": example.calibrators, "studies": example.studies})
         # names by which this server is asked; requests to any other are refused
         names = {*LOOPBACK, example.host, *example.allow_host}
         door = Door.at(

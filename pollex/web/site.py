@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
-from pollex.errors import BadCalibrator, PollexError, WrongUse
+from pollex.errors import BadCalibrator, PollexError
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import MOST_UPLOAD, ModelOptions
 from pollex.services.bring import Roots
@@ -28,7 +28,6 @@ from pollex.web.children import Children
 from pollex.web.faults import Forbidden, NotThere
 from pollex.web.log_reader import LogReader, shared_reader
 
-CALIBRATOR = "calibrator.json"
 COMMANDS = "commands"
 """Folder in the store of what is known of commands that run."""
 LARGEST_SET = 16 << 20
@@ -71,7 +70,6 @@ class Site:
         read_only: Nothing can be written.
         unreadable: Why a set of a run can't be shown, by run and set.
         seen: How many items of a run's stages were done when somebody looked, lately.
-        calibrators: Folders of calibrators that were fitted to tables, by name.
         profiles: Models that pages may ask, by name, with what was found out about them since the
             start.
         at_work: Threads that ask models.
@@ -101,7 +99,6 @@ class Site:
     unreadable: dict[str, str] = field(default_factory=dict)
     turn: Lock = field(default_factory=Lock)
     seen: dict[str, deque[tuple[float, int]]] = field(default_factory=dict)
-    calibrators: Mapping[str, Path] = field(default_factory=dict)
     profiles: dict[str, ModelOptions] = field(default_factory=dict)
     at_work: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(32))
     working: dict[str, Future[str]] = field(default_factory=dict)
@@ -308,41 +305,6 @@ def sets_beside(folder: Path) -> dict[str, RubricSet]:
                 continue
 
     return names
-
-
-def calibrators_in(folders: Sequence[Path]) -> dict[str, Path]:
-    """Name calibrators after their folders.
-
-    Raises:
-        BadCalibrator: There is none in one of them.
-        WrongUse: Two folders have the same name.
-    """
-    paths: dict[str, Path] = {}
-    for folder in folders:
-        if not (folder / CALIBRATOR).is_file():
-            raise BadCalibrator(
-                "there is no calibrator",
-                where=str(folder),
-                hint="`pollex calibrate fit` writes one",
-            )
-
-        if (name := folder.absolute().name) in paths:
-            raise WrongUse(
-                f"two calibrators are called {name!r}",
-                hint="rename one of the folders",
-                option="calibrator",
-            )
-
-        paths[name] = folder
-
-    return paths
-
-
-def calibrators_beside(folder: Path) -> dict[str, Path]:
-    """Find the calibrators next to a store."""
-    return calibrators_in(
-        [path.parent for path in sorted(folder.absolute().parent.glob(f"*/{CALIBRATOR}"))]
-    )
 
 
 def read_sets(paths: Sequence[Path], store: Path) -> dict[str, RubricSet]:

@@ -548,7 +548,7 @@ def add_tone(
     minute.
     """
     # scikit-learn comes with them
-    from pollex.calibration.model_choice import compute_joint_intervals, compute_standard_error
+    from pollex.calibration.paired import compute_joint_intervals, compute_standard_error
     from pollex.calibration.thumbs import fit_candidate, predict_thumb_up
 
     honest = selection["held_out_scores"]

@@ -7,21 +7,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pollex.errors import BadInput
-from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
-from pollex.reports.calibration import CalibrationData, prepare_page_values
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import measure_share
 from pollex.store.runs import Run
-from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.calibrated import (
     FEWEST_LABELS,
@@ -37,11 +31,11 @@ from pollex.web.calibrated import (
     select_label_source,
     share_outside,
 )
+from pollex.web.hooks import calibrators_of_rooms
 from pollex.web.lens import Lens
 from pollex.web.likeness import drift_of
 from pollex.web.listing import lens_for, measured_lens, scoring_run
 from pollex.web.site import SCORING, NamedSet, Site
-from pollex.web.soon import Soon
 from pollex.web.views import Data, page
 
 if TYPE_CHECKING:
@@ -59,7 +53,7 @@ def calibration(
     time: str = "",
 ) -> Data:
     """Show bands, tails, subgroups, and drift beside other runs."""
-    calibrators = sorted(site.calibrators)
+    calibrators = [*calibrators_of_rooms(site)]
     # nothing was scored: only calibrators that were named at the start can be shown
     if calibrators and not run and not any(run.command in SCORING for run in site.runs()):
         return {"run": None, "calibrators": calibrators}
@@ -114,74 +108,15 @@ def calibration(
     }
 
 
-IN_RUN = "SELECT DISTINCT id FROM conversations WHERE id IN (SELECT unnest(?))"
-PATIENCE = 0.3
-"""Seconds that a page waits for figures before it says that they are being worked out."""
-
-
 @page(f"{links.CALIBRATION}/{{calibrator}}", "set_calibrator.html", here="Calibration")
 def calibrator(site: Site, calibrator_id: str) -> Data:
-    """Show a calibrator that was named at the start, or that of a rubric set."""
-    soon = _soon(site, calibrator_id)
-    # short work is waited for, so that the page comes with its figures
-    soon.wait(PATIENCE)
-    shown: Data = {"name": calibrator_id, "soon": soon}
-    if calibrator_id in site.calibrators:
-        if soon.value:
-            parts = prepare_page_values(soon.value)
-        else:
-            parts = {"data": None}
+    """Show the calibrator of a rubric set, or one that a room has."""
+    shown = calibrators_of_rooms(site).get(calibrator_id)
+    if shown is not None:
+        return shown.page(site, calibrator_id)
 
-        if soon.value:
-            opens = opens_of(
-                site,
-                {text.id for prediction in soon.value.predicted for text in prediction.tail},
-            )
-        else:
-            opens = {}
-
-        return shown | {"template": "calibrator.html", "opens": opens} | parts
-
-    named = _named(site, calibrator_id)
-    runs = {run.id for run in site.runs()}
     labels = site.store.value("SELECT count(DISTINCT text_hash) FROM labels WHERE annotator <> ''")
-    return shown | {"named": named, "in_store": named.run in runs, "labels": labels}
-
-
-def opens_of(site: Site, texts: set[str]) -> dict[str, str]:
-    """Return where texts are shown, of those that a run of this store has; the latest run first."""
-    ids = sorted(texts)
-    address_by_id: dict[str, str] = {}
-    # runs come latest first, so that an address which is there already stays
-    for run in site.runs():
-        rows = site.store.ask(run.id, IN_RUN, [ids])
-        address_by_id = {
-            row["id"]: links.conversation(run.id, row["id"]) for row in rows
-        } | address_by_id
-
-    return address_by_id
-
-
-@page(f"{links.CALIBRATION}/{{calibrator}}/live", "soon.html")
-def live(site: Site, calibrator_id: str) -> Data:
-    """Return the part of the page that says what is being worked out."""
-    soon = _soon(site, calibrator_id)
-    return {"headers": {"X-Pollex-Ended": "again" if soon.over else ""}, "soon": soon}
-
-
-def _soon(site: Site, name: str) -> Soon:
-    # a calibrator that was named at the start, or else that of a rubric set
-    if (folder := site.calibrators.get(name)) is not None:
-        return site.kept(
-            ("calibrator", name),
-            lambda: Soon(partial(figures_of, folder)),
-        )
-
-    named = _named(site, name)
-    return site.kept(
-        ("calibrator", named.id),
-        lambda: Soon(partial(_label_figures, site.store, named)),
-    )
+    return {"named": _named(site, calibrator_id), "labels": labels}
 
 
 def _named(site: Site, name: str) -> NamedSet:
@@ -192,52 +127,6 @@ def _named(site: Site, name: str) -> NamedSet:
     ):
         return site.set_of(site.run(name)) or site.set(name)
     return site.set(name)
-
-
-def _label_figures(
-    store: Store,
-    named: NamedSet,
-    progress: Progress,
-) -> object:
-    # scikit-learn comes with it, and takes a second to import
-    from pollex.services.label_figures import label_figures
-
-    progress.start("fitting it to other labels", 1)
-    return label_figures(store, named.rubric_set, np.random.default_rng(0))
-
-
-def figures_of(folder: Path, progress: Progress) -> CalibrationData:
-    """Measure a calibrator on the tables that it was fitted to.
-
-    Raises:
-        BadInput: They are not known, or not there any more.
-    """
-    from pollex.services.calibration_report import measure_calibrator  # as above
-    from pollex.services.training_record import training_of
-
-    # two tables: answers, then judgments
-    names = training_of(folder).files
-    if len(names) != 2:
-        hint = "fit it again, or see `pollex calibrate report`"
-        raise BadInput(
-            "it doesn't say which tables it was fitted to",
-            where=str(folder),
-            hint=hint,
-        )
-
-    answers, judgments = (_found(Path(name), folder) for name in names)
-    return measure_calibrator(folder, answers, judgments, quick=True, progress=progress)[1]
-
-
-def _found(path: Path, folder: Path) -> str:
-    """Return where a table lies: as it was named, or beside the calibrator; else its name, for the error to tell."""
-    places = [
-        path,
-        folder.parent / path,
-        folder.parent / path.name,
-        folder / path.name,
-    ]
-    return str(next((place for place in places if place.exists()), path))
 
 
 KEPT = "SELECT id, arg_max(metadata, seq) AS metadata FROM conversations GROUP BY id"

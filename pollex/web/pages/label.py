@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from pollex.conversations.conversation import Conversation
-from pollex.formats.questionnaires import PAPER, SheetQuestion, questionnaire_at
+from pollex.formats.questionnaires import SheetQuestion, bundled_names, questionnaire_at
 from pollex.reports.transcript import marked_turns
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
@@ -63,6 +63,7 @@ def queues(site: Site) -> Data:
         "runs": scored,
         "site_of": site,
         "again": learning_again(site),
+        "bundled": bundled_names(),
     }
 
 
@@ -102,7 +103,7 @@ def make_queue(
     repeat_share: Share = 0.05,
     overlap: People = 1,
     filter_: Words = "",
-    ask: Literal["thumb", "rubrics", "questionnaire", "llm-rubric"] = "thumb",
+    ask: str = "thumb",
     questionnaire: str = "",
 ) -> Done:
     """Make a queue of a run's conversations."""
@@ -134,10 +135,15 @@ def _asked(
     """Return the questions of a new queue; none for a thumb."""
     if ask == "questionnaire":
         return of_toml(questionnaire)
-    if ask == PAPER:
-        return questionnaire_at(PAPER)
     if ask == "thumb":
         return []
+    if ask in bundled_names():
+        return questionnaire_at(ask)
+    if ask != "rubrics":
+        raise Fault(
+            f"there is no questionnaire {ask!r:.60}",
+            hint="ask a thumb, the run's rubrics, or a questionnaire",
+        )
     if (named := site.set_of(run)) is None:
         raise NotThere(
             "the rubric set of this run isn't here",

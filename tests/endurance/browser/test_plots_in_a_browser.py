@@ -16,18 +16,16 @@ from pollex.store.rubric_sets import set_digest
 __all__ = ["learnt"]
 
 
-def test_the_labels_that_move_a_calibrator_come_by_themselves_and_lead_to_their_conversations(
+def test_the_page_of_a_sets_calibrator_says_what_it_was_compared_with(
     learnt: Learnt, serve: Callable[..., Served], visit: Callable[..., Visitor]
 ) -> None:
     visitor = visit(serve(learnt.store, "--rubrics", str(learnt.rubrics), "--read-only"))
     visitor.go("/calibration")
     visitor.page.get_by_role("link", name="Its calibrator").click()
-    visitor.page.get_by_role("heading", name="Labels that move it most").wait_for()
+    visitor.page.get_by_role("heading", name="What it was compared with").wait_for()
     for scheme in ("light", "dark"):
         visitor.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         assert visitor.findings() == [], scheme
-    visitor.page.locator("#leverage ~ .wide th a").first.click()
-    assert visitor.page.url.startswith(f"{visitor.served.base}/conversation?run=learn-1")
 
 
 def test_a_search_in_every_turn_shows_hits_and_ends_in_its_list(visitor: Visitor) -> None:

@@ -15,7 +15,6 @@ from pollex.errors import BadRubrics, PollexError
 from pollex.graphs.context import Context
 from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
-from pollex.graphs.questionnaire import AskContext
 from pollex.graphs.run import make_thread_config
 from pollex.graphs.score import ScoreContext
 from pollex.rooms.grade.graphs.answer import AnswerContext
@@ -24,6 +23,8 @@ from pollex.rooms.grade.usecases.answer import AnswerQuestions
 from pollex.rooms.grade.usecases.grade import GradeAnswers
 from pollex.rooms.judge.graphs.graph import JudgeContext
 from pollex.rooms.judge.usecases.judge import JudgeLogs
+from pollex.rooms.questionnaire.graphs.graph import AskContext
+from pollex.rooms.questionnaire.usecases.ask import AskQuestionnaire
 from pollex.rooms.remedy.graphs.graph import RemedyContext
 from pollex.rooms.remedy.usecases.remedy import ProveRemedy
 from pollex.rooms.study.graphs.graph import SimulateContext
@@ -33,7 +34,6 @@ from pollex.store.resume import find_run
 from pollex.store.rubric_sets import list_kept_sets
 from pollex.store.store import Store
 from pollex.studio.graphs import judge, learn, refit, score, simulate
-from pollex.usecases.ask import AskQuestionnaire
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
 from pollex.usecases.score import ScoreLogs

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from pollex.calibration.estimator import combine_judges
-from pollex.calibration.models.baselines import JudgeMean
+from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.distributions import compute_entropy, compute_variance
@@ -59,7 +59,7 @@ def test_trusted_judges_are_asked_and_no_others() -> None:
         for row in range(4)
         for judge, value in (("mild", 4.0), ("severe", 1.0))
     ]
-    model = JudgeMean().fit(X, y, questions=QUESTIONS)
+    model = OrdinalMixedEffects().fit(X, y, questions=QUESTIONS)
     severe = model.predict(X, ["severe"] * 4)
     mild = model.predict(X, ["mild"] * 4)
     assert (severe < mild).all()

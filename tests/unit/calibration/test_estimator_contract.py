@@ -9,9 +9,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from pollex.calibration.estimator import ConstantLabelsWarning, JudgedEstimator
-from pollex.calibration.models import MODEL_NAMES, get_model_class, get_model_name
-from pollex.calibration.models.baselines import Constant
-from pollex.calibration.models.best import Calibrator
+from pollex.calibration.models import get_model_class, get_model_name, list_model_names
+from pollex.calibration.models.constant import Constant
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.storage import pack_calibrator, unpack_calibrator
 from pollex.errors import WrongUse
@@ -30,7 +29,7 @@ OTHERS = (
 )
 QUESTIONS = Questionnaire((Scale("overall", (1.0, 2.0, 3.0, 4.0)), *OTHERS), main="overall")
 
-every_model = pytest.mark.parametrize("name", MODEL_NAMES)
+every_model = pytest.mark.parametrize("name", list_model_names())
 
 
 def world(rows: int = 60, seed: int = 0) -> tuple[Floats, Floats, list[str]]:
@@ -53,7 +52,7 @@ def made(name: str) -> JudgedEstimator:
     return get_model_class(name)(**QUICK.get(name, {}))
 
 
-@pytest.fixture(scope="module", params=MODEL_NAMES)
+@pytest.fixture(scope="module", params=list_model_names())
 def fitted(request: pytest.FixtureRequest) -> JudgedEstimator:
     X, y, judges = world()
     return made(request.param).fit(X, y, judges, QUESTIONS)
@@ -251,13 +250,6 @@ def test_labels_that_are_all_alike_and_without_judges_are_enough(name: str) -> N
     np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-9)
     if model.uses_labels:
         assert proba.mean(axis=0).argmax() == 2
-
-
-@pytest.mark.filterwarnings("error")
-def test_answers_that_are_alike_in_one_fold_only_are_not_warned_of() -> None:
-    X = world(4)[0]
-    model = Calibrator([("constant", {})], folds=4).fit(X, [1, 2, 2, 2], questions=QUESTIONS)
-    assert model.choice_.trials[0].n == 4
 
 
 class Stateless(Constant):

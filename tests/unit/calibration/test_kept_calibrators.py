@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.models.baselines import JudgeMean
+from pollex.calibration.models.constant import Constant
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.storage import (
@@ -187,7 +187,7 @@ def test_one_that_asks_nothing_or_whose_values_are_a_list_or_an_array_is_kept_as
     tmp_path: Path,
 ) -> None:
     nothing = Questionnaire((Scale("thumb", (0.0, 1.0), asked=False),), "thumb")
-    silent = JudgeMean().fit(np.zeros((2, 0)), [0, 1], ["ann", "bob"], nothing)
+    silent = Constant().fit(np.zeros((2, 0)), [0, 1], ["ann", "bob"], nothing)
     again = load(save(silent, tmp_path))
     assert again.predict(np.zeros((1, 0)), ["bob"]) == silent.predict(np.zeros((1, 0)), ["bob"])
     for values in ([0, 1, 2], np.arange(3), np.arange(3, dtype=np.float32)):

@@ -34,6 +34,7 @@ class AnswerQuestions(Questions, UnderTest, UseCase["AnswerResult"]):
 
     does = "answer.answer"
     resumable = True
+    goes_on_in_browser = True
     plans = True
     questions: tuple[str, ...] | Sources = opt(
         kw_only=False,

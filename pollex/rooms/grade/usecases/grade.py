@@ -34,6 +34,7 @@ class GradeAnswers(Questions, Grader, UseCase["GradeResult"]):
 
     does = "grade.grade"
     resumable = True
+    goes_on_in_browser = True
     plans = True
     questions: tuple[str, ...] | Sources = opt(
         kw_only=False,

@@ -43,6 +43,7 @@ class JudgeLogs(AllLabels, Reading, Rater, UseCase["JudgeResult"]):
 
     does = "judge.judge"
     resumable = True
+    goes_on_in_browser = True
     plans = True
     bundle = "services.judge.JudgeOptions"
     shown_with = ("store",)

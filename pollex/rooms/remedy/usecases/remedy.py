@@ -109,6 +109,7 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
     does = "run.remedy"
     plans = True
     resumable = True
+    goes_on_in_browser = True
     bundle = "services.sample.RemedyOptions"
     logs: tuple[str, ...] | Data = opt(
         kw_only=False,

@@ -33,6 +33,7 @@ class DistillSet(Judged, Grouped, ByJudge, UseCase["DistillResult"]):
     """
 
     does = "distill.distill"
+    help_title = "Improve"
     logs: tuple[str, ...] | Data = opt(
         kw_only=False,
         place="argument",

@@ -8,7 +8,6 @@ from small_log import read_rows
 from small_runs import Pollex
 
 from pollex import read_logs
-from pollex.formats.read_tables import read_answers
 
 SYSTEMS = ["DS1", "DS2", "DS3", "DS4", "DS5"]
 TOPICS = """
@@ -105,4 +104,3 @@ def test_a_plan_asks_nobody_a_resumed_run_pays_nothing_twice_and_its_file_is_a_l
     )
     assert [one.label.value for one in read] == ["positive", "negative"] * len(SYSTEMS)
     assert [one.metadata["topic"] for one in read] == ["kettle", "lamp"] * len(SYSTEMS)
-    assert list(read_answers("dialogues.jsonl").texts) == [one.id for one in read]

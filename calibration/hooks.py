@@ -1,0 +1,88 @@
+"""What a room hangs into the calibration network: it names it in its own `calibration/hooks.py`, as `HOOKS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pollex.errors import WrongUse
+from pollex.rooms import hooks_of
+
+if TYPE_CHECKING:
+    # scikit-learn comes with them, and takes a second to import
+    from pollex.calibration.judgments import AnswerMatrix, Judgments
+    from pollex.calibration.network.weights import Weights
+    from pollex.measures.arrays import Floats, Ints
+
+
+@dataclass(frozen=True)
+class TrainingRecipe:
+    """A recipe by which the calibration network is trained, beside the core's own.
+
+    Attributes:
+        name: What the network's `recipe` calls it.
+        train: Returns the weights that answer all questions, given the `CalibrationNetwork`, the
+            input of its first layer `[sheet, column]`, and the sheets.
+    """
+
+    name: str
+    train: Callable[[Any, Floats, AnswerMatrix], Weights]
+
+
+class SearchOutcome(Protocol):
+    """What a search tried and found."""
+
+    @property
+    def better_settings(self) -> Mapping[str, Any] | None:
+        """The settings that were found; None where those given are as good."""
+
+    def sentence(self) -> str:
+        """Describe the search and its result."""
+
+
+@dataclass(frozen=True)
+class SettingsSearch:
+    """A search for settings of the calibration network.
+
+    Attributes:
+        name: What the network's `search` calls it.
+        find: Searches, given the `CalibrationNetwork`, all rows, their judgments, and what stays
+            together `[row]`.
+    """
+
+    name: str
+    find: Callable[[Any, Floats, Judgments, Ints], SearchOutcome]
+
+
+def recipe_named(name: str) -> TrainingRecipe:
+    """Return a recipe of a room.
+
+    Raises:
+        WrongUse: No room has one of this name.
+    """
+    recipes = {recipe.name: recipe for recipe in hooks_of(TrainingRecipe)}
+    if name not in recipes:
+        raise make_missing_error("recipe", name, ["shrunk", *recipes])
+    return recipes[name]
+
+
+def search_named(name: str) -> SettingsSearch:
+    """Return a search of a room.
+
+    Raises:
+        WrongUse: No room has one of this name.
+    """
+    searches = {search.name: search for search in hooks_of(SettingsSearch)}
+    if name not in searches:
+        raise make_missing_error("search", name, [*searches, None])
+    return searches[name]
+
+
+def make_missing_error(setting: str, name: str, known_names: Sequence[str | None]) -> WrongUse:
+    """Return the error for a word that no room knows."""
+    names = ", ".join(map(repr, known_names))
+    return WrongUse(
+        f"{setting}={name!r}",
+        hint=f"use one of {names}; others may be of a room: pip install 'pollex[all]' has all",
+    )

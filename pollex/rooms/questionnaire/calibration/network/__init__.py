@@ -1,0 +1,1 @@
+"""Network of the room `questionnaire`."""

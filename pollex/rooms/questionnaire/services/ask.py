@@ -1,0 +1,384 @@
+"""Ask a model a questionnaire about texts: the first step of LLM-Rubric, whose answers `calibrate fit` reads."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pollex.agents.by_rule import ByRule
+from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.evidence import note_cut_sources
+from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.roles import Judge, answer_each
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import BadRow, Logs
+from pollex.formats.fields import ReadOptions
+from pollex.formats.questionnaires import SheetQuestion, questionnaire_at
+from pollex.formats.write import require_format, write_rows
+from pollex.graphs.context import ConversationIndex, Progress
+from pollex.graphs.run import carry_out_run
+from pollex.prompts.domain import DomainProfile, load_profile
+from pollex.rubrics.answers import RULE, Answer, Outcome, Question, Unanswered, can_retry
+from pollex.runs.by_model import by_model, require_model
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.run import RunSettings, digest_json, kept_ids
+from pollex.runs.usage import ModelUsage, usage_by_stage
+from pollex.runs.workspace import Workspace, workspace
+from pollex.services.dry_run import plan_dry_run
+from pollex.services.logs import Sources, files_of, logs_from, names_of
+from pollex.services.results import Shown, line_of_outcomes
+from pollex.store.resume import BATCH, answers_of, step
+from pollex.store.rows import conversation_rows
+from pollex.store.store import Store
+from pollex.text import Line, TerminalLines, count
+
+SEED = 0
+PAPER = "llm-rubric"
+"""Name of the questionnaire of LLM-Rubric."""
+WHY = "a questionnaire is answered by an LLM"
+COLUMNS = {
+    "text_id": "VARCHAR",
+    "question": "VARCHAR",
+    "option": "DOUBLE",
+    "probability": "DOUBLE",
+    "ordinal": "BOOLEAN",
+    "source": "VARCHAR",
+}
+"""A row for each option of each question that was answered, with DuckDB's types."""
+
+SOURCES = {
+    "logprobs": "from log-probabilities",
+    "sampled": "from samples",
+    "point": "points: one option has all",
+    RULE: "not applicable, since no sources were shown",
+}
+Row = dict[str, Any]
+Answers = Mapping[str, Answer | Unanswered]
+
+SHEET = "questionnaire"
+"""Name of the step that keeps the questions."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AskResult(Shown):
+    """Answers of a model to a questionnaire.
+
+    Attributes:
+        rows: A row for each option of each answered question; probabilities aren't renormalised.
+        sources: Answers by where their probabilities come from (`logprobs`, `sampled`, `point`), or
+            why there is none.
+    """
+
+    run: str
+    judge: str
+    out: Path | None
+    questions: tuple[SheetQuestion, ...]
+    texts: int
+    rows: tuple[Row, ...]
+    sources: dict[str, int]
+    bad_rows: tuple[BadRow, ...] = ()
+    usage: ModelUsage | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row was read and every question answered."""
+        return not self.bad_rows and not self.sources.keys() - SOURCES.keys()
+
+    @property
+    def headline(self) -> str:
+        return line_of_outcomes(self.sources)
+
+    def records(self) -> tuple[Row, ...]:
+        return self.rows
+
+    def told(self) -> TerminalLines:
+        """Yield where the answers come from, and how many are missing."""
+        outcomes = ", ".join(
+            f"{n} {SOURCES.get(name, name.replace('_', ' '))}" for name, n in self.sources.items()
+        )
+        questions = count(len(self.questions), "question")
+        yield f"{questions} about {count(self.texts, 'text')}: {outcomes or 'no answer'}"
+        if "point" in self.sources:
+            advice = "choose an endpoint with log-probabilities, or --samples"
+            yield Line(f"Points tell nothing of doubt: {advice}", "yellow")
+
+        yield from usage_by_stage(self.usage)
+        yield f"Wrote {self.out} ({self.judge}; run {self.run})"
+
+    def as_json(self) -> dict[str, Any]:
+        return (
+            self.of("run", "out", "judge", "texts")
+            | {"questions": [question.id for question in self.questions]}
+            | self.of("sources", "bad_rows", "usage")
+        )
+
+
+def ask(
+    logs: Sources | Logs,
+    questionnaire: str | Path = PAPER,
+    *,
+    out: Path | None = None,
+    domain: Path | DomainProfile | None = None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> AskResult:
+    """Ask every question about each conversation: one question in a call, answered by one letter.
+
+    Args:
+        questionnaire: A bundled questionnaire's name, or a file.
+        out: Where a row for each option of each question is written; None for the result alone.
+        domain: A domain profile or its file: the model is told of its task and what is expected;
+            None tells nothing.
+
+    Raises:
+        BadInput: A file or row can't be read, or the questionnaire is wrong.
+        ModelRefused: Log-probabilities are required, and the endpoint gives none.
+        WrongUse: No model is named.
+    """
+    judge = require_model(model, WHY)
+    if out is not None:
+        require_format(out, *files_of(logs, questionnaire, domain))
+
+    if isinstance(domain, DomainProfile):
+        profile = domain
+    else:
+        profile = load_profile(domain)
+
+    # a word that is wrong in it is told before a long log is read
+    questions = questionnaire_at(questionnaire)
+    read = logs_from(logs, reading.for_scores(), progress)
+    if note := note_cut_sources(read, model.settings.sources):
+        progress.note(note)
+
+    # a dry run counts the calls that the same settings would make
+    if run.dry_run:
+        counted = pose_questions_singly(model, with_domain=domain is not None)
+        work = lambda plan: _rehearse(read, questions, choose_answerer(plan.asker, questions))  # noqa: E731
+        raise plan_dry_run(counted, run, SEED, work, profile)
+
+    with workspace(run, progress, read) as opened:
+        arguments = {
+            "logs": names_of(logs),
+            "questionnaire": str(questionnaire),
+            "out": out and str(out),
+        }
+        (run_id, sources), usage = by_model(
+            opened,
+            pose_questions_singly(model, with_domain=domain is not None),
+            SEED,
+            arguments,
+            lambda asker, setting: ask_all(
+                read.conversations,
+                [question.for_model for question in questions],
+                judge=choose_answerer(asker, questions),
+                data_fingerprint=read.fingerprint,
+                setting=setting,
+                skips=frozenset(question.id for question in questions if question.skip),
+                unordered=frozenset(question.id for question in questions if not question.ordinal),
+            ),
+            profile,
+        )
+        rows = tuple(_rows(opened, run_id, read, questions))
+
+    if out is not None:
+        write_rows(out, rows, COLUMNS)
+
+    return AskResult(
+        run=run_id,
+        judge=judge,
+        out=out,
+        questions=tuple(questions),
+        texts=len(read),
+        rows=rows,
+        sources=sources,
+        bad_rows=read.bad_rows,
+        usage=usage,
+    )
+
+
+def pose_questions_singly(model: ModelOptions, *, with_domain: bool) -> ModelOptions:
+    """Return the model asked one question in a call; nothing is asked beside the questions.
+
+    Args:
+        with_domain: Whether it is told of the domain.
+    """
+    # each question stands alone in its call, without checks that are made for rubrics
+    changes = {
+        "elicitation": "independent",
+        "canary": False,
+        "straight_lining": False,
+    }
+    settings = model.settings.but(
+        **changes,
+        without=model.settings.without | (set() if with_domain else {"domain"}),
+    )
+    return replace(model, settings=settings)
+
+
+def choose_answerer(asker: Asker, questions: Sequence[SheetQuestion]) -> Judge:
+    """Return who answers: a model, and a rule where a question about sources doesn't apply."""
+    return ByRule(
+        LlmJudge(asker),
+        frozenset(question.id for question in questions if question.needs == "sources"),
+    )
+
+
+async def _rehearse(
+    read: Logs,
+    questions: list[SheetQuestion],
+    judge: Judge,
+) -> None:
+    for conversation in read:
+        await answer_each(
+            judge,
+            conversation,
+            [question.for_model for question in questions],
+        )
+
+
+def _rows(
+    opened: Workspace,
+    run_id: str,
+    read: Logs,
+    questions: list[SheetQuestion],
+) -> Iterator[Row]:
+    # a row for each option; a question without an answer has none
+    for conversation, answers in iterate_answer_sheets(opened.store, run_id, read.conversations):
+        for question in questions:
+            if not isinstance(answer := answers.get(question.id), Answer):
+                continue
+            about = {"text_id": conversation.id, "question": question.id}
+            for (value, _), probability in zip(
+                question.options, answer.probabilities, strict=False
+            ):
+                distribution = {"option": value, "probability": probability}
+                yield about | distribution | {"ordinal": question.ordinal, "source": answer.source}
+
+
+async def ask_all(
+    conversations: Sequence[Conversation],
+    questions: Sequence[Question],
+    *,
+    judge: Judge,
+    data_fingerprint: str,
+    setting: RunSettings,
+    skips: frozenset[str] = frozenset(),
+    unordered: frozenset[str] = frozenset(),
+) -> tuple[str, dict[str, int]]:
+    """Ask all questions about each conversation; return the run, and where the answers come from.
+
+    See `iterate_answer_sheets`.
+
+    Args:
+        questions: The main one last.
+        skips: Ids of those whose last option says that they don't apply.
+        unordered: Ids of those whose options are in no order.
+
+    Raises:
+        ResumeRefused: The run to resume was started with other settings.
+    """
+    # LangGraph takes a while
+    from pollex.rooms.questionnaire.graphs.graph import AskContext, AskWork, build, describe_source
+
+    questions_json = []
+    for question in questions:
+        questions_json.append(question.model_dump(mode="json"))
+
+    # a resume goes on only with the same texts, questions and judge
+    fingerprint = {
+        "data": data_fingerprint[:12],
+        "questionnaire": digest_json(questions_json),
+        "judge": judge.fingerprint,
+    }
+    store = setting.store
+    async with setting.begin_or_resume("ask", fingerprint, [judge.name]) as run:
+        stored_ids = kept_ids(store, run.id)
+        await store.write(
+            conversation_rows(
+                run.id,
+                [
+                    conversation
+                    for conversation in conversations
+                    if conversation.id not in stored_ids
+                ],
+            )
+        )
+        # questions are stored with the run, so that its answers can be read without the file
+        await store.write_step(run.id, SHEET, {"questions": questions_json})
+        # a conversation is done when no question of it is open, or can be asked again
+        done = {}
+        for conversation, answers in iterate_answer_sheets(store, run.id, conversations):
+            if _settle_answers(answers, questions, setting.retry_outcomes):
+                done[conversation.id] = answers
+        live = AskWork(
+            **setting.of_run(run.id),
+            stage="ask",
+            total=len(conversations),
+            pending={
+                conversation.id: None
+                for conversation in conversations
+                if conversation.id not in done
+            },
+            outcomes=Counter(
+                describe_source(answer) for answers in done.values() for answer in answers.values()
+            ),
+            fine=frozenset(SOURCES),
+            workers=[judge.name],
+            shelf=ConversationIndex(conversations),
+            judge=judge,
+            questions=questions,
+            skips=skips,
+            unordered=unordered,
+        )
+        state = await carry_out_run(
+            build(),
+            live,
+            AskContext.of(setting.arguments),
+        )
+
+    return run.id, state["outcomes"]
+
+
+def iterate_answer_sheets(
+    store: Store,
+    run: str,
+    conversations: Sequence[Conversation],
+) -> Iterator[tuple[Conversation, Answers]]:
+    """Yield each conversation with its answers by question, read in batches."""
+    for start in range(0, len(conversations), BATCH):
+        batch = conversations[start : start + BATCH]
+        answers = answers_of(
+            store,
+            run,
+            ids=[conversation.id for conversation in batch],
+        )
+        for conversation in batch:
+            yield (conversation, answers.get(conversation.id, {}))
+
+
+def read_asked_questions(store: Store, run: str) -> dict[str, Question]:
+    """Return the questions of a run of `ask`, by their ids."""
+    # a run of before may have stored no questions
+    sheet = step(store, run, SHEET)
+    if sheet:
+        questions = []
+        for question in sheet["questions"]:
+            questions.append(Question.model_validate(question))
+    else:
+        questions = []
+
+    return {question.id: question for question in questions}
+
+
+def _settle_answers(
+    case_answers: Answers,
+    questions: Sequence[Question],
+    retry_outcomes: Collection[Outcome],
+) -> bool:
+    answers = []
+    for question in questions:
+        answers.append(case_answers.get(question.id))
+    return all(answer is not None and not can_retry(answer, retry_outcomes) for answer in answers)

@@ -1,0 +1,14 @@
+"""The graph of the room in LangGraph Studio."""
+
+from pollex.rooms.questionnaire.graphs.graph import AskContext, build
+from pollex.rooms.questionnaire.usecases.ask import AskQuestionnaire
+from pollex.studio.hooks import StudioGraph
+from pollex.studio.use_cases import carry_out, filled_in
+
+
+def ask(form: AskContext) -> None:
+    """Ask a questionnaire about each conversation of a log."""
+    carry_out(AskQuestionnaire, filled_in(form))
+
+
+HOOKS = (StudioGraph("ask", build, ask),)

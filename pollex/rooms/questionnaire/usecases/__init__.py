@@ -1,0 +1,1 @@
+"""Usecases of the room `questionnaire`."""

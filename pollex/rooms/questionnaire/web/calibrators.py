@@ -1,0 +1,70 @@
+"""Calibrators that were fitted to tables, by the names of their folders."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pollex.calibration.storage import JSON_NAME
+from pollex.errors import BadCalibrator, WrongUse
+from pollex.web.site import Site
+
+
+@dataclass
+class Calibrators:
+    """What the room remembers while the server runs.
+
+    Attributes:
+        folders: By name.
+    """
+
+    folders: dict[str, Path] = field(default_factory=dict)
+
+
+def calibrators_of(site: Site) -> dict[str, Path]:
+    """Return the folders of the calibrators that are shown, by name."""
+    return site.memory_of(Calibrators).folders
+
+
+def keep_calibrators(site: Site, folders: Sequence[Path]) -> None:
+    """Show the calibrators that were named, or else those next to the store."""
+    if folders:
+        named = calibrators_in(folders)
+    else:
+        named = calibrators_beside(site.store.folder)
+
+    calibrators_of(site).update(named)
+
+
+def calibrators_in(folders: Sequence[Path]) -> dict[str, Path]:
+    """Name calibrators after their folders.
+
+    Raises:
+        BadCalibrator: There is none in one of them.
+        WrongUse: Two folders have the same name.
+    """
+    paths: dict[str, Path] = {}
+    for folder in folders:
+        if not (folder / JSON_NAME).is_file():
+            raise BadCalibrator(
+                "there is no calibrator",
+                where=str(folder),
+                hint="`pollex calibrate fit` writes one",
+            )
+
+        if (name := folder.absolute().name) in paths:
+            raise WrongUse(
+                f"two calibrators are called {name!r}",
+                hint="rename one of the folders",
+                option="calibrator",
+            )
+
+        paths[name] = folder
+
+    return paths
+
+
+def calibrators_beside(folder: Path) -> dict[str, Path]:
+    """Find the calibrators next to a store."""
+    return calibrators_in(
+        [path.parent for path in sorted(folder.absolute().parent.glob(f"*/{JSON_NAME}"))]
+    )

@@ -1,0 +1,27 @@
+"""What the room hangs into the browser beside its pages."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pollex.rooms.questionnaire.web.calibrators import calibrators_of, keep_calibrators
+from pollex.web.hooks import NamedCalibrators, ServedFiles
+from pollex.web.site import Site
+
+
+def names_of_calibrators(site: Site) -> Sequence[str]:
+    """Return the names of the calibrators that are shown."""
+    return [*calibrators_of(site)]
+
+
+def calibrator_shown(site: Site, name: str) -> dict[str, Any]:
+    """Return what fills the page of a calibrator."""
+    # reports take a while to import: such pages alone need it
+    from pollex.rooms.questionnaire.web.pages.calibrators import calibrator_page
+
+    return calibrator_page(site, name)
+
+
+HOOKS = (
+    NamedCalibrators(names_of_calibrators, calibrator_shown),
+    ServedFiles("calibrators", keep_calibrators, always=True),
+)

@@ -1,0 +1,103 @@
+"""The page of a calibrator that was fitted to tables: the report on it, measured while the page is open."""
+
+from functools import partial
+from pathlib import Path
+
+from pollex.errors import BadInput
+from pollex.graphs.context import Progress
+from pollex.rooms.questionnaire.reports.calibration import CalibrationData, prepare_page_values
+from pollex.rooms.questionnaire.web.calibrators import calibrators_of
+from pollex.web import links
+from pollex.web.faults import NotThere
+from pollex.web.site import Site
+from pollex.web.soon import Soon
+from pollex.web.views import Data, page
+
+IN_RUN = "SELECT DISTINCT id FROM conversations WHERE id IN (SELECT unnest(?))"
+PATIENCE = 0.3
+"""Seconds that a page waits for figures before it says that they are being worked out."""
+
+
+def calibrator_page(site: Site, name: str) -> Data:
+    """Return what fills the page of a calibrator."""
+    soon = work_out(site, name)
+    # short work is waited for, so that the page comes with its figures
+    soon.wait(PATIENCE)
+    shown: Data = {"name": name, "soon": soon, "template": "calibrator.html"}
+    if not soon.value:
+        return shown | {"data": None, "opens": {}}
+
+    tails = {text.id for prediction in soon.value.predicted for text in prediction.tail}
+    return shown | {"opens": opens_of(site, tails)} | prepare_page_values(soon.value)
+
+
+def opens_of(site: Site, texts: set[str]) -> dict[str, str]:
+    """Return where texts are shown, of those that a run of this store has; the latest run first."""
+    ids = sorted(texts)
+    address_by_id: dict[str, str] = {}
+    # runs come latest first, so that an address which is there already stays
+    for run in site.runs():
+        rows = site.store.ask(run.id, IN_RUN, [ids])
+        address_by_id = {
+            row["id"]: links.conversation(run.id, row["id"]) for row in rows
+        } | address_by_id
+
+    return address_by_id
+
+
+@page(f"{links.CALIBRATION}/{{calibrator}}/live", "soon.html")
+def live(site: Site, calibrator_id: str) -> Data:
+    """Return the part of the page that says what is being worked out."""
+    soon = work_out(site, calibrator_id)
+    return {"headers": {"X-Pollex-Ended": "again" if soon.over else ""}, "soon": soon}
+
+
+def work_out(site: Site, name: str) -> Soon:
+    """Return the figures of a calibrator, or how far they are.
+
+    Raises:
+        NotThere: There is no such calibrator.
+    """
+    folder = calibrators_of(site).get(name)
+    if folder is None:
+        raise NotThere(
+            f"there is no calibrator {name!r}",
+            hint="the page Calibration has those there are",
+        )
+
+    return site.kept(("calibrator", name), lambda: Soon(partial(figures_of, folder)))
+
+
+def figures_of(folder: Path, progress: Progress) -> CalibrationData:
+    """Measure a calibrator on the tables that it was fitted to.
+
+    Raises:
+        BadInput: They are not known, or not there any more.
+    """
+    # scikit-learn comes with it, and takes a second to import
+    from pollex.rooms.questionnaire.services.calibration_report import measure_calibrator
+    from pollex.rooms.questionnaire.services.training_record import training_of
+
+    # two tables: answers, then judgments
+    names = training_of(folder).files
+    if len(names) != 2:
+        hint = "fit it again, or see `pollex calibrate report`"
+        raise BadInput(
+            "it doesn't say which tables it was fitted to",
+            where=str(folder),
+            hint=hint,
+        )
+
+    answers, judgments = (find_table(Path(name), folder) for name in names)
+    return measure_calibrator(folder, answers, judgments, quick=True, progress=progress)[1]
+
+
+def find_table(path: Path, folder: Path) -> str:
+    """Return where a table lies: as it was named, or beside the calibrator; else its name, for the error to tell."""
+    places = [
+        path,
+        folder.parent / path,
+        folder.parent / path.name,
+        folder / path.name,
+    ]
+    return str(next((place for place in places if place.exists()), path))

@@ -1,1 +1,0 @@
-"""Questionnaires that come with pollex, as TOML; `pollex.formats.questionnaires` reads them."""
