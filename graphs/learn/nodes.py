@@ -46,6 +46,8 @@ QUOTES_SHOWN = 3
 """Quotes of a reason that the state tells."""
 REASONS_SHOWN = 50
 """Reasons of a side that the state tells; all of them are in the store."""
+JUDGING = {"judge_pool": "judge the pool", "judge_held_out": "judge held-out"}
+"""What the progress of a judging stage is called."""
 
 
 async def fit_extractor(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
@@ -352,7 +354,7 @@ async def _judge(
     """Ask about a batch, SAT and DSAT rubrics side by side; the judge was fitted to the pool."""
     judge = live.roles.judge
     table = live.material.table
-    shown = stage.replace("_", " ", 1).replace("_", "-")
+    shown = JUDGING[stage]
     questions = sides(
         [Question.about(rubric, live.material.judge_record.scale) for rubric in rubrics]
     )

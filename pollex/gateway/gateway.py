@@ -135,8 +135,8 @@ class Session:
 
 
 NO_KEY = "no key was sent: set OPENAI_API_KEY"
-_MOST_MALFORMED = 3
-_MOST_EMPTY = 2
+_MOST_USELESS = 2
+"""Times that a reply is paid for in which there is nothing to read: a second one is seldom better than the first."""
 _LONGEST_BACKOFF = 30.0
 _LONGEST_PAUSE = 8.0
 
@@ -144,8 +144,8 @@ _LONGEST_PAUSE = 8.0
 class RetryPolicy:
     """One call's attempts in this run.
 
-    Network and server faults count towards `max_attempts`, malformed replies may come three times,
-    empty ones twice, and 429 counts nothing: it costs time, not money, up to `max_wait`.
+    Network and server faults count towards `max_attempts`, replies that are malformed or empty may
+    come twice, and 429 counts nothing: it costs time, not money, up to `max_wait`.
 
     Attributes:
         rejected_at: When the first 429 came; None before any.
@@ -155,23 +155,17 @@ class RetryPolicy:
         self._limits = limits
         self._jitter = jitter
         self._faults = 0
-        self._malformed = 0
-        self._empty = 0
+        self._useless = 0
         self.rejected_at: float | None = None
 
     def backoff(self, meaning: HttpFault | Malformed | Empty) -> float | None:
         """Return the seconds to wait before the next try; None if there is none."""
-        if isinstance(meaning, Empty):
-            self._empty += 1
-            if self._empty < _MOST_EMPTY:
-                return self._spread(self._empty)
+        if isinstance(meaning, Malformed | Empty):
+            self._useless += 1
+            if self._useless < _MOST_USELESS:
+                return self._spread(self._useless)
             return None
 
-        if isinstance(meaning, Malformed):
-            self._malformed += 1
-            if self._malformed < _MOST_MALFORMED:
-                return self._spread(self._malformed)
-            return None
         if meaning.action != "retry":
             return None
 
@@ -308,6 +302,8 @@ class CircuitBreaker:
         self._refused_in_a_row = 0
         self._served = False
         self._cut_prompts = 0
+        self._answered = False
+        self._useless = set[str]()
 
     def of_fault(self, fault: HttpFault) -> PollexError | None:
         """Return the error that ends the run because of one reply.
@@ -340,6 +336,26 @@ class CircuitBreaker:
         self._served = True
         self._refused_in_a_row = 0
 
+    def of_reply(self, key: str, reply: Outcome) -> PollexError | None:
+        """Return the error for an endpoint whose first replies are all such that nothing can be read.
+
+        Then no call is sent a second time: what is wrong is the endpoint, and not these calls.
+        """
+        if not is_useless(reply):
+            self._answered = True
+        if self._answered:
+            return None
+
+        self._useless.add(key)
+        if len(self._useless) < self._limits.failures:
+            return None
+        return self._failing(len(self._useless), reply)
+
+    def _failing(self, count: int, last: Outcome) -> PollexError:
+        what = f"{count} calls in a row failed, the last with {last.detail}"
+        hint = "check the endpoint with `pollex doctor`, then resume"
+        return self._say(ModelUnavailable, what, hint)
+
     def of_starving(self) -> PollexError:
         """Return the error that ends a run of which nothing was accepted for `max_wait`."""
         what = f"nothing but HTTP 429 for {self._limits.max_wait:g} s"
@@ -371,19 +387,13 @@ class CircuitBreaker:
                 meanwhile.
         """
         # failures in a row: another call's answer ends the row
-        failed = isinstance(outcome, Failed | Malformed | Empty)
-        if failed:
+        if isinstance(outcome, Failed) or is_useless(outcome):
             self._failed_in_a_row = self._failed_in_a_row + (not is_own_failure)
         else:
             self._failed_in_a_row = 0
 
         if self._failed_in_a_row >= self._limits.failures:
-            what = f"{self._failed_in_a_row} calls in a row failed, the last with {outcome.detail}"
-            return self._say(
-                ModelUnavailable,
-                what,
-                "check the endpoint with `pollex doctor`, then resume",
-            )
+            return self._failing(self._failed_in_a_row, outcome)
 
         # prompts that were cut without a word, in the whole run
         self._cut_prompts += isinstance(outcome, SilentlyTruncated)
@@ -664,7 +674,7 @@ class Gateway:
             # it was sent and paid for, whatever came
             number = number + 1
             sent = sent + 1
-            if isinstance(meaning, Outcome) and not isinstance(meaning, Malformed | Empty):
+            if isinstance(meaning, Outcome) and not is_useless(meaning):
                 return replace(meaning, attempts=sent)
             if isinstance(meaning, HttpFault) and meaning.action == "wait":
                 if not self._starved(session, patience):
@@ -745,6 +755,11 @@ class Gateway:
             self._note(session, request.key, meaning, given_at)
             self._adapt(session.limiter, meaning, given_at, patience)
             self._bill(request.call, reply, meaning)
+            if isinstance(meaning, Outcome) and (
+                error := self._health.of_reply(request.key, meaning)
+            ):
+                self.stop(error)
+                raise self._error()
             return meaning
         finally:
             flight.sent = False
@@ -812,7 +827,8 @@ class Gateway:
             limiter.reject(given_at, fault.wait)
         elif fault is None:
             self._health.note_served()
-            limiter.accept(given_at)
+            # an endpoint that answers nothing is not asked faster
+            limiter.accept(given_at, grows=not is_useless(meaning))
 
     def _note(
         self,
@@ -903,6 +919,11 @@ class Gateway:
             )
 
         self._budget.spend(usage)
+
+
+def is_useless(meaning: Outcome | HttpFault) -> bool:
+    """Tell whether a reply was paid for in vain: nothing in it can be read as an answer."""
+    return isinstance(meaning, Malformed | Empty)
 
 
 def _make_failed(fault: HttpFault) -> Failed:

@@ -113,8 +113,12 @@ class Limiter:
             self._feeler_at = None
         self._pump()
 
-    def accept(self, given_at: float | None = None) -> None:
-        """Note a reply that was no 429, to a call with a slot since `given_at`."""
+    def accept(self, given_at: float | None = None, *, grows: bool = True) -> None:
+        """Note a reply that was no 429, to a call with a slot since `given_at`.
+
+        Args:
+            grows: Whether it makes room for one more call.
+        """
         # after an outage the slots are what they were before
         now = self.accepted_at = self._loop.time()
         self._accepted += 1
@@ -127,8 +131,9 @@ class Limiter:
             self._end_feeling(now)
 
         # slots double each round until a first 429, then grow by one
-        growth = 1.0 / self._limit if self._throttled else 1.0
-        self._limit = min(float(self._ceiling), self._limit + growth)
+        if grows:
+            growth = 1.0 / self._limit if self._throttled else 1.0
+            self._limit = min(float(self._ceiling), self._limit + growth)
         if self._spacing and now >= self._grow_at:
             self._grow_at = now + 1
             self._spacing = 0.0 if self._spacing < _NO_PACE else self._spacing / _GROWTH_FACTOR

@@ -154,6 +154,8 @@ def _describe_no_answer(
         facts.append(f"{usage.completion} tokens")
 
     facts += [f"thoughts in `{name}` alone" for name in _THOUGHTS if message.get(name)][:1]
+    if message.get("tool_calls"):
+        facts.append("tool calls without arguments that can be read")
     return f"empty answer ({', '.join(facts)})"
 
 
@@ -167,21 +169,39 @@ def _read_text(message: Mapping[str, Any], call: Call) -> str:
     Some servers write words, or none, beside that call; of several calls the last counts, as of
     several objects.
     """
-    # text or its parts, else the last tool call, else the call of older servers
     content = message.get("content")
     if isinstance(content, list):
         content = "".join(part["text"] for part in content if part.get("type") in _TEXTS)
-
-    if (call.form == "tool" or not content) and (calls := message.get("tool_calls")):
-        content = calls[-1]["function"]["arguments"]
-    elif not content and isinstance(older := message.get("function_call"), dict):
-        content = older["arguments"]
-
-    if isinstance(content, dict):  # some gateways parse what the model wrote
+    elif isinstance(content, dict):  # some gateways parse what the model wrote
         content = json.dumps(content, ensure_ascii=False)
+
     if content is not None and not isinstance(content, str):
         raise TypeError("content is no text")
-    return content or ""
+
+    # a tool call counts before words where one was asked for, else where there are no words
+    if call.form == "tool" or not content:
+        return _arguments_of_last_call(message) or content or ""
+    return content
+
+
+def _arguments_of_last_call(message: Mapping[str, Any]) -> str:
+    """Return what the last tool call that can be read was given; empty where there is none."""
+    calls = message.get("tool_calls")
+    functions = []
+    for tool_call in calls if isinstance(calls, list) else ():
+        if isinstance(tool_call, dict):
+            functions.append(tool_call.get("function"))
+
+    # the call of older servers is read where there is no other
+    functions.insert(0, message.get("function_call"))
+    for function in reversed(functions):
+        arguments = function.get("arguments") if isinstance(function, dict) else None
+        if isinstance(arguments, dict):  # some gateways parse what the model wrote
+            return json.dumps(arguments, ensure_ascii=False)
+        if isinstance(arguments, str) and arguments:
+            return arguments
+
+    return ""
 
 
 def read_usage(usage: Any) -> Usage:

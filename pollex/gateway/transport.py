@@ -119,7 +119,8 @@ class ReplyParts:
         delta = choice.get("delta") or choice.get("message") or {}
         self._thoughts += delta.get("reasoning_content") or ""
         for number, call in enumerate(delta.get("tool_calls") or ()):
-            self._add_call(call.get("index", number), call.get("function") or {})
+            if isinstance(call, dict) and isinstance(call.get("function"), dict):
+                self._add_call(call.get("index", number), call["function"])
 
         if isinstance(about := choice.get("logprobs"), dict):
             self._tokens += about.get("content") or []
@@ -138,7 +139,12 @@ class ReplyParts:
         """Add a part of a tool call; its name comes once, its arguments bit by bit."""
         call = self._calls.setdefault(index, {"name": "", "arguments": ""})
         call["name"] = function.get("name") or call["name"]
-        call["arguments"] += function.get("arguments") or ""
+        # some gateways parse what the model wrote; other values are no arguments
+        part = function.get("arguments")
+        if isinstance(part, dict):
+            part = json.dumps(part, ensure_ascii=False)
+        if isinstance(part, str):
+            call["arguments"] += part
 
 
 MOST_REPLY_BYTES = 1 << 20

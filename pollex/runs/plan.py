@@ -36,6 +36,7 @@ from pollex.rubrics.judge_settings import MOST_RUBRICS_IN_A_CALL
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import SplitSides, split_sides
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, make_content_id
+from pollex.runs.earlier_runs import WrittenPool, capabilities_before
 from pollex.runs.known_answers import (
     CONVERSATIONS_IN_A_QUERY,
     TOKENS_OF_AN_ANSWER,
@@ -161,11 +162,13 @@ class Plan:
 
     Attributes:
         memory: Answers of earlier runs; None where there is no store, or all is to be asked again.
+        probed: Whether it is known what the endpoint can do, by an earlier run or the rubric set.
     """
 
     planner: Planner
     asker: Asker
     memory: AnswerMemory | None = None
+    probed: bool = False
 
     @classmethod
     def of(
@@ -182,13 +185,13 @@ class Plan:
         salt = read_secret(run.store) or secrets.token_bytes(32)
         settings = model.settings.but(seed=seed, place=endpoint.shown)
         planner = Planner(endpoint, keys_paid_for(run).__contains__)
-        able = capabilities or Capabilities(endpoint.model)
-        if model.again:
-            memory = None
-        else:
-            memory = PlannedMemory(run.store)
+        # what the endpoint can do is part of each call, and of the judge that answers are found by
+        known_capabilities = capabilities or capabilities_before(run, endpoint)
+        able = known_capabilities or Capabilities(endpoint.model)
+        memory = None if model.again else PlannedMemory(run.store)
+        asker = Asker(planner, able, profile, settings, salt)
 
-        return cls(planner, Asker(planner, able, profile, settings, salt), memory)
+        return cls(planner, asker, memory, probed=known_capabilities is not None)
 
     async def fitting(
         self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
@@ -227,8 +230,18 @@ class Plan:
 
         return self.planner.table
 
-    async def learning(self, logs: Logs, settings: LearnSettings) -> UsageTable:
-        """Plan all calls of `learn`; those after the extraction are upper bounds."""
+    async def learning(
+        self,
+        logs: Logs,
+        settings: LearnSettings,
+        written: WrittenPool | None = None,
+    ) -> UsageTable:
+        """Plan all calls of `learn`; those after the extraction are upper bounds.
+
+        Args:
+            written: The pool that an earlier run wrote from the same log: it is written again
+                without a call.
+        """
         sides = split_sides(logs, settings.share, settings.seed)
         extractor = LlmExtractor(self.asker)
         # extraction depends on no answer: its calls are exact
@@ -237,6 +250,8 @@ class Plan:
 
         if settings.method == "spur":
             return await self._spur(sides, settings)
+        if written is not None:
+            return await self._judging_again(sides, settings, written)
 
         # the most rubrics that the reasons of each side can become
         pool = {}
@@ -265,6 +280,30 @@ class Plan:
             )
 
         await self._judging(sides.judged_test, chosen)
+        return self.planner.table
+
+    async def _judging_again(
+        self,
+        sides: SplitSides,
+        settings: LearnSettings,
+        written: WrittenPool,
+    ) -> UsageTable:
+        """Plan to judge a pool that is known, but for answers that are known, too."""
+        await self.fitting(sides.judged_train, written.rubrics)
+        if not sides.judged_test:
+            return self.planner.table
+
+        # held-out conversations are asked about chosen rubrics alone: those of the earlier choice,
+        # unless other settings choose others
+        chosen = [rubric for rubric in written.rubrics if rubric.id in written.chosen]
+        if written.is_chosen_alike or 0 < settings.most <= len(chosen):
+            return await self.fitting(sides.judged_test, chosen)
+
+        with self.planner.estimating(Size(1, 0)):
+            await self.fitting(sides.judged_test, written.rubrics)
+        with self.planner.estimating(Size(0, 1)):
+            await self.fitting(sides.judged_test, chosen)
+
         return self.planner.table
 
     def _reasons(self, sides: SplitSides, label: Label) -> Size:

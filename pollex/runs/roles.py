@@ -29,6 +29,7 @@ from pollex.store.folder import EMBEDDINGS
 from pollex.store.settings_told import CAPABILITIES, writable_setting
 
 if TYPE_CHECKING:
+    from pollex.agents.llm.asker import Asker
     from pollex.agents.llm.judge import AnswerMemory
     from pollex.conversations.conversation import Conversation
     from pollex.gateway.batches.desk import BatchRound, ModelBatches
@@ -124,6 +125,7 @@ class RunRoles:
             "completion_tokens": total.completion,
             "outcomes": dict(total.outcomes),
             "cost": total.cost(price),
+            "estimated_cost": total.estimated_cost(price),
             "price": [price.read, price.written, price.discount] if price else None,
             "max_calls": self.gateway.limits.max_calls,
             "max_cost": self.gateway.limits.max_cost,
@@ -139,6 +141,7 @@ class RunRoles:
         able = {}
         for name in CAPABILITIES:
             able[f"can {name}"] = getattr(self.capabilities, name)
+        able["can limit_field"] = self.capabilities.limit_field
 
         settings = self.record.options.facts(CALL_FIELDS | JUDGMENT_FIELDS)
         settings_asked = {}
@@ -410,11 +413,6 @@ def llm_workers(
         memory: Answers of earlier runs, which are not asked again.
     """
     from pollex.agents.llm.asker import Asker  # the client behind it takes a second to import
-    from pollex.agents.llm.deduplicator import LlmDeduplicator
-    from pollex.agents.llm.extractor import LlmExtractor
-    from pollex.agents.llm.further import list_further_roles
-    from pollex.agents.llm.judge import LlmJudge
-    from pollex.agents.llm.summarizer import LlmSummarizer
 
     # the settings that answers depend on, which the rubric set remembers
     settings = options.settings.but(
@@ -424,13 +422,7 @@ def llm_workers(
     )
     asker = Asker(gateway, capabilities, profile, settings, salt)
     # all roles ask through one gateway, which has the limits and the budget
-    roles = Roles(
-        extractor=LlmExtractor(asker),
-        summarizer=LlmSummarizer(asker),
-        deduplicator=LlmDeduplicator(asker, embedder),
-        judge=LlmJudge(asker, memory=memory),
-        further={kind.role: kind(asker) for kind in list_further_roles(settings.prompts)},
-    )
+    roles = llm_roles(asker, embedder, memory)
     record = JudgeRecord(
         kind=LLM,
         name=capabilities.model,
@@ -446,6 +438,32 @@ def llm_workers(
         secrets=gateway.endpoint.secrets,
         gateway=gateway,
         capabilities=capabilities,
+    )
+
+
+def llm_roles(
+    asker: Asker,
+    embedder: Embedder,
+    memory: AnswerMemory | None = None,
+) -> Roles:
+    """Build all four roles that ask a model, and further ones.
+
+    Args:
+        memory: Answers of earlier runs, which are not asked again.
+    """
+    from pollex.agents.llm.deduplicator import LlmDeduplicator  # as in `llm_workers`
+    from pollex.agents.llm.extractor import LlmExtractor
+    from pollex.agents.llm.further import list_further_roles
+    from pollex.agents.llm.judge import LlmJudge
+    from pollex.agents.llm.summarizer import LlmSummarizer
+
+    kinds = list_further_roles(asker.settings.prompts)
+    return Roles(
+        extractor=LlmExtractor(asker),
+        summarizer=LlmSummarizer(asker),
+        deduplicator=LlmDeduplicator(asker, embedder),
+        judge=LlmJudge(asker, memory=memory),
+        further={kind.role: kind(asker) for kind in kinds},
     )
 
 

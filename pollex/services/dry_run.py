@@ -5,24 +5,32 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pollex.agents.mixed import mix_roles
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
 from pollex.gateway.budget import UsageTable
 from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.rubric import BUILT_IN
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.earlier_runs import WrittenPool, pool_before
 from pollex.runs.known_answers import all_answers_known, judge_from_memory, questions_of_model
+from pollex.runs.learn_runs import Learning, fingerprint_of
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.plan import AT_MOST, Plan
-from pollex.runs.roles import embedding_confirmed, options_as_before, seed_of
+from pollex.runs.roles import (
+    embedded_roles,
+    embedder_for,
+    embedding_confirmed,
+    llm_roles,
+    options_as_before,
+    seed_of,
+)
 from pollex.runs.usage import ModelUsage
 from pollex.services.results import Result
 from pollex.store.store import Store
 from pollex.text import TerminalLines
-
-if TYPE_CHECKING:
-    from pollex.runs.learn_runs import Learning
 
 
 @dataclass(frozen=True)
@@ -174,25 +182,59 @@ def plan_learning(
     logs = learning.logs
     rubrics = learning.rubrics
     plan = Plan.of(model, learning.profile, run, learning.settings.seed)
+    written = None
     # rubrics that exist are adapted or fitted; without them a set is learned
     if adapt:
         work = plan.adapting(logs.learnable, rubrics)
     elif rubrics:
         work = plan.fitting(logs.learnable, rubrics)
     else:
-        work = plan.learning(logs, learning.settings)
+        written = _pool_written_before(plan, learning, run, model)
+        work = plan.learning(logs, learning.settings, written)
 
     table = asyncio.run(work)
     planned = call_plan(
         model,
         table,
-        probed=False,
+        plan.probed,
         known_answers=plan.planner.known_answers,
     )
-    # of rubrics that exist, the plan needs no likely figures beside it
-    if rubrics:
+    if written is not None:
+        was_written = f"The pool is that of {written.run}: what wrote it is not asked again."
+        planned = replace(planned, notes=(was_written, *planned.notes))
+
+    # where all calls are counted one by one, no likely figures are needed beside them
+    if not table.total.outcomes[AT_MOST]:
         return planned
     return replace(planned, likely=ModelUsage(plan.planner.likely, model.limits.price))
+
+
+def _pool_written_before(
+    plan: Plan,
+    learning: Learning,
+    run: RunOptions,
+    model: ModelOptions,
+) -> WrittenPool | None:
+    """Return the pool that an earlier run wrote from this log, by the same roles; None where there is none."""
+    settings = learning.settings
+    if model.again or settings.method == "spur":
+        return None
+
+    # the roles as a run would have them, for their fingerprints alone
+    embedder = embedder_for(run.store, model.settings.embedding_model)
+    roles = llm_roles(plan.asker, embedder)
+    if BUILT_IN not in model.settings.without:
+        alike = model.settings.alike
+        built_in = embedded_roles(learning.profile, embedder, settings.seed, alike)
+        roles = mix_roles(roles, built_in)
+
+    fingerprint = fingerprint_of(
+        learning.logs,
+        settings=settings,
+        profile=learning.profile,
+        roles=roles.fingerprints,
+    )
+    return pool_before(run, fingerprint, plan.planner.endpoint.shown)
 
 
 def plan_dry_run(
@@ -205,7 +247,7 @@ def plan_dry_run(
     """Return the end of a dry run: the calls that some work makes of a model that only counts them."""
     plan = Plan.of(model, profile or DomainProfile.neutral(), run, seed)
     asyncio.run(work(plan))
-    return Planned(call_plan(model, plan.planner.table, probed=False))
+    return Planned(call_plan(model, plan.planner.table, plan.probed))
 
 
 def call_plan(

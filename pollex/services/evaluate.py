@@ -242,21 +242,22 @@ def evaluate(
             scores.extend,
         )
         # figures of NetSAT are of conversations that have one
-        pairs = []
-        for s, c in zip(scores, labelled, strict=True):
-            if s.netsat is not None:
-                pairs.append((s.netsat, c))
-        netsat = np.array([value for value, _ in pairs], float)
-        conversations = [c for _, c in pairs]
+        measured = []
+        for score, conversation in zip(scores, labelled, strict=True):
+            if score.netsat is not None:
+                measured.append((score, conversation))
+
+        netsat = np.array([score.netsat for score, _ in measured], float)
+        conversations = [conversation for _, conversation in measured]
         up = flag_positives(conversations)
         # conversations that depend on each other are drawn together in resamples
         blocks = number_blocks(conversations)
-        sure = rubric_set.window.confident(netsat)
+        confident = np.array([score.confident is True for score, _ in measured], bool)
         figures = assess_scores(
             netsat,
             up,
             rubric_set.theta,
-            sure,
+            confident,
             np.random.default_rng(0),
             together=blocks,
         )

@@ -54,6 +54,7 @@ class RunRow:
             none.
         calls: Calls that were sent to a model; None where none worked.
         cost: Of these; None where it isn't known.
+        estimated_cost: In its place, by the texts, where the endpoint didn't count all tokens.
     """
 
     run: Run
@@ -63,6 +64,7 @@ class RunRow:
     auc: float | None
     calls: int | None = None
     cost: float | None = None
+    estimated_cost: float | None = None
 
     @classmethod
     def of(cls, run: Run, progress: Mapping[str, Any]) -> RunRow:
@@ -82,6 +84,12 @@ class RunRow:
             seconds = (at(run.finished) - at(run.started)).total_seconds()
 
         used = progress.get("used") or {}
+        cost = cost_so_far(progress) if used else None
+        # of a run that was resumed, an estimate of what it used since then would say too little
+        estimated_cost = None
+        if cost is None and "cost" not in progress:
+            estimated_cost = used.get("estimated_cost")
+
         return cls(
             run,
             logs=tuple(map(str, arguments.get("logs") or ())),
@@ -89,7 +97,8 @@ class RunRow:
             seconds=seconds,
             auc=result.get("auc"),
             calls=used.get("sent"),
-            cost=cost_so_far(progress) if used else None,
+            cost=cost,
+            estimated_cost=estimated_cost,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -101,6 +110,7 @@ class RunRow:
             "auc": self.auc,
             "calls": self.calls,
             "cost": self.cost,
+            "estimated_cost": self.estimated_cost,
         }
 
     @property
@@ -110,6 +120,10 @@ class RunRow:
         more = ""
         if len(self.logs) > 1:
             more = f" and {len(self.logs) - 1} more"
+
+        cost = "" if self.cost is None else f"{self.cost:.4g}"
+        if self.estimated_cost is not None:
+            cost = f"≈ {self.estimated_cost:.4g}"
 
         return (
             run.id,
@@ -121,7 +135,7 @@ class RunRow:
             printable(Path(self.rubrics).name if self.rubrics else "", 60),
             "" if self.auc is None else f"{self.auc:.3f}",
             "" if self.calls is None else f"{self.calls:,}",
-            "" if self.cost is None else f"{self.cost:.4g}",
+            cost,
         )
 
 

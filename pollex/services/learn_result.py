@@ -183,11 +183,15 @@ class LearnResult(Shown):
             yield from describe_figures(sides)
             # how many the set's own window is sure of: the figures have windows of their own
             netsats = []
+            probabilities = []
             for score in self.scores:
                 if score.side == "held_out" and score.netsat is not None:
                     netsats.append(score.netsat)
+                    probabilities.append(np.nan if score.probability is None else score.probability)
+
             if rubrics.held_out and netsats:
-                confident_share = rubrics.window.confident(np.array(netsats)).mean()
+                certain = rubrics.window.certain(np.array(netsats), np.array(probabilities))
+                confident_share = certain.count(True) / len(certain)
                 windows = "Held-out yield is of windows fitted without these conversations"
                 yield f"{windows}; the set's own has {confident_share:.3f}"
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pollex.gateway.budget import Price
+from pollex.gateway.responses import read_usage
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.store.tables import read_line, unpack
@@ -241,20 +242,10 @@ def _words(content: Any) -> str:
 
 
 def _usage(answer: Any) -> dict[str, int]:
-    usage = None
-    if isinstance(answer, dict):
-        usage = answer.get("usage")
-    if not isinstance(usage, dict):
-        return {}
-
-    details = usage.get("prompt_tokens_details")
-    counts = {
-        "in": usage.get("prompt_tokens"),
-        "out": usage.get("completion_tokens"),
-        "cached": details.get("cached_tokens") if isinstance(details, dict) else None,
-    }
-    # a count that isn't there, is no number, or is 0 is left out
-    return {name: count for name, count in counts.items() if isinstance(count, int) and count}
+    """Return the tokens that the endpoint counted, as a run reads them: 0 is a count, too."""
+    counted = read_usage(answer.get("usage") if isinstance(answer, dict) else None)
+    tokens = {"in": counted.prompt, "out": counted.completion, "cached": counted.cached}
+    return {name: number for name, number in tokens.items() if number is not None}
 
 
 def _choice(answer: Any) -> dict[str, Any]:

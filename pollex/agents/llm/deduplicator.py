@@ -116,7 +116,10 @@ class LlmDeduplicator(Role):
                 same.append([group[i - 1] for i in numbers_alike if group[i - 1].polarity == kind])
 
         pairs = []
-        for numbers_mirrored in disjoint_sets(value.get("mirrored") or [], len(group)):
+        mirrored = value.get("mirrored")
+        for numbers_mirrored in disjoint_sets(
+            mirrored if isinstance(mirrored, list) else [], len(group)
+        ):
             pairs.append([group[i - 1] for i in numbers_mirrored])
 
         # a mirror is one rubric of each side, and nothing else

@@ -144,6 +144,6 @@ def _quote(conversation: Conversation, entry: dict[str, Any]) -> Quote | None:
     # without a turn, the search begins at the first
     quote = locate_quote(conversation, text, turn if isinstance(turn, int) else 0)
     part = entry.get("part")
-    if quote and part in PARTS:
+    if quote and isinstance(part, str) and part in PARTS:
         return quote.model_copy(update={"part": part})
     return quote

@@ -142,8 +142,11 @@ async def reword(
                 and 1 <= row["i"] <= len(batch)
             ):
                 rubric = batch[row["i"] - 1]
+                texts = row.get("texts")
                 better_texts[rubric.id] = tuple(
-                    text for text in row.get("texts", []) if _good(rubric, text)
+                    text
+                    for text in (texts if isinstance(texts, list) else ())
+                    if _good(rubric, text)
                 )
 
     return {id_: texts for id_, texts in better_texts.items() if texts}

@@ -73,11 +73,21 @@ def test_scoring_the_log_that_was_learned_from_asks_nobody(bench: Bench) -> None
     assert again["usage"]["judge"]["calls"] > 0
 
 
-def test_a_smaller_budget_judges_nothing_again(bench: Bench) -> None:
+@pytest.mark.parametrize("lacks", [[], ["logprobs"]], ids=["able", "without-logprobs"])
+def test_a_smaller_budget_judges_nothing_again_and_the_plan_says_so(
+    pollex: Pollex, server: ProtocolServer, lacks: list[str]
+) -> None:
+    server.script([{"do": "refuse", "what": lacks}, ATTENTIVE])
+    bench = Bench(pollex, server)
+    plan = bench.learn("--budget", "2", "--dry-run")
+    assert plan["plan"]["all"]["sent"] == 0
+    assert "likely" not in plan, "nothing hangs on replies"
     before = bench.server.counts()["paid"]
     bench.learn("--budget", "2")
     probes = 4
     assert bench.server.counts()["paid"] - before <= probes
+    other_log = bench.learn("--seed", "7", "--dry-run")
+    assert other_log["plan"]["all"]["sent"] > 0, "another seed is another run"
 
 
 def test_a_new_rubric_costs_its_own_calls_and_no_others(bench: Bench) -> None:

@@ -4,15 +4,16 @@ import json
 from typing import Any
 
 import pytest
-from gateway_asking import KEY, ask_once, gateway, question
+from gateway_asking import KEY, ask_all, ask_once, gateway, question
 from protocol_server import ProtocolServer
 
-from pollex.errors import ModelRefused
+from pollex.errors import ModelRefused, ModelUnavailable
 from pollex.gateway.calls import (
     Capabilities,
     Completed,
     Empty,
     Failed,
+    Form,
     Refused,
     Reply,
     Truncated,
@@ -20,9 +21,11 @@ from pollex.gateway.calls import (
 )
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.json_in_text import find_last_object
+from pollex.gateway.limiter import FIRST_SLOTS
 from pollex.gateway.probe import probe_endpoint
 from pollex.gateway.responses import HttpFault, read_reply
 from pollex.gateway.thoughts import remove_thoughts
+from pollex.gateway.transport import ReplyParts
 
 
 def status(code: int, body: Any, **rule: Any) -> dict[str, Any]:
@@ -216,6 +219,56 @@ async def test_an_empty_answer_is_asked_for_once_more_and_is_no_refusal(
         assert server.counts()["received"] == 2
     assert isinstance(outcome, Empty)
     assert "finish reason stop, 300 reasoning tokens" in outcome.detail
+
+
+@pytest.mark.parametrize("form", ["json_schema", "tool"])
+@pytest.mark.parametrize(
+    "tool_calls",
+    [
+        [{"id": 5, "function": {"name": None, "arguments": 7}}],
+        [{"function": {}}],
+        [{"function": 3}],
+        [None, "x"],
+        {"function": {"arguments": "{}"}},
+        7,
+    ],
+    ids=json.dumps,
+)
+async def test_tool_calls_without_arguments_are_no_answer_and_no_more_than_that(
+    tool_calls: Any, form: Form
+) -> None:
+    nothing = {"do": "message", "content": None, "tool_calls": tool_calls}
+    with ProtocolServer(script=[nothing]) as server:
+        outcome = await ask_once(server.url, question(form=form))
+        assert server.counts()["received"] == 2
+    assert isinstance(outcome, Empty)
+    assert "tool calls without arguments" in outcome.detail
+    beside_words = {"do": "message", "content": '{"answer": "Agree"}', "tool_calls": tool_calls}
+    with ProtocolServer(script=[beside_words]) as server:
+        outcome = await ask_once(server.url, question(form=form))
+        assert server.counts()["received"] == 1
+    assert outcome.text == '{"answer": "Agree"}'
+
+
+async def test_an_endpoint_that_never_answers_is_not_paid_twice_by_every_call() -> None:
+    nothing = {"do": "message", "content": None, "tool_calls": [{"function": {"arguments": 7}}]}
+    with ProtocolServer(script=[nothing], latency=0.02) as server:
+        async with gateway(server.url) as door:
+            outcomes = await ask_all(door, [question(number) for number in range(200)])
+        counts = server.counts()
+    assert all(isinstance(outcome, ModelUnavailable) for outcome in outcomes)
+    assert "10 calls in a row failed, the last with empty answer" in str(outcomes[0])
+    assert counts["received"] <= FIRST_SLOTS + 10, "those that were out when it was seen"
+    assert counts["repeated"] <= 10
+
+
+@pytest.mark.parametrize("function", [{"name": None, "arguments": 7}, 3, None])
+def test_tool_calls_without_arguments_are_no_answer_in_a_stream(function: Any) -> None:
+    heard = ReplyParts()
+    delta = {"tool_calls": [{"id": 5, "function": function}]}
+    for choice in ({"delta": delta}, {"delta": {}, "finish_reason": "stop"}):
+        heard.feed(b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n")
+    assert isinstance(read_reply(Reply(200, heard.body()), question()), Empty)
 
 
 def test_thoughts_that_took_all_tokens_are_a_cut_answer_whatever_the_finish_reason() -> None:

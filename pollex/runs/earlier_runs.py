@@ -1,0 +1,113 @@
+"""What a plan learns from earlier runs: what the endpoint can do, and the pool of the same log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pollex.errors import PollexError
+from pollex.gateway.calls import Capabilities
+from pollex.gateway.endpoint import Endpoint
+from pollex.rubrics.rubric import Rubric
+from pollex.runs.options import RunOptions
+from pollex.runs.run import STATE_FORMAT
+from pollex.store.resume import read_settings_behind, runs, step
+from pollex.store.runs import Run
+from pollex.store.store import Store
+
+USED_AFTER_JUDGING = frozenset(
+    ("alpha", "also", "budget", "fills", "judge", "policy", "probability", "stability")
+)
+"""Parts of a learning run's fingerprint on which the pool and its answers don't depend."""
+
+
+@dataclass(frozen=True)
+class WrittenPool:
+    """The pool of an earlier run.
+
+    Attributes:
+        run: Its id.
+        rubrics: As they were judged.
+        chosen: Ids of those that the run chose; empty where it didn't come so far.
+        is_chosen_alike: Whether the run that is planned chooses by the same settings.
+    """
+
+    run: str
+    rubrics: tuple[Rubric, ...]
+    chosen: frozenset[str]
+    is_chosen_alike: bool
+
+
+def capabilities_before(run: RunOptions, endpoint: Endpoint) -> Capabilities | None:
+    """Return what the last run that asked this model at this address knew of it; None where there is none."""
+    try:
+        with Store.open(run.store, read_only=True) as store:
+            for earlier in reversed(runs(store)):
+                behind = read_settings_behind(store, earlier)
+                is_of_endpoint = earlier.fingerprint.get("endpoint") == endpoint.shown
+                if is_of_endpoint and behind.get("model") == endpoint.model:
+                    return _capabilities_of(endpoint.model, behind)
+    except PollexError:  # there is no store yet, or none that can be read
+        return None
+
+    return None
+
+
+def _capabilities_of(model: str, behind: Mapping[str, Any]) -> Capabilities:
+    able = {}
+    for name, value in behind.items():
+        if name.startswith("can "):
+            able[name.removeprefix("can ")] = value
+
+    return Capabilities(model, **able)
+
+
+def pool_before(
+    run: RunOptions,
+    fingerprint: Mapping[str, str],
+    place: str,
+) -> WrittenPool | None:
+    """Return the pool that the last run of the same log, prompts and settings wrote; None where there is none.
+
+    Args:
+        fingerprint: Of the run that is planned.
+        place: Where the model is asked.
+    """
+    planned = {**fingerprint, "graph": STATE_FORMAT, "endpoint": place}
+    try:
+        with Store.open(run.store, read_only=True) as store:
+            for earlier in reversed(runs(store)):
+                is_alike = _until_judging(earlier.fingerprint) == _until_judging(planned)
+                if earlier.command == "learn" and is_alike:
+                    pool = _pool_of(store, earlier, planned)
+                    if pool is not None:
+                        return pool
+    except PollexError:  # as above
+        return None
+
+    return None
+
+
+def _until_judging(fingerprint: Mapping[str, str]) -> dict[str, str]:
+    """Return the parts of a fingerprint on which a pool depends."""
+    return {part: digest for part, digest in fingerprint.items() if part not in USED_AFTER_JUDGING}
+
+
+def _pool_of(
+    store: Store,
+    run: Run,
+    planned: Mapping[str, str],
+) -> WrittenPool | None:
+    written = step(store, run.id, "reword")
+    if written is None:
+        return None
+
+    choice = step(store, run.id, "select")
+    is_alike = run.fingerprint == planned
+    return WrittenPool(
+        run.id,
+        tuple(map(Rubric.model_validate, written["kept"])),
+        frozenset(choice["chosen"] if choice else ()),
+        is_chosen_alike=choice is not None and is_alike,
+    )
