@@ -9,9 +9,12 @@ rubrics.save("rubrics.json") score = pollex.Scorer.load("rubrics.json").score(co
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
+"""Type checkers take it for true. It isn't imported: `typing` would take longer than all else here."""
 if TYPE_CHECKING:
+    from typing import Any
+
     from pollex.api.estimator import RubricClassifier
     from pollex.api.rubrics import RubricSet, read_logs
     from pollex.api.verbs import (

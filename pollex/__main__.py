@@ -8,6 +8,6 @@ import sys
 if sys.path[0] == os.getcwd() and not os.path.isdir("pollex"):  # noqa: PTH109, PTH112
     del sys.path[0]
 
-from pollex.cli.main import main
+from pollex.cli.entry import main
 
 main()

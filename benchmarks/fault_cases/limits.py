@@ -227,3 +227,30 @@ def odd_folder_and_workers(folder: Path) -> str:
     assert "leaked" not in done.stderr, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]), done.stdout
     return "2 workers, no line"
+
+
+@case("42.3", "a signal within the first second, while a command imports, ends it in words")
+def interrupted_imports(folder: Path) -> str:
+    """Send each signal to a command as soon as Python reads pollex."""
+    words = ("learn", "log.jsonl", "--out", "r.json")
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in numbers:
+        # the module that imports all others is about to be looked for
+        code = (
+            "import os, sys\n"
+            "class Sends:\n"
+            "    def find_spec(self, name, path=None, target=None):\n"
+            f"        if name == 'pollex.cli.main': os.kill(os.getpid(), {int(number)})\n"
+            "sys.meta_path.insert(0, Sends())\n"
+            "from pollex.cli.entry import main; main()"
+        )
+        ended = subprocess.run(  # noqa: S603
+            [sys.executable, "-c", code, *words],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 130, ended.stderr
+        assert ended.stderr.startswith("Stopped: interrupted\nGo on with: "), ended.stderr
+    return f"{len(numbers)} of {len(numbers)}"

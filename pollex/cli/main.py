@@ -26,6 +26,12 @@ from pollex.cli.generator import (
 )
 from pollex.cli.help import Group
 from pollex.cli.settings import spell
+from pollex.cli.signals import (
+    end_at_once,
+    handle_signals,
+    raise_waiting_signal,
+    waiting_signals,
+)
 from pollex.errors import SPELLING, Interrupted, LimitReached, Options, PollexError, WrongUse
 from pollex.gateway.langsmith import switch_tracing
 from pollex.outputs import listen_for_outputs
@@ -108,8 +114,9 @@ class Verbs(Group):
         return sorted(modules_in("usecases").keys() - PARTS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click's contract
-        is_command = name not in PARTS and module_named("usecases", name) is not None
-        return command_in(name) if is_command else None
+        with waiting_signals():
+            is_command = name not in PARTS and module_named("usecases", name) is not None
+            return command_in(name) if is_command else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -150,11 +157,6 @@ def main() -> None:
     Exit codes: 0 done, 1 failed, 2 wrong use, 3 done but not for all conversations, 75 pending, 130
     interrupted.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
-            # as Ctrl-C, also before and after a run
-            signal.signal(number, signal.default_int_handler)
-
     sys.unraisablehook = interrupt_again
     os.environ.update(SAFE_PATH)
     # of every verb: one that knows no --langsmith sends nothing either
@@ -193,6 +195,9 @@ def carry_out_typed() -> int:
     """
     with listen_for_outputs() as written:
         try:
+            # all as Ctrl-C, also before and after a run; one may have waited for the imports
+            handle_signals(signal.default_int_handler)
+            raise_waiting_signal()
             refuse_early_clock()
             if len(sys.argv) == 1 and opens_a_browser():
                 sys.argv.append("serve")
@@ -205,11 +210,12 @@ def carry_out_typed() -> int:
         except PollexError as error:
             fail(error, has_run=bool(written.run))
         except (click.Abort, KeyboardInterrupt):
+            handle_signals(end_at_once)
             fail(Interrupted("interrupted"), has_run=bool(written.run))
         except OSError as error:
             fail(explain_disk_error(error), error)
         except Exception as error:
-            fail(make_memory_error() if is_memory_error(error) else make_fault_error(error), error)
+            fail(explain_failure(error), error, has_run=bool(written.run))
     return code if isinstance(code, int) else 0
 
 
@@ -271,6 +277,21 @@ def explain_disk_error(error: OSError) -> PollexError:
             where=str(error.filename),
             hint="check the path, and what is there",
         )
+
+    return make_fault_error(error)
+
+
+def explain_failure(error: Exception) -> PollexError:
+    """Turn an error of a library, or a fault of ours, into one in words."""
+    if is_memory_error(error):
+        return make_memory_error()
+
+    # a library turns an interruption into an error of its own, in the middle of its import for example
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt):
+            return Interrupted("interrupted")
+        cause = cause.__cause__ or cause.__context__
 
     return make_fault_error(error)
 
