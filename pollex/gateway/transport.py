@@ -196,8 +196,9 @@ class OpenAIWire:
     """A `ChatOpenAI` whose connections are used directly.
 
     The body goes out as it was hashed and comes back as it is kept: `ainvoke` would parse a reply
-    before anybody could save it, and costs three times the processor time. Redirects are not
-    followed, environment proxies not used, nothing is retried.
+    before anybody could save it, and costs five times the processor time of a call
+    (`benchmarks/gateway.py` measures both). Redirects are not followed, environment proxies not
+    used, nothing is retried.
 
     Attributes:
         model: The chat model, for whoever needs a LangChain object; its client and connections are
