@@ -111,6 +111,17 @@ class ListOfTurns:
         """How far its name speaks for turns."""
         return float(is_called(self.path, "messages"))
 
+    @property
+    def owner(self) -> Column:
+        """Which row each item is in, as a column."""
+        items = len(self.columns[0].values) if self.columns else 0
+        ends = [*self.starts[1:], items]
+        numbers: list[int] = []
+        for number, (start, end) in enumerate(zip(self.starts, ends, strict=True)):
+            numbers += [number] * (end - start)
+
+        return Column("", numbers)
+
 
 def columns_in(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
     """Return all columns of rows; those of lists' items have `[]` in their paths and lists as values."""

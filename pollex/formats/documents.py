@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import Any
 
+from pollex.formats.log_shapes.turns import TEXT_NAMES
 from pollex.formats.names import is_called
 
 DEEPEST = 3
@@ -121,12 +122,30 @@ def _by_id(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
         return
 
+    # turns by keys that a database made, under the id of their talk
+    if len(rows) > 1 and all(isinstance(row, dict) and _are_turns_by_key(row) for row in rows):
+        for name, row in value.items():
+            yield {"id": name, "messages": list(row.values())}
+        return
+
     if len(rows) > 1 and all(isinstance(row, dict) for row in rows):
         # objects are alike if all of them share a name
         common = set.intersection(*(set(row) for row in rows))
         if common:
             for name, row in value.items():
                 yield {"id": name, **row}
+
+
+def _are_turns_by_key(values: Mapping[str, Any]) -> bool:
+    """Return whether all values of an object are objects in which somebody says something, with names in common."""
+    turns = list(values.values())
+    if not turns or not all(isinstance(turn, dict) for turn in turns):
+        return False
+    return bool(set.intersection(*map(set, turns))) and all(map(_says_text, turns))
+
+
+def _says_text(turn: Mapping[str, Any]) -> bool:
+    return any(isinstance(turn.get(name), str) for name in TEXT_NAMES)
 
 
 def are_talks(rows: list[dict[str, Any]]) -> bool:

@@ -710,8 +710,17 @@ def _of_lists(
                 parts |= {"role": role.path, "text": text.path}
                 firsts = _first_of_lists(listed, role)
                 met = _met_in_lists(listed, role)
-                for named in _guess_roles(role, firsts, options, met, presence=role.sparse):
+                names = _guess_roles(
+                    role,
+                    firsts,
+                    options,
+                    met,
+                    presence=role.sparse,
+                    answering=_find_answering(role, listed.owner, text),
+                )
+                for named in names:
                     prior = (speaks + says + listed.likelihood) / 10 + 0.05
+                    prior -= GUESSED * _are_guessed(named)
                     yield _with_labels(
                         columns,
                         parts,

@@ -195,6 +195,10 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
         return [value], {}
     if (rows := _rows_of_columns(value)) is not None:
         return rows, {}
+    # the answer of a search in an index
+    hits = value.get("hits")
+    if isinstance(hits, dict) and isinstance(hits.get("hits"), list):
+        return hits["hits"], {}
     if page := _page_of(value):
         return page
 

@@ -20,6 +20,8 @@ LONGEST_LITERAL = 1 << 20
 LOOKED_AT = 200
 MOST_KEYS = 4
 """Different keys of turns of one key, which say who speaks."""
+_SPEAKER = re.compile(r"\s*([^\W\d_][^:\n]{0,29}?)\s*:\s")
+"""Who says a text, before a colon."""
 IN_TURN = ("first", "second")
 """The sides of plain texts in turn."""
 FEWEST_WORDS = 3
@@ -156,17 +158,16 @@ def unwrap_content(value: Any) -> Any:
 
 
 def pairs_as_objects(value: Any) -> Any:
-    """Return a list of turns that some write as pairs, plain texts or objects of one key as usual objects.
+    """Return a list of turns that some write as lists, plain texts or objects of one key as usual objects.
 
-    A pair of texts gets the keys `0` and `1`; texts in turn are of the `first` and the `second`;
-    the key of `{"customer": "Hello."}` is its role.
+    A pair of texts gets the keys `0` and `1`, as do the cells of longer lists; a name before a
+    colon is who speaks; texts in turn are of the `first` and the `second`; the key of
+    `{"customer": "Hello."}` is its role.
     """
     inner = parse_if_json(value)
     turns = inner if isinstance(inner, list) else []
-    pairs = bool(turns) and all(isinstance(pair, list) and len(pair) == 2 for pair in turns)
-    # pairs of texts, of which one may be missing
-    if pairs and all(isinstance(text, str | None) for pair in turns for text in pair):
-        return [{"0": first, "1": second} for first, second in turns]
+    if _are_lists_of_cells(turns):
+        return [{str(place): cell for place, cell in enumerate(turn)} for turn in turns]
 
     # objects of one key each: few different keys, which say who speaks
     if len(turns) > 1 and all(isinstance(turn, dict) and len(turn) == 1 for turn in turns):
@@ -178,6 +179,17 @@ def pairs_as_objects(value: Any) -> Any:
                 rows.append({"role": name, "content": text})
             return rows
 
+    # plain texts with names before a colon
+    if len(turns) > 1 and all(isinstance(text, str) for text in turns):
+        heads = [_SPEAKER.match(text) for text in turns]
+        names = {head[1] for head in heads if head is not None}
+        if None not in heads and 1 < len(names) <= MOST_KEYS:
+            rows = []
+            for text in turns:
+                name, _, words = text.partition(":")
+                rows.append({"role": name.strip(), "content": words.strip()})
+            return rows
+
     # plain texts, of which the two sides say one each in turn
     if len(turns) > 1 and _are_said_in_turn(turns):
         rows = []
@@ -186,6 +198,22 @@ def pairs_as_objects(value: Any) -> Any:
         return rows
 
     return value
+
+
+def _are_lists_of_cells(turns: list[Any]) -> bool:
+    """Return whether turns are lists of as many cells each: pairs of texts, or also times and numbers."""
+    if not turns or not all(isinstance(turn, list) for turn in turns):
+        return False
+
+    sizes = {len(turn) for turn in turns}
+    cells = [cell for turn in turns for cell in turn]
+    if sizes == {2}:
+        return all(isinstance(cell, str | None) for cell in cells)
+    return len(sizes) == 1 and sizes <= {3, 4, 5} and all(map(_is_cell, cells))
+
+
+def _is_cell(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float)
 
 
 def _are_said_in_turn(texts: list[Any]) -> bool:

@@ -113,6 +113,8 @@ USUAL_OF_MESSAGES = frozenset(
     ("role", "content", "id", "timestamp", "createdAt", "name", "tool_calls")
 )
 NO_NOTES: Mapping[str, None] = {}
+LONGEST_LABEL_ROW = 2_000
+"""Characters of the texts of a row that may be a label, with what was written beside it."""
 IN_MEMORY = "row"
 """What rows in memory are said to be from."""
 
@@ -340,11 +342,9 @@ class Assembler:
         held = self._joiner.label_tables.rows
         if not isinstance(row, LogRow) or self._options.columns or len(held) >= MOST_LABEL_ROWS:
             return False
-        if (
-            not self._strange.last_unshaped
-            or len(row.fields) > MOST_OF_VOTE
-            or _has_sentences(row.fields)
-        ):
+        # only small rows are held; what was said has a reader of its own
+        size = sum(len(value) for value in row.fields.values() if isinstance(value, str))
+        if not self._strange.last_unshaped or size > LONGEST_LABEL_ROW or has_words(row.fields):
             return False
 
         held.append((row, bad))

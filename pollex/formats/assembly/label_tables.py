@@ -20,7 +20,7 @@ SAMPLE = 200
 """Rows by which the columns of a table are told."""
 OVERLAP = 0.5
 """Share of the values of a column of ids that the export has, too."""
-MOST_ROWS = 300_000
+MOST_ROWS = 50_000
 """Rows that are held until all files are read."""
 KINDS: tuple[Target, ...] = ("conversation", "trace", "span", "message")
 """What an id may name, the widest first."""

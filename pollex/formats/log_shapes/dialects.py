@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pollex.formats.names import words_of
+
 Message = Mapping[str, Any]
 
 _PYDANTIC = {
@@ -30,6 +32,10 @@ _CALL_IDS = ("call_id", "callId", "tool_call_id", "toolCallId")
 """What programs call a tool, what it was given, what came of it, and the id that both share."""
 
 
+_KINDS_OF_CALLS = frozenset(("tool", "function", "action", "observation"))
+"""Words in kinds of records of calls, and of what came of them."""
+
+
 def step_of_tool(fields: Message) -> dict[str, Any] | None:
     """Return a program's own record of a call, of its result, or of both as a usual message; None for others.
 
@@ -38,6 +44,11 @@ def step_of_tool(fields: Message) -> dict[str, Any] | None:
     name = _first_of(fields, _TOOLS)
     given = _first_of(fields, _GIVEN)
     came = _first_of(fields, _CAME)
+    # where the kind of a record says that it is one, the name may be called so, or be missing
+    kind = str(_first_of(fields, ("type", "event", "kind", "step")) or "")
+    if not isinstance(name, str) and not _KINDS_OF_CALLS.isdisjoint(words_of(kind)):
+        answers = came is not None and given is None and _first_of(fields, _CALL_IDS) is not None
+        name = _first_of(fields, ("name", "action")) or ("" if answers else None)
     if not isinstance(name, str) or (given is None and came is None):
         return None
 

@@ -26,6 +26,10 @@ def plain_row(fields: dict[str, Any]) -> dict[str, Any]:
     if dict not in map(type, fields.values()):  # as in most tables
         return fields
 
+    # a search in an index has each document under `_source`
+    if "_index" in fields and isinstance(source := fields.get("_source"), dict):
+        return plain_row({"_id": fields.get("_id"), **source})
+
     # an export of DynamoDB puts each row under `Item`
     item = fields.get("Item")
     if isinstance(item, dict) and len(fields) == 1 and item and all(map(_is_dynamo, item.values())):

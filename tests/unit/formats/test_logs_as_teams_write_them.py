@@ -486,3 +486,71 @@ def test_an_answer_of_words_to_a_question_of_argilla_is_a_comment() -> None:
         )
     logs = read_rows(rows, options=ReadOptions(label_field="satisfied"))
     assert comments_in(logs) == ["So so"] * 6
+
+
+def write_calls(kind: str, n: int) -> list[dict[str, Any]]:
+    call = {"cid": f"c{n}", "event": f"{kind}_call", "name": "find", "arguments": {"n": n}}
+    result = {"cid": f"c{n}", "event": f"{kind}_output", "output": "here", "call_id": n}
+    return [call | {"call_id": n}, result]
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("function", 6), ("transaction", 0)])
+def test_a_record_without_a_tool_is_a_call_where_its_kind_says_so(kind: str, expected: int) -> None:
+    rows: list[dict[str, Any]] = []
+    for n, ((_, asked), (_, told)) in enumerate(talks()):
+        rows.append({"cid": f"c{n}", "event": "user_message", "text": asked})
+        rows += write_calls(kind, n)
+        rows.append({"cid": f"c{n}", "event": "assistant_message", "text": told})
+    assert len(calls_in(read_rows(rows, options=propose(rows)))) == expected
+
+
+def named(side: str) -> str:
+    return "Kunde" if side == "user" else "Bot"
+
+
+CELLS = [
+    {"nr": f"c{n}", "log": [[f"10:0{k}", named(side), words] for k, (side, words) in enumerate(t)]}
+    for n, t in enumerate(talks())
+]
+BEFORE_COLONS = [
+    {"nr": f"c{n}", "log": [f"{named(side)}: {words}" for side, words in talk]}
+    for n, talk in enumerate(talks())
+]
+
+
+@pytest.mark.parametrize("rows", [CELLS, BEFORE_COLONS], ids=["cells", "before colons"])
+def test_turns_may_be_cells_or_texts_with_names(rows: list[dict[str, Any]]) -> None:
+    logs = read_rows(rows, options=propose(rows))
+    assert words_in(logs) == {f"c{n}": talk for n, talk in enumerate(talks())}
+
+
+def test_turns_by_key_may_stand_under_the_ids_of_their_talks(tmp_path: Path) -> None:
+    tree = {}
+    for n, talk in enumerate(talks()):
+        tree[f"c{n}"] = {f"-O{n}{k}": {"from": s, "text": w} for k, (s, w) in enumerate(talk)}
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps({"messages": tree, "users": {"u1": {"name": "A B"}}}))
+    assert words_in(read_logs(path)) == {f"c{n}": talk for n, talk in enumerate(talks())}
+
+
+def test_documents_of_an_index_are_rows(tmp_path: Path) -> None:
+    hits = []
+    for n, talk in enumerate(talks()):
+        for k, (side, words) in enumerate(talk):
+            document = {"session_id": f"c{n}", "role": side, "content": words}
+            hits.append({"_index": "chat", "_id": f"{n}-{k}", "_source": document})
+    path = tmp_path / "search.json"
+    path.write_text(json.dumps({"took": 3, "hits": {"total": 12, "hits": hits}}), encoding="utf-8")
+    assert words_in(read_logs(path)) == {f"c{n}": talk for n, talk in enumerate(talks())}
+
+
+def test_labels_of_many_columns_join_an_export_too(tmp_path: Path) -> None:
+    export = tmp_path / "conversations.json"
+    export.write_text(json.dumps(CLAUDE), encoding="utf-8")
+    marks = []
+    for n in range(4):
+        beside = {f"c{k}": f"some words of a form {k}" for k in range(9)}
+        marks.append({"about": f"u-{n}", "rating": ["good", "bad"][n % 2], **beside})
+    logs = read_logs([export, write_csv(tmp_path / "survey.csv", marks)])
+    labels = [conversation.label.value for conversation in logs][:4]
+    assert labels == ["positive", "negative"] * 2
