@@ -3,7 +3,7 @@
 import ast
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 from uuid import uuid4
 
 import pytest
@@ -17,27 +17,17 @@ from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.run import make_thread_config
 from pollex.graphs.score import ScoreContext
-from pollex.rooms.grade.graphs.answer import AnswerContext
-from pollex.rooms.grade.graphs.graph import GradeContext
-from pollex.rooms.grade.usecases.answer import AnswerQuestions
-from pollex.rooms.grade.usecases.grade import GradeAnswers
-from pollex.rooms.judge.graphs.graph import JudgeContext
-from pollex.rooms.judge.usecases.judge import JudgeLogs
-from pollex.rooms.questionnaire.graphs.graph import AskContext
-from pollex.rooms.questionnaire.usecases.ask import AskQuestionnaire
-from pollex.rooms.remedy.graphs.graph import RemedyContext
-from pollex.rooms.remedy.usecases.remedy import ProveRemedy
-from pollex.rooms.study.graphs.graph import SimulateContext
-from pollex.rooms.study.usecases.simulate import SimulateDialogues
+from pollex.rooms import hooks_of, python_names
 from pollex.store.folder import VARIABLE
 from pollex.store.resume import find_run
 from pollex.store.rubric_sets import list_kept_sets
 from pollex.store.store import Store
-from pollex.studio.graphs import judge, learn, refit, score, simulate
+from pollex.studio.graphs import learn, refit, score
+from pollex.studio.hooks import StudioGraph
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
 from pollex.usecases.score import ScoreLogs
-from pollex.usecases.use_case import NEEDED, options_of
+from pollex.usecases.use_case import NEEDED, import_named, options_of
 
 
 @pytest.fixture(autouse=True)
@@ -88,17 +78,12 @@ async def test_learn_waits_at_the_pool_and_a_pool_that_is_wrong_is_refused_while
 ROOT = Path(__file__).parents[3]
 BIKES = str(ROOT / "examples" / "bikes.jsonl")
 
-FORMS = {
-    AnswerContext: AnswerQuestions,
-    AskContext: AskQuestionnaire,
-    GradeContext: GradeAnswers,
-    JudgeContext: JudgeLogs,
-    LearnChoice: LearnRubrics,
-    RefitChoice: RefitSet,
-    RemedyContext: ProveRemedy,
-    ScoreContext: ScoreLogs,
-    SimulateContext: SimulateDialogues,
+FORMS = {LearnChoice: LearnRubrics, RefitChoice: RefitSet, ScoreContext: ScoreLogs}
+FORMS |= {
+    get_type_hints(graph.use_case)["form"]: import_named(python_names()[graph.name])
+    for graph in hooks_of(StudioGraph)
 }
+"""Use cases by the forms of their graphs, those of rooms among them."""
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -158,8 +143,8 @@ def test_a_form_has_what_errors_of_its_use_case_ask_for() -> None:
 @pytest.mark.parametrize(
     ("graph", "form", "says"),
     [
-        (judge, JudgeContext(logs="log.jsonl"), "question is empty → fill it in: question="),
-        (simulate, SimulateContext(), "topics is empty"),
+        (score, ScoreContext(logs="log.jsonl"), "rubrics is empty → fill it in: rubrics="),
+        (refit, RefitChoice(), "logs is empty"),
         (learn, LearnChoice(logs="nowhere.jsonl"), "nowhere.jsonl: .*no such file"),
         (learn, LearnChoice(logs="log.jsonl", method="spur"), "run the graph `spur`"),
         (learn, LearnChoice(logs=BIKES, system="rubicon"), "takes a model → name one: model="),

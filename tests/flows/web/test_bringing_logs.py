@@ -18,16 +18,13 @@ from httpx2 import AsyncClient
 from small_runs import run_here
 from web_site import client_of, made_app
 
-from pollex.rooms.exchange.formats.peers.interfaces import INTERFACES
 from pollex.services.bring import Roots
 from pollex.services.readings import FOLDER, list_readings
 from pollex.store.seal import Seal
 from pollex.store.store import Store
 from pollex.store.tables import AnnotatorRow, now
 from pollex.web import links
-from pollex.web.faults import Fault
 from pollex.web.guests import digest_of
-from pollex.web.pages.logs import environment_for
 
 MOST = 200_000
 
@@ -412,50 +409,6 @@ async def test_a_tool_is_pulled_from_with_keys_that_no_page_and_no_argument_has(
             "/api/logs/pull", data={"tool": "phoenix", "project": "x", "url": url}
         )
         assert answer.status_code in (400, 403, 404), answer.text
-
-
-KEYS = {"langfuse": ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY")}
-KEYS |= {"langsmith": ("LANGSMITH_API_KEY",), "open-webui": ("OPEN_WEBUI_API_KEY",)}
-KEYS |= {"phoenix": ("PHOENIX_API_KEY",), "mlflow": ("MLFLOW_TRACKING_TOKEN",)}
-KEYS |= {"opik": ("OPIK_API_KEY",)}
-
-
-class Everything(dict[str, str]):
-    """An environment that has every variable."""
-
-    def __getitem__(self, name: str) -> str:
-        return "canary"
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return "canary"
-
-
-def test_every_key_that_a_tool_is_sent_is_known() -> None:
-    for interface in INTERFACES.values():
-        secrets_of_tool = (*interface.keys, *interface.optional)
-        assert secrets_of_tool == KEYS.get(interface.name, ())
-        sent = str(interface.headers(dict.fromkeys(secrets_of_tool, "canary")))
-        assert sent == str(interface.headers(Everything()))
-
-
-@pytest.mark.parametrize("tool", [tool for tool in KEYS if INTERFACES[tool].streams])
-def test_no_key_of_the_server_goes_to_an_address_that_a_visitor_typed(
-    tool: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    interface = INTERFACES[tool]
-    for name in KEYS[tool]:
-        monkeypatch.setenv(name, "canary")
-    typed = {f"key-{name}": "typed" for name in interface.keys}
-    if typed:
-        with pytest.raises(Fault, match="go only to addresses that its owner named"):
-            environment_for(interface, {}, "http://example.org")
-    environment = environment_for(interface, typed, "http://example.org")
-    assert {environment[name] for name in KEYS[tool]} == {"typed" if typed else ""}
-
-    # the owner's own address, and the tool's usual one
-    monkeypatch.setenv(interface.url[0][0], "http://example.org/")
-    for url in ("http://example.org", interface.url[1]):
-        assert not environment_for(interface, {}, url).keys() & set(KEYS[tool])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from web_site import client_of, conversation, made_app
 
 from pollex.conversations.conversation import Source
 from pollex.formats.read_logs import read_logs
-from pollex.rooms.judge.services.verdicts import agreement
+from pollex.services.agreement import agreement
 from pollex.store.labels import Opinion, read_opinions, settle_answers
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store

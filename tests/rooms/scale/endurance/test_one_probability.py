@@ -29,7 +29,7 @@ from pollex.services.share import score_probabilities
 from pollex.store.resume import answers_of
 from pollex.store.store import Store
 
-BIKES = Path(__file__).parents[3] / "examples" / "bikes.jsonl"
+BIKES = Path(__file__).parents[4] / "examples" / "bikes.jsonl"
 LEARNED_FROM = slice(160)
 """Here rubrics are chosen in another order than a refit has them in, and first weights depend on it."""
 
