@@ -24,7 +24,7 @@ from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import Assessment, assess_scores
 from pollex.measures.intervals import Figure, widen_interval
 from pollex.rubrics.answers import Question, Unanswered
-from pollex.rubrics.headlines import find_headline_twins, has_models, is_finding_in_words
+from pollex.rubrics.headlines import find_headline_twins, is_finding_in_words
 from pollex.rubrics.learning.choice import list_candidates
 from pollex.rubrics.learning.circumstances import find_explaining_circumstance, list_circumstances
 from pollex.rubrics.learning.crossfit import deal_to_folds
@@ -68,7 +68,7 @@ from pollex.rubrics.records import (
     RubricEvidence,
     StandingRecord,
 )
-from pollex.rubrics.rubric import BUILT_IN, Reason, Rubric, is_built_in
+from pollex.rubrics.rubric import BUILT_IN, Reason, Rubric, has_models, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.worth import (
     describe_doubt,

@@ -6,14 +6,14 @@ from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from pollex import prompts
 from pollex.errors import UNREADABLE, BadRubrics
-from pollex.prompts import rubric_sets
 from pollex.prompts.domain import write_toml_value
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import PERSON, Polarity, Rubric, make_content_id
 from pollex.text import parse_toml, printable, read_lines
 
-SETS_FOLDER = Path(rubric_sets.__file__).parent
+SETS_FOLDER = Path(prompts.__file__).parent / "rubric_sets"
 Parsed = TypeVar("Parsed", bound=BaseModel)
 RUBRICS_HINT = "correct it; each of [[rubrics]] has text and polarity, sat or dsat"
 

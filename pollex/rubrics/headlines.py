@@ -8,7 +8,14 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.records import ChosenRubric, FamilyMember, Segment
-from pollex.rubrics.rubric import BUILT_IN, Polarity, Rubric, classify_sentence, is_built_in
+from pollex.rubrics.rubric import (
+    BUILT_IN,
+    Polarity,
+    Rubric,
+    classify_sentence,
+    has_models,
+    is_built_in,
+)
 from pollex.rubrics.worth import describe_doubt, is_nearly_constant, speaks_against_side
 from pollex.selection.multi_split import ALIKE_CORRELATION, correlate_rubrics
 
@@ -138,11 +145,6 @@ UNEXPECTED: dict[Polarity, str] = {
     "dsat": "usually a good sign, and thumbs don't show that: read its conversations",
 }
 """What is said of a rubric that one would expect on the other side, by the side that it has."""
-
-
-def has_models(rubrics: Sequence[Rubric]) -> bool:
-    """Tell whether a set has rubrics in a model's words: these lead, and built-in ones serve them."""
-    return any("@" in rubric.source and not rubric.answered_by for rubric in rubrics)
 
 
 def list_outcomes(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:

@@ -242,3 +242,8 @@ def rank_quote(quote: Quote) -> tuple[float, int]:
 def make_content_id(*parts: str) -> str:
     """Twelve hex digits that name `parts`, the same on every machine."""
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def has_models(rubrics: Sequence[Rubric]) -> bool:
+    """Tell whether a set has rubrics in a model's words: these lead, and built-in ones serve them."""
+    return any("@" in rubric.source and not rubric.answered_by for rubric in rubrics)

@@ -27,7 +27,6 @@ from pollex.rubrics.edits import (
     read_edits,
     write_edits_toml,
 )
-from pollex.rubrics.headlines import has_models
 from pollex.rubrics.records import (
     AdaptedRubric,
     Baseline,
@@ -43,7 +42,7 @@ from pollex.rubrics.records import (
     SpreadRecord,
     TurnRecord,
 )
-from pollex.rubrics.rubric import TONE, Reason, Rubric, make_content_id
+from pollex.rubrics.rubric import TONE, Reason, Rubric, has_models, make_content_id
 from pollex.rubrics.score import NetSat, ThumbModel, decide_at
 from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.tone import ToneRecord
@@ -128,6 +127,8 @@ def require_arrays(
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from pollex.calibration.estimator import JudgedEstimator
 
 FORMAT = 2
 
@@ -433,9 +434,7 @@ class RubricSet(Record):
             return None
 
         # scikit-learn comes with them, and takes a second to import
-        from pollex.calibration.grades import make_rating_questionnaire
-        from pollex.calibration.questionnaire import Scale
-        from pollex.calibration.storage import BESIDE_PREFIX, unpack_calibrator
+        from pollex.calibration.storage import unpack_calibrator
         from pollex.calibration.thumbs import make_thumb_questionnaire
 
         if not self._arrays:
@@ -452,28 +451,11 @@ class RubricSet(Record):
             "questionnaire": asdict(make_thumb_questionnaire(record.rubrics, options))
         }
         try:
-            rating = None
-            if record.rating is not None:
-                scales = []
-                for name, values in record.rating.scales.items():
-                    scales.append(Scale(name, values, asked=False))
-                # grades answer other questions, and have facts of their own
-                about = (
-                    facts
-                    | record.rating.facts
-                    | {
-                        "questionnaire": asdict(
-                            make_rating_questionnaire(record.rubrics, options, scales)
-                        )
-                    }
-                )
-                rating = unpack_calibrator(about, self._arrays, prefix=BESIDE_PREFIX)
-
             return ThumbModel(
                 record.rubrics,
                 unpack_calibrator(facts, self._arrays),
                 options,
-                rating,
+                self._unpack_rating(record, facts, options),
             )
         except BadCalibrator as error:
             raise BadCalibrator(
@@ -481,6 +463,27 @@ class RubricSet(Record):
                 where="calibrator of the rubric set",
                 hint=REFIT_HINT,
             ) from error
+
+    def _unpack_rating(
+        self, record: CalibratorRecord, facts: dict[str, Any], options: int
+    ) -> JudgedEstimator | None:
+        """Return the model of people's grades; None where labels are thumbs alone."""
+        if record.rating is None:
+            return None
+
+        # few sets are learned from grades
+        from pollex.calibration.grades import make_rating_questionnaire
+        from pollex.calibration.questionnaire import Scale
+        from pollex.calibration.storage import BESIDE_PREFIX, unpack_calibrator
+
+        scales = []
+        for name, values in record.rating.scales.items():
+            scales.append(Scale(name, values, asked=False))
+
+        # grades answer other questions, and have facts of their own
+        questionnaire = make_rating_questionnaire(record.rubrics, options, scales)
+        about = facts | record.rating.facts | {"questionnaire": asdict(questionnaire)}
+        return unpack_calibrator(about, self._arrays, prefix=BESIDE_PREFIX)
 
     @property
     def support(self) -> Support:

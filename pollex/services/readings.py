@@ -24,15 +24,13 @@ from pydantic import (
 
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.store.folder import make_private
+from pollex.store.folder import LOG_PREFIX, make_private
 from pollex.store.seal import read_object
 from pollex.store.tables import now
 
 FOLDER = "logs"
 """Folder of a store with a folder for each log that was brought."""
 FILE = "reading.json"
-PREFIX = "log:"
-"""What stands before a log's name where a verb takes logs."""
 LONGEST_NAME = 60
 _ID = re.compile(r"[0-9a-f]{12}")
 _NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
@@ -94,7 +92,7 @@ class LogReading:
     @property
     def argument(self) -> str:
         """What a person types for it where a verb takes logs: its options come with it."""
-        return f"{PREFIX}{self.name}"
+        return f"{LOG_PREFIX}{self.name}"
 
     @property
     def size(self) -> int:
@@ -242,8 +240,8 @@ def named_readings(logs: object, store: Path) -> list[LogReading]:
     sources = logs if isinstance(logs, tuple) else ()
     names = []
     for source in sources:
-        if str(source).startswith(PREFIX):
-            names.append(source[len(PREFIX) :])
+        if str(source).startswith(LOG_PREFIX):
+            names.append(source[len(LOG_PREFIX) :])
 
     return [find_reading(store, name) for name in names]
 

@@ -26,6 +26,9 @@ COPIES = "drafts"
 COPY = re.compile(r"[0-9a-f]{8}-\d+-[0-9a-f]{4}")
 """Names of the folders in it: a draft, its version, and what is random."""
 
+LOG_PREFIX = "log:"
+"""What stands before the name of a log that was brought to a store, where a verb takes logs."""
+
 EMBEDDINGS = "embeddings"
 """Folder of cached embeddings inside a store."""
 

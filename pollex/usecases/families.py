@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.store.folder import STORE, VARIABLE
+from pollex.store.folder import LOG_PREFIX, STORE, VARIABLE
 from pollex.usecases.use_case import CallContext, opt, options
 
 if TYPE_CHECKING:
@@ -201,9 +201,7 @@ class Reading:
         logs: Data = getattr(self, "logs")  # noqa: B009 - each use case says how they are given
         # a tuple has the names of files, as a terminal gives them
         if isinstance(logs, tuple):
-            from pollex.services.readings import named_sources  # not needed for --help
-
-            return named_sources(logs, store_of(self))
+            return read_named_sources(logs, store_of(self))
 
         from pollex.services.logs import logs_given
 
@@ -259,9 +257,28 @@ def store_of(use_case: Any) -> Path:
 
 def options_of_log(use_case: Any) -> Mapping[str, Any]:
     """Return how the logs are read that were brought to the store under a name, as `log:NAME`."""
-    from pollex.services.readings import named_options  # not needed for --help
+    logs = getattr(use_case, "logs", None)
+    if not names_log(logs):
+        return {}
 
-    return named_options(getattr(use_case, "logs", None), store_of(use_case))
+    from pollex.services.readings import named_options  # logs that were brought alone need it
+
+    return named_options(logs, store_of(use_case))
+
+
+def read_named_sources(logs: tuple[str, ...], store: Path) -> tuple[str, ...]:
+    """Return sources with those of a log that was brought in place of `log:NAME`."""
+    if not names_log(logs):
+        return logs
+
+    from pollex.services.readings import named_sources  # as above
+
+    return named_sources(logs, store)
+
+
+def names_log(logs: object) -> bool:
+    """Tell whether logs that were brought to the store are among some sources."""
+    return isinstance(logs, tuple) and any(str(source).startswith(LOG_PREFIX) for source in logs)
 
 
 def log_table(use_case: Any) -> Mapping[Any, Any]:
