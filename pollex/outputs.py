@@ -87,12 +87,39 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
         )
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder that the user named, unless it is there.
+def require_folder(path: Path, *, named: bool = True) -> None:
+    """Refuse a place where no folder is and none can be made.
+
+    Args:
+        named: See `require_output`.
+
+    Raises:
+        WrongUse: It is a file; or a link, and the user didn't name it.
+    """
+    if path.is_symlink() and not named:
+        raise WrongUse(
+            "it is a link, and is not followed",
+            where=str(path),
+            hint="take it away, or put a folder there",
+        )
+    if path.exists() and not path.is_dir():
+        raise WrongUse(
+            "it is a file, and a folder of this name is to stand there",
+            where=str(path),
+            hint="remove it, or name another output",
+        )
+
+
+def make_folder(path: Path, *, named: bool = True) -> None:
+    """Make a folder, unless it is there.
+
+    Args:
+        named: See `require_output`.
 
     Raises:
         WrongUse: Something else is there, a link that leads nowhere for example.
     """
+    require_folder(path, named=named)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):

@@ -16,9 +16,9 @@ from pollex.gateway.langsmith import switch_tracing
 from pollex.graphs.context import Progress
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.results import Result
-from pollex.store.repair import check
 from pollex.store.repair import rebuild as rebuild_store
 from pollex.store.resume import runs
+from pollex.store.soundness import check
 from pollex.store.store import Store
 from pollex.text import Rows, TerminalLines, count
 

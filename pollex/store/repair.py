@@ -6,8 +6,7 @@ in files, too.
 
 import os
 import sqlite3
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -26,8 +25,9 @@ from pollex.store.folder import free_name, make_write_error, require_own_files
 from pollex.store.forgetting import require_idle
 from pollex.store.ledger import reply
 from pollex.store.runs import Run, statement_of_run
+from pollex.store.soundness import is_sound_row
 from pollex.store.store import Store
-from pollex.store.tables import AnswerRow, FactRow, LabelRow, ScoreRow, make_damage_error, read_line
+from pollex.store.tables import AnswerRow, FactRow, LabelRow, ScoreRow, read_line
 from pollex.store.writer import make_row_change
 
 CHANGING_TABLES = {"calls", "progress", "batches"}
@@ -48,27 +48,6 @@ REPLIES, LABELS, FACTS = EARLIER = ("replies.jsonl", "labels.jsonl", "facts.json
 
 FARTHEST_ROW_NUMBER = 1 << 40
 """Row numbers that are tried behind a place that can't be read."""
-
-
-def check(store: Store) -> None:
-    """Read all of a store: the database, every reply and result in it, every part.
-
-    Raises:
-        StoreDamaged: Something isn't as it was written.
-    """
-    where = str(store.folder / FILE)
-    if (verdict := store.value("PRAGMA integrity_check(1)")) != "ok":
-        raise make_damage_error(where, verdict.splitlines()[-1])
-
-    for table in ("calls", "facts"):
-        for row in store.rows(f"SELECT * FROM {table}"):
-            if not _is_sound(table, row):
-                raise make_damage_error(where, f"{WORDS.get(table, table)} were changed")
-
-    for folder in (store.folder / TEXTS, *(store.folder / RUNS).glob("*")):
-        for part in list_all_parts(folder):
-            if why := explain_unreadable_part(part.path):
-                raise make_damage_error(str(part.path), why)
 
 
 def rebuild(folder: Path) -> list[str]:
@@ -192,7 +171,7 @@ def _copy_rows(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int
             for row in _read_rows(source, table, ", ".join(columns)) if columns else ():
                 if not isinstance(row, tuple):
                     yield row
-                elif _is_sound(table, dict(zip(columns, row[1:], strict=True))):
+                elif is_sound_row(table, dict(zip(columns, row[1:], strict=True))):
                     into.execute(sql, row)
                 else:
                     yield row[0]
@@ -229,15 +208,6 @@ def _read_rows(
 
 def _open_reading(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-
-
-def _is_sound(table: str, row: Mapping[str, Any]) -> bool:
-    if table == "facts":
-        return zlib.crc32(str(row["payload"]).encode("utf-8", "surrogatepass")) == int(row["crc"])
-    if table == "calls" and row["reply"] is not None:
-        values = read_line(row["reply"])
-        return values is not None and bool(values["key"] == row["key"])
-    return True
 
 
 def _take_lines(folder: Path, connection: sqlite3.Connection) -> None:

@@ -157,7 +157,8 @@ def read_facts(
         [run, kind, id_],
     )
     for row in rows:
-        if zlib.crc32(row["payload"].encode()) != row["crc"]:
+        payload = row["payload"]
+        if not isinstance(payload, str) or zlib.crc32(payload.encode()) != row["crc"]:
             raise make_damage_error(
                 str(store.folder),
                 f"the {kind} {row['id']!r} of {run} was changed",

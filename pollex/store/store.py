@@ -44,6 +44,7 @@ from pollex.store.folder import (
     require_own_files,
 )
 from pollex.store.runs import ALL_RUNS, CallLease, Run, RunLock, Sender, Status, statement_of_run
+from pollex.store.soundness import damage_behind
 from pollex.store.tables import FactRow, Row, make_damage_error, now, pack, without_texts
 from pollex.store.writer import StoredRow, Writer, make_queued_row
 from pollex.text import is_text
@@ -357,11 +358,16 @@ class Store:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        # what nobody expected may come of a store that somebody changed
+        damage = damage_behind(self, error)
         try:
             self.close()
         except PollexError:
             if error is None:  # else the first error is the one to tell
                 raise
+
+        if damage is not None:
+            raise damage from error
 
     @property
     def _writer(self) -> Writer:

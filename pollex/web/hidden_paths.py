@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from starlette.datastructures import MutableHeaders
@@ -13,6 +14,8 @@ from starlette.types import Message, Send
 from pollex.services.readings import list_readings
 from pollex.web.site import Site
 
+_PATH = re.compile(r"(?:^|(?<=[\s'\"=:,(]))/(?!/)[^\s'\"]*[^\s'\"/]")
+"""An absolute path among words: not what stands behind a host."""
 KINDS = ("text/html", "application/json")
 """Kinds of answers that are looked through: others are what somebody said, or files of ours."""
 
@@ -26,6 +29,11 @@ def paths_of(site: Site) -> Mapping[str, str]:
         sources = zip(reading.sources, reading.titles, strict=False)
         names |= {source: title for source, title in sources if source.startswith("/")}
         names[str(reading.folder)] = reading.name
+
+    # where commands worked, and what they read and wrote: the store may have moved since
+    for run in site.runs():
+        for place in _paths_in(run.arguments):
+            names.setdefault(place, Path(place).name)
 
     # the store as it was named and as links lead to it, and the folder that it lies in
     for folder in {store.absolute(), store.resolve()}:
@@ -42,6 +50,21 @@ def paths_of(site: Site) -> Mapping[str, str]:
 
     # a longer path is replaced before one that it begins with
     return dict(sorted(names.items(), key=lambda pair: -len(pair[0])))
+
+
+def _paths_in(value: object) -> Iterator[str]:
+    """Yield the absolute paths in a run's arguments, and in the words of its command."""
+    if isinstance(value, str):
+        for path in _PATH.findall(value):
+            # a folder at the top, such as /logs, may be an address of ours; its page leaves it out
+            if path.count("/") > 1:
+                yield path
+    elif isinstance(value, list | tuple):
+        for element in value:
+            yield from _paths_in(element)
+    elif isinstance(value, Mapping):
+        for element in value.values():
+            yield from _paths_in(element)
 
 
 def hide_paths(text: str, names: Mapping[str, str]) -> str:

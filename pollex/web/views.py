@@ -14,12 +14,14 @@ import inspect
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated, Any, Protocol, Self, TypeVar, get_origin, get_type_hints
 
 from pydantic import create_model
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -27,6 +29,7 @@ from starlette.routing import Route
 from pollex.formats.csv_rows import escape_formula
 from pollex.rooms import modules_in
 from pollex.store.runs import Run
+from pollex.store.soundness import damage_behind
 from pollex.store.tables import QueueRow
 from pollex.text import encode
 from pollex.web import frame
@@ -176,6 +179,23 @@ def finder_of(kind: object) -> Callable[[Site, str], object] | None:
 OTHERS = {"site", "form", "request", "as_json"}
 
 
+@contextmanager
+def telling_damage(site: Site) -> Iterator[None]:
+    """Tell what nobody expected as damage of the store, where somebody changed that.
+
+    Raises:
+        StoreDamaged: The store isn't as pollex writes it.
+    """
+    try:
+        yield
+    except HTTPException:
+        raise
+    except Exception as error:
+        if damage := damage_behind(site.store, error):
+            raise damage from error
+        raise
+
+
 def page(
     path: str,
     template: str = "",
@@ -198,6 +218,10 @@ def page(
         has_json = "as_json" in request_form.others or bool(api)
 
         def answer(request: Request) -> Response:
+            with telling_damage(site_of(request)):
+                return show(request)
+
+        def show(request: Request) -> Response:
             as_json = has_json and frame.wants_json(request.scope)
             form = query(request, request_form.form)
             arguments = request_form.given(request, form, as_json=as_json)
@@ -249,12 +273,14 @@ def post(path: str) -> Callable[[F], F]:
     def made(function: F) -> F:
         request_form = Asked.by(function, path)
 
+        def do(request: Request, form: Form) -> Any:
+            with telling_damage(site_of(request)):
+                return function(**request_form.given(request, form))
+
         async def answer(request: Request) -> Response:
             form = await body(request, request_form.form)
             site_of(request).require_writing()
-            answered_with = await run_in_threadpool(
-                lambda: function(**request_form.given(request, form))
-            )
+            answered_with = await run_in_threadpool(lambda: do(request, form))
             if isinstance(answered_with, Response):
                 return answered_with
             return answered(request, *answered_with)

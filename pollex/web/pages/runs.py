@@ -18,7 +18,7 @@ from pollex.web.begun import child_of
 from pollex.web.drawings import distribution
 from pollex.web.faults import NotThere
 from pollex.web.forms import Place, Window
-from pollex.web.hooks import panels_on
+from pollex.web.hooks import READS, panels_on
 from pollex.web.kept_commands import kept_command
 from pollex.web.likeness import measure_unlikeness
 from pollex.web.listing import ListForm, listing_of
@@ -46,6 +46,14 @@ GRAPHS = {"evaluate": "score", "label": "score"}
 
 
 By = Literal["sent", "stage", "item", "ms", "outcome", "attempt", "in", "out", "cached", "cost"]
+
+
+def _arguments_shown(run: Run) -> dict[str, Any]:
+    """Return what a run was started with; readers aren't told where its command worked."""
+    arguments = dict(run.arguments)
+    if READS.get():
+        arguments.pop("folder", None)
+    return arguments
 
 
 @page(links.RUNS, "runs.html", here="Runs")
@@ -226,7 +234,8 @@ def run_page(
     """Show a run: what it was started with, its graph, its times."""
     status = site.status(run)
     if as_json:
-        return run.model_dump(mode="json") | {"status": status, "counts": counted(site, run)}
+        about = {"status": status, "counts": counted(site, run), "arguments": _arguments_shown(run)}
+        return run.model_dump(mode="json") | about
 
     spans = spans_kept(site, run)
     times = times_of(spans, from_, to)
@@ -238,7 +247,7 @@ def run_page(
         "whole": from_ is None and to is None,
         "stretch": {"from": from_, "to": to},
         "goes_on": status not in ENDED,
-        "arguments": with_titles(site, dict(run.arguments)),
+        "arguments": with_titles(site, _arguments_shown(run)),
         "graph": graph_of(run, times, states.changes),
         "states": states.changes,
         "trouble": states.trouble,

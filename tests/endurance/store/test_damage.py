@@ -12,9 +12,10 @@ from pollex.errors import PollexError, StoreBusy, StoreDamaged
 from pollex.rubrics.answers import Answer, Question
 from pollex.rubrics.rubric import Rubric
 from pollex.store.ledger import StoreLedger
-from pollex.store.repair import check, rebuild
+from pollex.store.repair import rebuild
 from pollex.store.resume import answers_of, runs, step
 from pollex.store.rows import AnswerCells, conversation_rows
+from pollex.store.soundness import check
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow, ScoreRow

@@ -16,6 +16,11 @@ from pollex.web.guests import digest_of
 from pollex.web.hooks import every_entry
 
 HTML = {"accept": "text/html"}
+MOVED = {
+    "logs": ["/srv/secret/a.jsonl"],
+    "folder": "/srv/secret",
+    "command": "pollex score '/srv/secret/b c.jsonl' --out=/srv/secret/d.jsonl",
+}
 
 
 async def reader_of(app: Guard) -> AsyncClient:
@@ -91,6 +96,10 @@ async def test_no_path_of_the_server_reaches_a_reader(own: Store, tmp_path: Path
             shown = unescape((await reader.get(page)).text)
             assert str(own.folder.absolute().parent) not in shown, page
             assert path.name not in shown, page
+        # a store that was moved: the folders and files of then are not told, either
+        own.begin("score", arguments=MOVED, fingerprint={}, versions={})
+        for page in ("/runs", f"/runs/{own.value('SELECT id FROM runs ORDER BY number DESC')}"):
+            assert "/srv/secret" not in unescape((await reader.get(page, headers=HTML)).text), page
         shown = unescape((await owner.get(f"/runs/{run}", headers=HTML)).text)
         assert path.name not in shown.split("What it was started with")[1].split("<code>")[0]
 

@@ -18,7 +18,7 @@ from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
 from pollex.store.columns import read_parts
 from pollex.store.ledger import StoreLedger
-from pollex.store.repair import check, rebuild
+from pollex.store.repair import rebuild
 from pollex.store.resume import (
     StoredAnswers,
     answers_of,
@@ -39,6 +39,7 @@ from pollex.store.rows import (
     rubric_rows,
 )
 from pollex.store.runs import Run, is_worked_on
+from pollex.store.soundness import check
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, LabelRow, ScoreRow, SpanRow
 from pollex.store.traces import find_provenance, run_tree

@@ -20,7 +20,7 @@ from pollex.gateway.budget import Budget
 from pollex.graphs.run import carry_out_run
 from pollex.measures.correlations import estimate_weighted_kappa
 from pollex.measures.intervals import Figure
-from pollex.outputs import write_text
+from pollex.outputs import make_folder, write_text
 from pollex.prompts.domain import DomainProfile
 from pollex.rooms.remedy.agents.assistant import (
     Assistant,
@@ -221,7 +221,7 @@ class RemedyDesk:
         where = "; ".join(f"{edit['name']}: {edit['diff']!r}" for edit in question["edits"])
         if self.out is not None:
             folder = self.out.with_name(f"{self.out.stem}-edits")
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder, named=False)
             for edit in question["edits"]:
                 diff = folder / f"{edit['name'].replace(' ', '-')}.diff"
                 write_text(

@@ -72,13 +72,12 @@ def sheet_of(
     return sorted(rows, key=lambda row: row["key"])
 
 
-def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
-    """Read what people chose in a file and in the browser, by pair; of several the most frequent, or no difference.
+def read_choices_of_file(folder: Path) -> dict[str, list[str]]:
+    """Read what people wrote into a file, by pair.
 
     Raises:
         BadInput: A line is no choice.
     """
-    # choices of the file, then of the browser
     choices_by_key = dict[str, list[str]]()
     for key, choice, where in keyed_lines(folder / CHOICES, "choice"):
         if choice.upper() not in ("1", "2", "0", "S"):
@@ -90,6 +89,17 @@ def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
 
         choices_by_key.setdefault(key, []).append(choice.upper())
 
+    return choices_by_key
+
+
+def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
+    """Read what people chose in a file and in the browser, by pair; of several the most frequent, or no difference.
+
+    Raises:
+        BadInput: A line is no choice.
+    """
+    # choices of the file, then of the browser
+    choices_by_key = read_choices_of_file(folder)
     for key, by in chosen_of(store, run).items():
         choices_by_key.setdefault(key, []).extend(by.values())
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pollex.formats.write import write_rows
-from pollex.outputs import require_output, write_text
+from pollex.outputs import make_folder, require_output, write_text
 from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
 from pollex.rooms.remedy.measures.advice import advice_of
@@ -222,7 +222,7 @@ class RemedyResult(Shown):
         record = self.record
         require_output(out, regular=True)  # other files stand beside it
         folder = out.with_name(f"{out.stem}-edits")
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder, named=False)
         # the page, the record, and a diff with the changed prompt for each change
         texts = {
             out.with_suffix(".html"): remedies_page(self.run, record, examples(self.compared)),

@@ -10,11 +10,13 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
+from pollex.outputs import require_folder, require_output
 from pollex.rooms.remedy.agents.assistant_process import ProcessAssistant
 from pollex.rooms.remedy.services.advice import advice_on
 from pollex.rooms.remedy.services.assistants import AssistantOptions
 from pollex.rooms.remedy.services.contexts import failures_of, read_held, targets
 from pollex.rooms.remedy.services.life import outcome_of_proof
+from pollex.rooms.remedy.services.people import read_choices_of_file
 from pollex.rooms.remedy.services.plan import count_calls
 from pollex.rooms.remedy.services.prompt_text import (
     PromptEdit,
@@ -163,28 +165,21 @@ def prove(
 
 
 def require_places(out: Path) -> None:
-    """Raise WrongUse where what is written beside the result has no place: before anything is paid."""
-    # folders beside the result, then files
-    for ending in ("-edits", "-people"):
-        folder = out.with_name(f"{out.stem}{ending}")
-        if folder.exists() and not folder.is_dir():
-            what = "it is a file, and a folder of this name is to stand beside the result"
-            raise WrongUse(
-                what,
-                where=str(folder),
-                hint="remove it, or name another output",
-                option="out",
-            )
+    """Refuse what can't be written beside the result, or read there of people: before anything is paid.
 
-    for file in (out.with_suffix(".html"), out.with_name(f"{out.stem}-pairs.parquet")):
-        if file.is_dir():
-            what = "it is a folder, and a file of this name is to stand beside the result"
-            raise WrongUse(
-                what,
-                where=str(file),
-                hint="remove it, or name another output",
-                option="out",
-            )
+    Raises:
+        WrongUse: Something else is there, or a link.
+        BadInput: A line of people's choices is none.
+    """
+    for ending in ("-edits", "-people"):
+        require_folder(out.with_name(f"{out.stem}{ending}"), named=False)
+
+    edits = out.with_name(f"{out.stem}-edits")
+    beside = [out.with_suffix(".html"), out.with_name(f"{out.stem}-pairs.parquet")]
+    for file in (*beside, *edits.glob("*")):
+        require_output(file, named=False)
+
+    read_choices_of_file(out.with_name(f"{out.stem}-people"))
 
 
 def require_names(options: RemedyOptions) -> None:

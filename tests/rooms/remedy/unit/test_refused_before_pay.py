@@ -124,6 +124,28 @@ def test_a_profile_with_a_number_that_is_none_is_refused(line: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
+    "name", ["r-edits", "r-people", "r.html", "r-pairs.parquet", "r-edits/1.md"]
+)
+def test_a_link_beside_the_result_is_refused_before_anything_is_paid(
+    name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).symlink_to(tmp_path / "theirs")
+    with pytest.raises(WrongUse, match="it is a link, and is not followed"):
+        require_places(tmp_path / "r.json")
+
+
+def test_a_line_of_people_that_is_no_choice_is_refused_before_anything_is_paid(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "r-people").mkdir()
+    (tmp_path / "r-people" / "choices.jsonl").write_text('{"key": "a", "choice": "5"}\n')
+    with pytest.raises(BadInput, match="'5' is no choice"):
+        require_places(tmp_path / "r.json")
+
+
+@pytest.mark.parametrize(
     "given", ["./shop.py:answer", "shop.py", "a b:answer", ":answer", "shop:", "../x:y", ".x:y"]
 )
 def test_a_path_for_a_function_is_said_with_what_to_give(given: str, tmp_path: Path) -> None:

@@ -1,0 +1,142 @@
+"""Whether a store is as pollex writes it: who handed it on, or a disk, may have changed anything in it."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from pollex.errors import PollexError, StoreDamaged
+from pollex.store.columns import (
+    KINDS,
+    RUNS,
+    TEXTS,
+    ColumnPart,
+    explain_unreadable_part,
+    list_all_parts,
+)
+from pollex.store.database import FILE, make_tables
+from pollex.store.folder import make_text_path
+from pollex.store.runs import read_runs
+from pollex.store.tables import make_damage_error, read_line
+
+if TYPE_CHECKING:
+    from pollex.store.store import Store
+
+STORED_TYPES = {
+    "TEXT": ("text", "null"),
+    "INTEGER": ("integer", "null"),
+    "REAL": ("real", "integer", "null"),
+}
+"""What SQLite may have in a column of each type, though it takes anything."""
+TIMES = ("started", "finished", "time", "beat", "sent", "ended", "due")
+"""Columns of moments: ISO 8601, or empty."""
+MOMENT = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*"
+OBJECTS = ("arguments", "fingerprint", "versions")
+LISTS = ("roles", "inputs", "outputs")
+"""Columns with JSON objects and lists."""
+
+
+def check(store: Store) -> None:
+    """Read all of a store: the database, every reply and result in it, every part.
+
+    Raises:
+        StoreDamaged: Something isn't as pollex writes it.
+    """
+    where = str(store.folder / FILE)
+    if (verdict := store.value("PRAGMA integrity_check(1)")) != "ok":
+        raise make_damage_error(where, verdict.splitlines()[-1])
+
+    for table, column, condition in conditions_of_columns():
+        has_table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+        if store.rows(has_table, [table]) and store.value(
+            f"SELECT count(*) FROM {table} WHERE NOT ({condition})"
+        ):
+            raise make_damage_error(where, f"{column} of {table} has what pollex doesn't write")
+
+    # runs are read as everything reads them, replies and results by their checksums
+    read_runs(store.rows("SELECT * FROM runs"))
+    for table in ("calls", "facts"):
+        for row in store.rows(f"SELECT * FROM {table}"):
+            if not is_sound_row(table, row):
+                raise make_damage_error(where, f"{NAMES[table]} were changed")
+
+    for folder in (store.folder / TEXTS, *(store.folder / RUNS).glob("*")):
+        for part in list_all_parts(folder):
+            if why := explain_unreadable_part(part.path) or explain_odd_columns(part):
+                raise make_damage_error(str(part.path), why)
+
+
+NAMES = {"calls": "calls", "facts": "results of runs"}
+
+
+def conditions_of_columns() -> Iterator[tuple[str, str, str]]:
+    """Yield tables and columns of the database, with what holds of each value in them."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as plain:
+        make_tables(plain)
+        listed = plain.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        for (table,) in listed:
+            for _, column, kind, *_ in plain.execute(f"PRAGMA table_info({table})").fetchall():
+                types = ", ".join(map(repr, STORED_TYPES.get(kind, STORED_TYPES["TEXT"])))
+                yield table, column, f"typeof({column}) IN ({types})"
+                if column in TIMES:
+                    is_moment = f"{column} GLOB '{MOMENT}' AND julianday({column}) IS NOT NULL"
+                    yield table, column, f"coalesce({column}, '') = '' OR ({is_moment})"
+                shape = "object" if column in OBJECTS else "array" if column in LISTS else ""
+                if shape:
+                    has_shape = f"json_valid({column}) AND json_type({column}) = '{shape}'"
+                    yield table, column, f"coalesce({column}, '') = '' OR ({has_shape})"
+
+
+def is_sound_row(table: str, row: Mapping[str, Any]) -> bool:
+    """Return whether a reply or a result is as it was written, by its checksum."""
+    if table == "facts":
+        return zlib.crc32(str(row["payload"]).encode("utf-8", "surrogatepass")) == int(row["crc"])
+    if table == "calls" and row["reply"] is not None:
+        values = read_line(row["reply"])
+        return values is not None and bool(values["key"] == row["key"])
+    return True
+
+
+def explain_odd_columns(part: ColumnPart) -> str:
+    """Return which column a part lacks, or has of another type; empty where it is a part of ours."""
+    kinds = {kind.table: kind for kind in KINDS}
+    kind = kinds[TEXTS] if part.pile.parent.name == TEXTS else kinds.get(part.pile.name)
+    if kind is None:
+        return ""
+
+    sql = "DESCRIBE SELECT * FROM read_parquet(?)"
+    with duckdb.connect(":memory:") as connection:
+        path = str(make_text_path(Path(part.path)))
+        stored = {name: type_ for name, type_, *_ in connection.execute(sql, [path]).fetchall()}
+
+    types = kind.types()
+    for field in fields(kind):
+        # a part of an earlier pollex may lack what has a usual value
+        if field.name not in stored and field.default is MISSING:
+            return f"it has no column {field.name}"
+        if field.name in stored and stored[field.name] != types[field.name]:
+            return f"its column {field.name} is {stored[field.name]}"
+
+    return ""
+
+
+def damage_behind(store: Store, error: BaseException | None) -> StoreDamaged | None:
+    """Return the damage of a store in which something unexpected came up; None where it is sound."""
+    # what says itself what was wrong, and what has nothing to do with the store, stays as it is
+    if not isinstance(error, Exception) or isinstance(error, PollexError | OSError | MemoryError):
+        return None
+    try:
+        check(store)
+    except StoreDamaged as damage:
+        return damage
+    except Exception:  # it can't even be looked through, which the first error says as well
+        return None
+
+    return None

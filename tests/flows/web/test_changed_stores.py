@@ -1,0 +1,83 @@
+"""A store in which somebody changed a value is told to be damaged, by pages and by commands."""
+
+import sqlite3
+from contextlib import closing
+
+import duckdb
+import pytest
+from small_runs import run_here
+from web_site import client_of, made_app
+
+from pollex.errors import StoreDamaged
+from pollex.store.database import FILE
+from pollex.store.soundness import check, damage_behind
+from pollex.store.store import Store
+
+HTML = {"accept": "text/html"}
+CHANGES = {
+    "a time of digits": "UPDATE runs SET started = '99999999999999999999'",
+    "a time that is none": "UPDATE runs SET finished = '9e999'",
+    "JSON for a time": """UPDATE runs SET started = '{"a": 1}'""",
+    "a month too many": "UPDATE runs SET started = '2026-13-01T00:00:00+00:00'",
+    "a list for a table": "UPDATE runs SET arguments = '[1]'",
+    "bytes for figures": "UPDATE spans SET ms = x'00ff'",
+    "a text for figures": "UPDATE spans SET ms = 'x'",
+    "bytes for results": "UPDATE facts SET payload = x'7b7d'",
+    "other results": "UPDATE facts SET payload = '[5]'",
+    "bytes for ids": "UPDATE facts SET id = x'00'",
+    "inputs that are none": "UPDATE spans SET inputs = '{'",
+    "bytes for names": "INSERT INTO annotators VALUES ('a', x'00', 'd', x'00', '/')",
+}
+
+
+def changed(store: Store, sql: str) -> None:
+    store.flush()
+    with closing(sqlite3.connect(store.folder / FILE)) as database:
+        database.execute(sql)
+        database.commit()
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+async def test_pages_of_a_store_that_somebody_changed_say_so(own: Store, kind: str) -> None:
+    own.flush()
+    check(own)
+    changed(own, CHANGES[kind])
+    with pytest.raises(StoreDamaged):
+        check(own)
+    pages = ["/", "/runs", "/conversations", "/pass-on", "/sets", "/label", "/at-work"]
+    run = own.value("SELECT id FROM runs")
+    async with client_of(made_app(own)) as client:
+        for page in (*pages, f"/runs/{run}", f"/api/runs/{run}/spans"):
+            answer = await client.get(page, headers=HTML)
+            assert answer.status_code != 500, (page, answer.text[-300:])
+
+
+def test_what_nobody_expected_is_damage_only_where_the_store_is_damaged(own: Store) -> None:
+    own.flush()
+    assert damage_behind(own, TypeError()) is None
+    changed(own, CHANGES["bytes for figures"])
+    for error in (None, KeyboardInterrupt(), StoreDamaged("x"), OSError(), MemoryError()):
+        assert damage_behind(own, error) is None
+    damage = damage_behind(own, TypeError())
+    assert damage is not None
+    assert "ms of spans has what pollex doesn't write" in str(damage)
+
+
+@pytest.mark.parametrize("kind", ["a time of digits", "bytes for figures"])
+def test_commands_on_a_store_that_somebody_changed_say_so(own: Store, kind: str) -> None:
+    changed(own, CHANGES[kind])
+    for verb in (("runs",), ("trace", "last")):
+        ended = run_here(*verb, "--store", own.folder)
+        assert "unexpected" not in ended.err, verb
+    assert "the store is damaged" in ended.err or ended.code == 0
+
+
+def test_columns_of_a_run_that_are_not_ours_are_damage(own: Store) -> None:
+    own.flush()
+    (part, *_) = sorted((own.folder / "runs").glob("*/conversations-*.parquet"))
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT 5 AS x) TO '{part}' (FORMAT parquet)")
+    with pytest.raises(StoreDamaged, match="it has no column"):
+        check(own)
+    ended = run_here("trace", "last", "--store", own.folder, "--conversation", "c1")
+    assert "unexpected" not in ended.err, ended.err
