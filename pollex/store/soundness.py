@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import duckdb
 
@@ -26,9 +26,6 @@ from pollex.store.folder import make_text_path
 from pollex.store.runs import read_runs
 from pollex.store.tables import make_damage_error, read_line
 
-if TYPE_CHECKING:
-    from pollex.store.store import Store
-
 STORED_TYPES = {
     "TEXT": ("text", "null"),
     "INTEGER": ("integer", "null"),
@@ -43,7 +40,19 @@ LISTS = ("roles", "inputs", "outputs")
 """Columns with JSON objects and lists."""
 
 
-def check(store: Store) -> None:
+class OpenStore(Protocol):
+    """A store that is open."""
+
+    folder: Path
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """Return the rows of a query."""
+
+    def value(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
+        """Return the first value of a query."""
+
+
+def check(store: OpenStore) -> None:
     """Read all of a store: the database, every reply and result in it, every part.
 
     Raises:
@@ -127,7 +136,7 @@ def explain_odd_columns(part: ColumnPart) -> str:
     return ""
 
 
-def damage_behind(store: Store, error: BaseException | None) -> StoreDamaged | None:
+def damage_behind(store: OpenStore, error: BaseException | None) -> StoreDamaged | None:
     """Return the damage of a store in which something unexpected came up; None where it is sound."""
     # what says itself what was wrong, and what has nothing to do with the store, stays as it is
     if not isinstance(error, Exception) or isinstance(error, PollexError | OSError | MemoryError):
