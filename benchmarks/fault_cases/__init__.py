@@ -34,6 +34,7 @@ SHOWN = {
     "folder_of_the_user": "flows/commands/test_forget_safely.py",
     "forgetting_among_bombs": "flows/commands/test_forget_safely.py",
     "embedding_model": "flows/commands/test_learn_command.py",
+    "few_users": "rooms/remedy/unit/test_verdicts.py",
     "interrupted_imports": "unit/cli/test_interrupted_imports.py",
 }
 """Cases that another test shows at every commit, by the names of their functions."""

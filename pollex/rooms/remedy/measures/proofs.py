@@ -164,6 +164,16 @@ def p_of_drop(values: Floats) -> Floats:
     return np.asarray(norm.cdf(z_of(values)))
 
 
+def measure_fall(values: Floats) -> float:
+    """Return the p-value of a drop of one guardrail `[user]`.
+
+    Few users that all differ alike have no spread: their signs are flipped, as for the target.
+    """
+    if len(values) < FEW:
+        return float(norm.cdf(effect(values).z))
+    return float(p_of_drop(values))
+
+
 def called_worse(p: Floats) -> Bools:
     """Tell which guardrails are worse `[..., guardrail]`, by Benjamini and Hochberg over the last axis."""
     return np.asarray(false_discovery_control(p, axis=-1) <= ACCUSED)
@@ -197,6 +207,18 @@ def upper_bound(values: Floats) -> Floats:
         values.mean(axis=-1)
         + t.ppf(CONFIDENCE_LEVEL, n - 1) * values.std(axis=-1, ddof=1) / np.sqrt(n)
     )
+
+
+def clears(values: Floats, margin: float) -> bool:
+    """Tell of the users of one guardrail `[user]` what `is_cleared` tells; few go by flipped signs, as in `effect`."""
+    if len(values) < FEW:
+        return effect(values, ONE_SIDED).low > -margin
+    return bool(is_cleared(values, margin))
+
+
+def rules_nothing_out(measured: PairedEffect) -> bool:
+    """Tell whether an interval is the whole scale: so few users show nothing, however they differ."""
+    return (measured.low, measured.high) == (-1.0, 1.0)
 
 
 def upper_bound_of_difference(first: Floats, second: Floats) -> Floats:
@@ -282,7 +304,8 @@ class Guardrail:
     """What a change does to something that it doesn't aim at.
 
     Attributes:
-        state: Unknown where no replies of both arms can be compared.
+        state: Unknown where no replies of both arms can be compared, or of so few users that nothing
+            is ruled out.
         more: Users that are still needed to clear it; 0 unless it is open.
         fell: Whether it fell at the verdict's level; see `fell_for_sure`.
     """
@@ -436,19 +459,17 @@ class ProofArrays:
             return guardrails
 
         # which fell, with the false ones among them bounded
-        worse = called_worse(
-            np.array([float(p_of_drop(changes + shift)) for _, changes, _, shift in measurable])
-        )
-        # Few users that all differ alike have no spread: signs of whole users are flipped, as for
-        # the target.
-        fell = fell_for_sure(
-            norm.cdf([effect(changes + shift).z for _, changes, _, shift in measurable])
-        )
-        for (name, changes, least, _), bad, sure in zip(measurable, worse, fell, strict=True):
+        p = np.array([measure_fall(changes + shift) for _, changes, _, shift in measurable])
+        worse = called_worse(p)
+        fell = fell_for_sure(p)
+        for (name, changes, least, _), is_worse, sure in zip(measurable, worse, fell, strict=True):
+            measured = effect(changes, n=len(changes))
             state: GuardrailState = "open"
-            if bad:
+            if rules_nothing_out(measured):
+                state = "unknown"
+            elif is_worse:
                 state = "worse"
-            elif is_cleared(changes, least):
+            elif clears(changes, least):
                 state = "cleared"
 
             # users that would clear it, if their changes go on like those seen
@@ -458,7 +479,6 @@ class ProofArrays:
                 needed = ONE_SIDED * float(changes.std(ddof=1)) / room
                 more = max(1, int(np.ceil(needed**2)) - len(changes))
 
-            measured = effect(changes, n=len(changes))
             guardrails.append(Guardrail(name, measured, state, more, bool(sure)))
 
         return guardrails

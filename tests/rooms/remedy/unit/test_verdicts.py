@@ -151,6 +151,16 @@ def test_that_a_reply_came_is_not_cleared_where_none_came() -> None:
     assert [one.state for one in arrays(1.0, 1.0).guardrails(0)] == ["cleared", "cleared"]
 
 
+@pytest.mark.parametrize("old", [0.0, 1.0])
+def test_few_users_are_neither_cleared_nor_worse_beside_an_interval_of_the_whole_scale(
+    old: float,
+) -> None:
+    guardrails = arrays(old, 0.0, users=3).guardrails(0) + arrays(1.0, 1.0, users=3).guardrails(0)
+    assert {guardrail.state for guardrail in guardrails} == {"unknown"}
+    intervals = {(guardrail.effect.low, guardrail.effect.high) for guardrail in guardrails}
+    assert intervals == {(-1.0, 1.0)}
+
+
 def test_an_arm_without_any_reply_has_figures_that_are_numbers() -> None:
     here = arrays(1.0, 1.0)
     here.values[:, 1, :, 0] = np.nan
