@@ -28,8 +28,8 @@ CONVERSATIONS_FOR_ESTIMATE = 50
 
 CONVERSATIONS_IN_A_QUERY = 1024
 
-TOKENS_OF_AN_ANSWER = 45
-"""Tokens of one answer in a judging call: a short sentence, turns, the option."""
+TOKENS_OF_AN_ANSWER = 25
+"""Tokens of one answer in a judging call: a few words, turns, the option; 73 characters of JSON on the recorded run."""
 
 
 class ClosedModel:

@@ -58,9 +58,12 @@ _WORDS_OF_A_RUBRIC = 16
 LIKELY_REASONS = 0.9
 """Reasons that a conversation gives, of up to three: in many there is none to be seen."""
 
-LIKELY_NEW_RUBRICS = 2.5
+LIKELY_NEW_RUBRICS = 2.0
 """New rubrics of a batch of reasons: most reasons say again what an earlier batch said."""
 
+
+LIKELY_WRITTEN = 0.4
+"""Share of the tokens that a stage may write which its usual reply has; a third on the recorded run."""
 
 LIKELY_DUPLICATES = 0.15
 """Looks for duplicates for each rubric of the pool."""
@@ -109,8 +112,12 @@ class Planner:
         exactly_known = self.times == 1 and self.known(self.endpoint.request(call).key)
         prompt = estimate_prompt_tokens(call.messages)
         completion = estimate_tokens(call)
+        likely_completion = estimate_likely_tokens(call)
         # the upper bound, and beside it what is likely
-        for table, times in ((self.table, self.times), (self.likely, self.likely_times)):
+        for table, times, written in (
+            (self.table, self.times, completion),
+            (self.likely, self.likely_times, likely_completion),
+        ):
             row = table.stage(call.stage)
             row.asked += times
             row.apart = call.apart
@@ -121,7 +128,7 @@ class Planner:
             else:
                 row.sent += times
                 row.prompt += times * prompt
-                row.completion += times * completion
+                row.completion += times * written
 
         # a failed call tells roles nothing, so that they go on without using a reply
         return Failed(fault="planned")
@@ -154,6 +161,14 @@ def estimate_tokens(call: Call) -> int:
     if call.stage not in ("judge", "grade"):
         return call.written
     return TOKENS_OF_AN_ANSWER * max(1, len((call.schema or {}).get("properties", {})))
+
+
+def estimate_likely_tokens(call: Call) -> int:
+    """Estimate the tokens of a usual reply: of answers as many as are asked for, of other lists few."""
+    most = estimate_tokens(call)
+    if call.stage in ("judge", "grade"):
+        return most
+    return ceil(LIKELY_WRITTEN * most)
 
 
 @dataclass(frozen=True)
@@ -271,15 +286,16 @@ class Plan:
             (size.batches(MOST_RUBRICS_IN_A_CALL) for size in pool.values()),
             start=NONE,
         )
-        await self._judging(sides.judged_train, batches)
+        await self._judging(sides.judged_train, batches, rubrics.likely)
         # only chosen rubrics are asked about conversations that are held out
         chosen = NONE
+        batches_of_chosen = NONE
         for most, size in zip(settings.limits, pool.values(), strict=True):
-            chosen += Size(min(most, size.at_most), min(most, size.likely)).batches(
-                MOST_RUBRICS_IN_A_CALL
-            )
+            of_side = Size(min(most, size.at_most), min(most, size.likely))
+            chosen += of_side
+            batches_of_chosen += of_side.batches(MOST_RUBRICS_IN_A_CALL)
 
-        await self._judging(sides.judged_test, chosen)
+        await self._judging(sides.judged_test, batches_of_chosen, chosen.likely)
         return self.planner.table
 
     async def _judging_again(
@@ -395,20 +411,36 @@ class Plan:
             with self.planner.estimating(Size(ceil(rubrics.at_most / most), 1)):
                 await self.planner.ask(call)
 
-    async def _judging(self, conversations: Sequence[Conversation], batches: Size) -> None:
-        judge = LlmJudge(self.asker)
-        questions = []
-        for number in range(MOST_RUBRICS_IN_A_CALL):
-            questions.append(
-                Question.about(
-                    _sample_rubric(number, "sat"),
-                    self.asker.settings.scale,
-                )
-            )
+    async def _judging(
+        self,
+        conversations: Sequence[Conversation],
+        batches: Size,
+        rubrics: int | None = None,
+    ) -> None:
+        """Plan to judge every conversation in so many batches.
 
-        with self.planner.estimating(batches):
-            for conversation in conversations:
-                await judge.judge(conversation, questions)
+        Args:
+            rubrics: How many there are likely; None for full batches.
+        """
+        judge = LlmJudge(self.asker)
+        # at most all batches are full; likely ones share the rubrics that there are
+        fill = MOST_RUBRICS_IN_A_CALL
+        if rubrics is not None and batches.likely:
+            fill = min(fill, ceil(rubrics / batches.likely))
+
+        for times, size in (
+            (Size(batches.at_most, 0), MOST_RUBRICS_IN_A_CALL),
+            (Size(0, batches.likely), fill),
+        ):
+            questions = []
+            for number in range(size):
+                rubric = _sample_rubric(number, "sat")
+                questions.append(Question.about(rubric, self.asker.settings.scale))
+
+            if any(times):
+                with self.planner.estimating(times):
+                    for conversation in conversations:
+                        await judge.judge(conversation, questions)
 
 
 @dataclass(frozen=True)
