@@ -297,13 +297,13 @@ def test_a_parquet_path_is_never_a_pattern_and_its_folders_no_columns(tmp_path: 
 
 
 def test_a_parquet_file_that_is_nested_too_deeply_is_refused_in_words(tmp_path: Path) -> None:
-    deep = "1"
-    for _ in range(200):
-        deep = f"[{deep}]"
     path = tmp_path / "deep.parquet"
-    duckdb.sql(f"COPY (SELECT 'a' AS id, {deep} AS deep) TO '{path}' (FORMAT parquet)")
-    with pytest.raises(BadInput, match="nested too deeply, or damaged"):
-        read_logs([str(path)])
+    # DuckDB can't read the first, and takes a year for the second
+    for levels, refusal in ((200, "nested too deeply|lists within lists"), (60, "deep has lists")):
+        deep = "[" * levels + "1" + "]" * levels
+        duckdb.sql(f"COPY (SELECT 'a' AS id, {deep} AS deep) TO '{path}' (FORMAT parquet)")
+        with pytest.raises(BadInput, match=refusal):
+            read_logs([str(path)])
 
 
 def test_json_lines_csv_and_parquet_of_the_same_log_are_the_same_conversations(
