@@ -10,7 +10,9 @@ from pkgutil import iter_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 # cases are made of what the tests are made of
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "endurance")]
+sys.path[:0] = [
+    str(ROOT / "tests" / folder) for folder in ("", "endurance", "rooms/judge", "rooms/remedy")
+]
 
 # on few cores a second thread waits for longer than it works
 for _library in ("OPENBLAS", "OMP"):
@@ -34,6 +36,7 @@ SHOWN = {
     "folder_of_the_user": "flows/commands/test_forget_safely.py",
     "forgetting_among_bombs": "flows/commands/test_forget_safely.py",
     "embedding_model": "flows/commands/test_learn_command.py",
+    "places_of_a_proof": "rooms/remedy/unit/test_refused_before_pay.py",
     "few_users": "rooms/remedy/unit/test_verdicts.py",
     "interrupted_imports": "unit/cli/test_interrupted_imports.py",
 }

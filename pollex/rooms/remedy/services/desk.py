@@ -35,7 +35,13 @@ from pollex.rooms.remedy.measures.looks import alpha_of
 from pollex.rooms.remedy.measures.proofs import ANY, FAILING, FINE
 from pollex.rooms.remedy.services.assistants import AssistantOptions
 from pollex.rooms.remedy.services.conclude import arms_of, conclude_edits, family, record_of
-from pollex.rooms.remedy.services.people import CHOICES, PAIRS, read_choices, sheet_of
+from pollex.rooms.remedy.services.people import (
+    CHOICES,
+    PAIRS,
+    folder_of_people,
+    read_choices,
+    sheet_of,
+)
 from pollex.rooms.remedy.services.proposals import propose_and_vet
 from pollex.rooms.remedy.services.result import (
     COMMAND,
@@ -103,7 +109,7 @@ class RemedyDesk:
     @property
     def folder(self) -> Path:
         """Where people find pairs, and write what they choose."""
-        return Path(f"{self.out.with_suffix('')}-people" if self.out else "people")
+        return folder_of_people(self.out)
 
     async def propose(self, trial: Trial) -> list[dict[str, str]]:
         """Have changes proposed and vetted."""
@@ -203,6 +209,7 @@ class RemedyDesk:
                 {name: pair[name] for name in ("key", "said", "1", "2")}
                 for pair in question["pairs"]
             )
+            make_folder(self.folder, named=False)
             write_lines(path, shown, named=False)
             hint = (
                 "compare them in `pollex serve` (Remedies), or write "

@@ -22,6 +22,11 @@ PAIRS = "pairs.jsonl"
 CHOICES = "choices.jsonl"
 
 
+def folder_of_people(out: Path | None) -> Path:
+    """Return where people find pairs, and write what they choose: beside the result, where there is one."""
+    return Path(f"{out.with_suffix('')}-people" if out else "people")
+
+
 def draw_pairs(trial: Trial, arm: int, seed: int) -> list[int]:
     """Return contexts of traffic in random order, whose replies are there under both prompts."""
     there = []

@@ -16,7 +16,7 @@ from pollex.rooms.remedy.services.advice import advice_on
 from pollex.rooms.remedy.services.assistants import AssistantOptions
 from pollex.rooms.remedy.services.contexts import failures_of, read_held, targets
 from pollex.rooms.remedy.services.life import outcome_of_proof
-from pollex.rooms.remedy.services.people import read_choices_of_file
+from pollex.rooms.remedy.services.people import PAIRS, folder_of_people, read_choices_of_file
 from pollex.rooms.remedy.services.plan import count_calls
 from pollex.rooms.remedy.services.prompt_text import (
     PromptEdit,
@@ -99,7 +99,7 @@ def prove(
         for prompt in (*options.prompts, *options.edits):
             edits.append(str(named_file(prompt)[1]))
         require_writable(out, *files_of(logs, rubrics, edits), regular=True)
-        require_places(out)
+    require_places(out, people=options.people > 0)
 
     # prompts by the names that their users gave
     require_names(options)
@@ -164,22 +164,28 @@ def prove(
     return result
 
 
-def require_places(out: Path) -> None:
+def require_places(out: Path | None, *, people: bool) -> None:
     """Refuse what can't be written beside the result, or read there of people: before anything is paid.
+
+    Args:
+        people: Whether people are to compare replies.
 
     Raises:
         WrongUse: Something else is there, or a link.
         BadInput: A line of people's choices is none.
     """
-    for ending in ("-edits", "-people"):
-        require_folder(out.with_name(f"{out.stem}{ending}"), named=False)
+    if out is not None:
+        edits = out.with_name(f"{out.stem}-edits")
+        require_folder(edits, named=False)
+        beside = [out.with_suffix(".html"), out.with_name(f"{out.stem}-pairs.parquet")]
+        for file in (*beside, *edits.glob("*")):
+            require_output(file, named=False)
 
-    edits = out.with_name(f"{out.stem}-edits")
-    beside = [out.with_suffix(".html"), out.with_name(f"{out.stem}-pairs.parquet")]
-    for file in (*beside, *edits.glob("*")):
-        require_output(file, named=False)
-
-    read_choices_of_file(out.with_name(f"{out.stem}-people"))
+    if people:
+        folder = folder_of_people(out)
+        require_folder(folder, named=False)
+        require_output(folder / PAIRS, named=False)
+        read_choices_of_file(folder)
 
 
 def require_names(options: RemedyOptions) -> None:

@@ -80,13 +80,13 @@ def test_what_is_no_diff_of_the_prompt_is_said_with_its_line(diff: str, told: st
 
 
 def test_an_output_whose_companions_have_no_place_is_refused(tmp_path: Path) -> None:
-    require_places(tmp_path / "remedy.json")
+    require_places(tmp_path / "remedy.json", people=True)
     (tmp_path / "remedy-edits").write_text("mine")
     with pytest.raises(WrongUse, match="it is a file"):
-        require_places(tmp_path / "remedy.json")
+        require_places(tmp_path / "remedy.json", people=True)
     (tmp_path / "other.html").mkdir()
     with pytest.raises(WrongUse, match="it is a folder"):
-        require_places(tmp_path / "other.json")
+        require_places(tmp_path / "other.json", people=True)
 
 
 @pytest.mark.parametrize("prompts", [("a.md", "b.md"), ("x=a.md", "x=b.md")])
@@ -133,7 +133,7 @@ def test_a_link_beside_the_result_is_refused_before_anything_is_paid(
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).symlink_to(tmp_path / "theirs")
     with pytest.raises(WrongUse, match="it is a link, and is not followed"):
-        require_places(tmp_path / "r.json")
+        require_places(tmp_path / "r.json", people=True)
 
 
 def test_a_line_of_people_that_is_no_choice_is_refused_before_anything_is_paid(
@@ -142,7 +142,19 @@ def test_a_line_of_people_that_is_no_choice_is_refused_before_anything_is_paid(
     (tmp_path / "r-people").mkdir()
     (tmp_path / "r-people" / "choices.jsonl").write_text('{"key": "a", "choice": "5"}\n')
     with pytest.raises(BadInput, match="'5' is no choice"):
-        require_places(tmp_path / "r.json")
+        require_places(tmp_path / "r.json", people=True)
+    require_places(tmp_path / "r.json", people=False)
+
+
+def test_links_where_people_are_to_find_pairs_are_refused_without_an_output_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own").mkdir()
+    Path("people").symlink_to("own")
+    with pytest.raises(WrongUse, match="people: it is a link"):
+        require_places(None, people=True)
+    require_places(None, people=False)
 
 
 @pytest.mark.parametrize(
