@@ -119,6 +119,7 @@ class LogContext(Context):
     messages_field: str = ""
     group_field: str = ""
     judge_field: str = ""
+    comment_field: str = ""
     columns: dict[str, str] = field(default_factory=dict)
     roles: dict[str, str] = field(default_factory=dict)
     encoding: str = ""
