@@ -28,7 +28,7 @@ from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.store.folder import remove_caches
 from pollex.store.store import Store
 from pollex.store.tables import FactRow
-from pollex.web.kept_commands import kept_command
+from pollex.web.kept_commands import read_kept_command
 
 
 async def page(folder: Path, path: str) -> str:
@@ -138,7 +138,7 @@ def kept_commands(folder: Path) -> str:
             async with client_of(app) as client:
                 pool = {"text-1": "A.", "polarity-1": "sat", "node": "deduplicate"}
                 answer = await client.post(f"/api/runs/{named}/pool", json=pool)
-            kept = kept_command(app.app.state.site, app.app.state.site.run(named))
+            kept = read_kept_command(app.app.state.site, app.app.state.site.run(named))
         assert kept is not None
         return answer.status_code, answer.text, dict(kept.environment)["OPENAI_API_KEY"]
 

@@ -16,46 +16,46 @@ from pollex.errors import PollexError
 from pollex.store.database import VERSION
 from pollex.web import frame, links
 from pollex.web.faults import NothingYet
-from pollex.web.guard import Door, Guard
-from pollex.web.hooks import menu_name
+from pollex.web.guard import AccessRules, Guard
+from pollex.web.hooks import get_menu_name
 from pollex.web.site import Site
-from pollex.web.views import every_route
+from pollex.web.views import list_every_route
 
 log = logging.getLogger("pollex.web")
 
 
-def application(site: Site, door: Door) -> Guard:
+def make_application(site: Site, door: AccessRules) -> Guard:
     """Make the application of a store."""
     app = Starlette(
-        routes=[*routes()],
+        routes=[*list_routes()],
         exception_handlers={
-            NothingYet: nothing_yet,
-            PollexError: _ours,
-            HTTPException: _refused,
-            ClientDisconnect: _cut_off,
-            Exception: _unexpected,
+            NothingYet: answer_nothing_yet,
+            PollexError: _answer_our_error,
+            HTTPException: _answer_refused_request,
+            ClientDisconnect: _answer_cut_off,
+            Exception: _answer_unexpected_error,
         },
     )
     app.state.site = site
     return Guard(app, door)
 
 
-def routes() -> list[BaseRoute]:
+def list_routes() -> list[BaseRoute]:
     """List all routes; those of a page stand with its function."""
     return [
-        Route(links.HEALTH, health),
-        Route(f"{links.STATIC}/{{edition}}/{{name}}", static),
-        *every_route(),
+        Route(links.HEALTH, answer_health),
+        Route(f"{links.STATIC}/{{edition}}/{{name}}", answer_static),
+        *list_every_route(),
     ]
 
 
-def health(request: Request) -> Response:
+def answer_health(request: Request) -> Response:
     """Report that the server runs; visitors with the token also get its store."""
     site: Site = request.app.state.site
     status: dict[str, object] = {"ok": True}
     if site.token is None or site.token in (
         request.cookies.get(f"pollex-{site.id}"),
-        _bearer(request),
+        _get_bearer_token(request),
     ):
         status |= {
             "site": site.id,
@@ -67,14 +67,14 @@ def health(request: Request) -> Response:
     return JSONResponse(status)
 
 
-def static(request: Request) -> Response:
+def answer_static(request: Request) -> Response:
     """Answer with a style sheet, a script or the icon."""
     name = request.path_params["name"]
-    if (body := frame.static_files().get(name)) is None:
+    if (body := frame.read_static_files().get(name)) is None:
         return Response("there is no such file", 404, media_type="text/plain")
 
     # one of this edition never changes
-    same = request.path_params["edition"] == frame.edition()
+    same = request.path_params["edition"] == frame.compute_static_digest()
     if same:
         caching = "public, max-age=31536000, immutable"
     else:
@@ -82,39 +82,39 @@ def static(request: Request) -> Response:
 
     return Response(
         body,
-        media_type=frame.TYPES[name.rpartition(".")[2]],
+        media_type=frame.CONTENT_TYPES[name.rpartition(".")[2]],
         headers={"Cache-Control": caching},
     )
 
 
-def _bearer(request: Request) -> str:
+def _get_bearer_token(request: Request) -> str:
     return request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
-def _ours(request: Request, error: Exception) -> Response:
+def _answer_our_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, PollexError)
-    return frame.failure(request.scope, error)
+    return frame.answer_failure(request.scope, error)
 
 
-def _refused(request: Request, error: Exception) -> Response:
+def _answer_refused_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     words = {404: "there is no such page", 405: "this page takes no such request"}
     what = words.get(error.status_code, error.detail)
     allowed = (error.headers or {}).get("Allow", "")
     # what helps: addresses like the wrong one, or the methods that are taken
     if error.status_code == 404:
-        hint = _alike(request.url.path)
+        hint = _list_alike(request.url.path)
     elif allowed:
         hint = f"it takes {allowed}"
     else:
         hint = ""
 
-    return frame.refusal(request.scope, error.status_code, what, hint)
+    return frame.answer_refusal(request.scope, error.status_code, what, hint)
 
 
-def _cut_off(request: Request, error: Exception) -> Response:  # noqa: ARG001 - its contract
+def _answer_cut_off(request: Request, error: Exception) -> Response:  # noqa: ARG001 - its contract
     """Answer whoever went away before all had come, so that nothing of it counts as a fault of ours."""
-    return frame.refusal(
+    return frame.answer_refusal(
         request.scope,
         400,
         "the request was cut off",
@@ -122,9 +122,9 @@ def _cut_off(request: Request, error: Exception) -> Response:  # noqa: ARG001 - 
     )
 
 
-def _alike(path: str) -> str:
+def _list_alike(path: str) -> str:
     every = []
-    for route in routes():
+    for route in list_routes():
         if isinstance(route, Route) and "GET" in (route.methods or ()):
             every.append(route.path)
 
@@ -140,13 +140,13 @@ def _alike(path: str) -> str:
     return "the home page leads to all others"
 
 
-def _unexpected(request: Request, error: Exception) -> Response:
+def _answer_unexpected_error(request: Request, error: Exception) -> Response:
     # the number leads from the page to the entry in the log
     number = secrets.token_hex(4)
     log.error("%s %s", number, request.scope["path"], exc_info=error)
     what = f"unexpected {type(error).__name__}"
 
-    return frame.refusal(
+    return frame.answer_refusal(
         request.scope,
         500,
         what,
@@ -154,7 +154,7 @@ def _unexpected(request: Request, error: Exception) -> Response:
     )
 
 
-WOULD = {
+WHAT_WOULD_BE_THERE = {
     links.CONVERSATIONS: (
         "Conversations",
         "Here are the conversations of a run, each with its thumb and its score, to filter, search and read.",
@@ -175,15 +175,15 @@ WOULD = {
 """By address: the page's heading, and what would be there."""
 
 
-def nothing_yet(request: Request, error: Exception) -> Response:
+def answer_nothing_yet(request: Request, error: Exception) -> Response:
     """Answer for a page without anything to show; a program gets the error."""
     assert isinstance(error, PollexError)
-    if request.url.path not in WOULD or frame.wants_json(request.scope):
-        return frame.failure(request.scope, error)
+    if request.url.path not in WHAT_WOULD_BE_THERE or frame.wants_json(request.scope):
+        return frame.answer_failure(request.scope, error)
 
-    title, would = WOULD[request.url.path]
-    here = menu_name(request.url.path)
-    return frame.page(
+    title, would = WHAT_WOULD_BE_THERE[request.url.path]
+    here = get_menu_name(request.url.path)
+    return frame.answer_page(
         "nothing.html",
         site="",
         here=here,

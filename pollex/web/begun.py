@@ -21,33 +21,39 @@ from pollex.web import links
 from pollex.web.children import Child
 from pollex.web.controls import (
     AMONG_MODEL,
-    OF_ASSISTANT,
+    ASSISTANT_PREFIX,
     Control,
     asks_a_model,
-    controls_of,
-    in_labels,
-    label_of,
+    get_label,
+    make_controls,
+    make_option_words,
     names_a_model,
-    profile_from,
-    shown_command,
-    words_of,
+    read_profile,
+    replace_options_by_labels,
+    write_command,
 )
-from pollex.web.doors.hooks import MOST_COST, Door
+from pollex.web.doors.hooks import MOST_COST, UseCaseDoor
 from pollex.web.faults import Fault
-from pollex.web.kept_commands import ASKED, ASSISTANT_KEY, KEY, TEXTS, addresses_named
-from pollex.web.logs_at_hand import BUNDLED, BUNDLED_GROUP, logs_at_hand
+from pollex.web.kept_commands import (
+    ASKED_FOLDER,
+    ASSISTANT_KEY_VARIABLE,
+    KEY_VARIABLE,
+    TEXTS_FOLDER,
+    list_named_addresses,
+)
+from pollex.web.logs_at_hand import BUNDLED, BUNDLED_GROUP, list_logs_at_hand
 from pollex.web.site import NamedSet, Site
 from pollex.web.typed_endpoints import require_endpoint
 
-MOST_KEPT = 200
-AS_FILES = f"{OF_ASSISTANT}as"
+MOST_FORMS_KEPT = 200
+AS_FILES = f"{ASSISTANT_PREFIX}as"
 """Field of the form: how the assistant is asked, by its model or by files."""
 PROFILE = "profile"
 """Field of the form: the name of a model of the server's owner."""
 
 
 @dataclass(frozen=True)
-class Asking:
+class AskedModel:
     """The model that a command asks.
 
     Attributes:
@@ -59,7 +65,7 @@ class Asking:
 
     model: str
     base_url: str = ""
-    key_env: str = KEY
+    key_env: str = KEY_VARIABLE
     is_named: bool = True
     secret_address: bool = False
 
@@ -75,11 +81,11 @@ class Asking:
         if self.is_named:
             owners = os.environ.get(self.key_env, "")
 
-        return variables | {KEY: keys.get(self.base_url) or owners}
+        return variables | {KEY_VARIABLE: keys.get(self.base_url) or owners}
 
 
 @dataclass(frozen=True)
-class Begun:
+class CommandForm:
     """A use case as it was asked for on a form.
 
     Attributes:
@@ -91,17 +97,17 @@ class Begun:
     """
 
     id: str
-    door: Door
+    door: UseCaseDoor
     typed: Mapping[str, str]
     logs: tuple[str, ...]
     words: tuple[str, ...]
-    asking: Asking | None
-    assistant: Asking | None = None
+    asking: AskedModel | None
+    assistant: AskedModel | None = None
 
     @property
     def command(self) -> str:
         """The same in a terminal."""
-        return shown_command(self.words)
+        return write_command(self.words)
 
     @property
     def title(self) -> str:
@@ -111,12 +117,12 @@ class Begun:
 
 def read_form(
     site: Site,
-    door: Door,
+    door: UseCaseDoor,
     typed: Mapping[str, str],
     logs: Sequence[str],
     key: str = "",
     assistant_key: str = "",
-) -> Begun:
+) -> CommandForm:
     """Read a form, and have the use case check what it says.
 
     Raises:
@@ -124,14 +130,14 @@ def read_form(
     """
     # what the form says of each field, as the use case takes it
     values: dict[str, Any] = {}
-    controls = list(controls_of(door.use_case, door))
+    controls = list(make_controls(door.use_case, door))
     for control in controls:
-        values[control.option.name] = _value(site, control, typed, logs)
+        values[control.option.name] = _read_value(site, control, typed, logs)
 
     # the models that are asked; limits are left out where none is
-    asking = _asking(site, door, values, typed)
-    assistant = _assistant(site, values, typed)
-    limited = _limited(values, is_asked=asking is not None or assistant is not None)
+    asking = _read_asked_model(site, door, values, typed)
+    assistant = _read_assistant(site, values, typed)
+    limited = _drop_idle_limits(values, is_asked=asking is not None or assistant is not None)
     named = {name: value for name, value in limited.items() if value is not None}
     # groups of the bundled log are known, unless the form names other ones
     if BUNDLED in logs and "group_field" in {control.option.name for control in controls}:
@@ -141,25 +147,25 @@ def read_form(
     try:
         door.use_case(**named)
     except PollexError as error:
-        fields = ", ".join(map(label_of, error.options))
+        fields = ", ".join(map(get_label, error.options))
         what = f"{fields}: {error.what}" if fields else error.what
         raise Fault(what, hint=error.hint) from error
 
     # keys stay in memory, by the address that they belong to; the command line has none
     if key.strip():
-        site.keys[(asking or Asking("")).base_url] = key.strip()
+        site.keys[(asking or AskedModel("")).base_url] = key.strip()
     if assistant is not None and assistant_key.strip():
         site.keys[assistant.base_url] = assistant_key.strip()
 
     # the command: what the form says, then where its result and the store lie
-    words = _words(controls, named)
-    if folder := _asked_by_files(site, door, values, typed):
+    words = _make_command(controls, named)
+    if folder := _make_exchange_folder(site, door, values, typed):
         words.append(f"--assistant={folder}")
     if door.result:
-        words.append(f"--out={free_result(site.store.folder, door.result)}")
+        words.append(f"--out={find_free_path(site.store.folder, door.result)}")
 
     words.append(f"--store={site.store.folder}")
-    return Begun(
+    return CommandForm(
         secrets.token_hex(6),
         door,
         dict(typed),
@@ -170,19 +176,19 @@ def read_form(
     )
 
 
-def _words(controls: Sequence[Control], values: Mapping[str, Any]) -> list[str]:
+def _make_command(controls: Sequence[Control], values: Mapping[str, Any]) -> list[str]:
     """Return the words of a command: its sources first, and nothing that is as usual anyway."""
     options = [control.option for control in controls if control.option.name in values]
     options.sort(key=lambda option: option.place != "argument")
     options_set = [option for option in options if values[option.name] != option.usual]
     words: list[str] = []
     for option in options_set:
-        words.extend(words_of(option, values[option.name]))
+        words.extend(make_option_words(option, values[option.name]))
 
     return words
 
 
-def _value(
+def _read_value(
     site: Site,
     control: Control,
     typed: Mapping[str, str],
@@ -193,43 +199,43 @@ def _value(
     if control.kind == "logs":
         if not logs:
             raise Fault("no log is chosen", hint="choose one")
-        return tuple(source_of(site, value) for value in logs)
+        return tuple(find_source_word(site, value) for value in logs)
     if control.kind == "log":
         chosen = control.read(text)
         if chosen is None:
             return None
-        return source_of(site, chosen)
+        return find_source_word(site, chosen)
 
     if control.kind == "set":
         chosen = control.read(text)
         if chosen is None:
             return None
-        return word_of_set(site, site.set(chosen))
+        return find_set_word(site, site.set(chosen))
 
     # texts go to files, whose paths the command line has
     if control.kind == "profile":
-        profile = profile_from(typed)
+        profile = read_profile(typed)
         if profile is None:
             return None
-        return kept_text(site, "domain.toml", profile.toml())
+        return keep_text(site, "domain.toml", profile.toml())
     if control.kind == "models":
         return None
     if control.kind == "text":
         chosen = control.read(text)
         if chosen is None:
             return None
-        return kept_text(site, f"{control.option.name}.md", chosen)
+        return keep_text(site, f"{control.option.name}.md", chosen)
 
     return control.read(text)
 
 
-def source_of(site: Site, value: str) -> str:
+def find_source_word(site: Site, value: str) -> str:
     """Return the word of a command for a log, or a run, that was chosen.
 
     Raises:
         Fault: It isn't among those that can be.
     """
-    sources = {log.value: log.source for log in logs_at_hand(site)}
+    sources = {log.value: log.source for log in list_logs_at_hand(site)}
     runs = {run.id: run.id for run in site.runs()}
     source = (sources | runs).get(value)
     if source is None:
@@ -241,7 +247,7 @@ def source_of(site: Site, value: str) -> str:
     return source
 
 
-def word_of_set(site: Site, named: NamedSet) -> str:
+def find_set_word(site: Site, named: NamedSet) -> str:
     """Return the word of a command for a rubric set: its digest, or its file where the store has it not."""
     # a set that a run of this store made is found by its digest
     if named.run in {run.id for run in site.runs()}:
@@ -254,10 +260,10 @@ def word_of_set(site: Site, named: NamedSet) -> str:
     return named.id
 
 
-def kept_text(site: Site, name: str, text: str) -> str:
+def keep_text(site: Site, name: str, text: str) -> str:
     """Write a text that was typed where a command can read it, for its owner alone; return its path."""
     # the digest of the text names the folder, so that the same text is written once
-    folder = site.store.folder / TEXTS / hashlib.sha256(text.encode()).hexdigest()[:16]
+    folder = site.store.folder / TEXTS_FOLDER / hashlib.sha256(text.encode()).hexdigest()[:16]
     make_private(folder.parent)
     make_private(folder)
     path = folder / name
@@ -270,12 +276,12 @@ def kept_text(site: Site, name: str, text: str) -> str:
     return str(path)
 
 
-def _asking(
+def _read_asked_model(
     site: Site,
-    door: Door,
+    door: UseCaseDoor,
     values: dict[str, Any],
     typed: Mapping[str, str],
-) -> Asking | None:
+) -> AskedModel | None:
     """Return the model that is asked; its address is checked, and a profile's fields are filled in.
 
     Raises:
@@ -284,7 +290,7 @@ def _asking(
     # a profile of the server's owner stands in for the fields of the form
     profile = site.profiles.get(typed.get(PROFILE, ""))
     if profile is not None:
-        return _asking_profile(values, profile)
+        return _fill_in_profile(values, profile)
 
     # an address that a visitor typed is checked before anything is sent there
     base_url = values.get("base_url") or ""
@@ -293,10 +299,10 @@ def _asking(
 
     # a use case without a field for the model asks the judge of the chosen set
     if not names_a_model(door.use_case):
-        model = _judge_of(site, typed)
-        is_named = not base_url or base_url in addresses_named(site)
+        model = _find_judge(site, typed)
+        is_named = not base_url or base_url in list_named_addresses(site)
         if model:
-            return Asking(model, base_url, is_named=is_named)
+            return AskedModel(model, base_url, is_named=is_named)
         return None
 
     model = values.get("model") or ""
@@ -308,14 +314,14 @@ def _asking(
     if not model:
         return None
 
-    return Asking(
+    return AskedModel(
         model,
         base_url,
-        is_named=not base_url or base_url in addresses_named(site),
+        is_named=not base_url or base_url in list_named_addresses(site),
     )
 
 
-def _asking_profile(values: dict[str, Any], profile: ModelOptions) -> Asking:
+def _fill_in_profile(values: dict[str, Any], profile: ModelOptions) -> AskedModel:
     """Fill in a profile of the server's owner."""
     endpoint = profile.endpoint()
     # an address with a key in it goes by the environment, not by the command line
@@ -330,7 +336,7 @@ def _asking_profile(values: dict[str, Any], profile: ModelOptions) -> Asking:
     if profile.limits.max_cost is not None:
         values["max_cost"] = profile.limits.max_cost
 
-    return Asking(
+    return AskedModel(
         endpoint.model,
         endpoint.base_url,
         profile.key_env,
@@ -339,11 +345,11 @@ def _asking_profile(values: dict[str, Any], profile: ModelOptions) -> Asking:
     )
 
 
-def _assistant(
+def _read_assistant(
     site: Site,
     values: dict[str, Any],
     typed: Mapping[str, str],
-) -> Asking | None:
+) -> AskedModel | None:
     """Return the model that answers as the assistant; it is written into a file of models without its key.
 
     Raises:
@@ -352,19 +358,19 @@ def _assistant(
     if "profiles" not in values or typed.get(AS_FILES) == "files":
         return None
 
-    model = typed.get(f"{OF_ASSISTANT}model", "").strip()
+    model = typed.get(f"{ASSISTANT_PREFIX}model", "").strip()
     if not model:
         what = "the model behind your assistant has no name"
         raise Fault(what, hint="fill in Its model, or choose files")
 
-    base_url = typed.get(f"{OF_ASSISTANT}base_url", "").strip()
+    base_url = typed.get(f"{ASSISTANT_PREFIX}base_url", "").strip()
     if base_url:
         require_endpoint(site, base_url)
 
     # the file names the variable that holds the key, and not the key itself
-    table: dict[str, Any] = {"model": model, "key_env": ASSISTANT_KEY}
+    table: dict[str, Any] = {"model": model, "key_env": ASSISTANT_KEY_VARIABLE}
     table |= {"base_url": base_url} if base_url else {}
-    if price := typed.get(f"{OF_ASSISTANT}price", "").strip():
+    if price := typed.get(f"{ASSISTANT_PREFIX}price", "").strip():
         try:
             table["price_in"], table["price_out"] = parse_two_numbers(price)
         except ValueError:
@@ -384,18 +390,18 @@ def _assistant(
     # the same model proposes the change, unless somebody typed it
     roles = ["assistant", *(["proposer"] if not values.get("edit") else [])]
     text = "\n".join("\n".join([f"[{role}]", *lines, ""]) for role in roles)
-    values["profiles"] = kept_text(site, "models.toml", text)
+    values["profiles"] = keep_text(site, "models.toml", text)
 
-    return Asking(
+    return AskedModel(
         model,
         base_url,
-        is_named=not base_url or base_url in addresses_named(site),
+        is_named=not base_url or base_url in list_named_addresses(site),
     )
 
 
-def _asked_by_files(
+def _make_exchange_folder(
     site: Site,
-    door: Door,
+    door: UseCaseDoor,
     values: Mapping[str, Any],
     typed: Mapping[str, str],
 ) -> Path | None:
@@ -410,15 +416,15 @@ def _asked_by_files(
         what = "nobody proposes a change where the assistant is asked by files"
         raise Fault(
             what,
-            hint=f"fill in {door.labels.get('edit') or label_of('edit')}",
+            hint=f"fill in {door.labels.get('edit') or get_label('edit')}",
         )
 
     # what was typed names the folder: the same form finds its answers again
     digest = hashlib.sha256("\0".join(map(str, sorted(typed.items()))).encode()).hexdigest()
-    return site.store.folder / ASKED / digest[:16]
+    return site.store.folder / ASKED_FOLDER / digest[:16]
 
 
-def _judge_of(site: Site, typed: Mapping[str, str]) -> str:
+def _find_judge(site: Site, typed: Mapping[str, str]) -> str:
     """Return the model that judges by the rubric set that was chosen; empty for the built-in judge."""
     chosen = site.sets().get(typed.get("o-rubrics", ""))
     if chosen is None or chosen.rubric_set.judge.built_in:
@@ -426,7 +432,7 @@ def _judge_of(site: Site, typed: Mapping[str, str]) -> str:
     return chosen.rubric_set.judge.name
 
 
-def _limited(values: Mapping[str, Any], *, is_asked: bool) -> dict[str, Any]:
+def _drop_idle_limits(values: Mapping[str, Any], *, is_asked: bool) -> dict[str, Any]:
     """Return the values without limits that hold for nothing: nobody is asked, or no price is known."""
     if not is_asked:
         return {name: value for name, value in values.items() if name not in AMONG_MODEL}
@@ -435,7 +441,7 @@ def _limited(values: Mapping[str, Any], *, is_asked: bool) -> dict[str, Any]:
     return dict(values)
 
 
-def free_result(store: Path, name: str) -> Path:
+def find_free_path(store: Path, name: str) -> Path:
     """Return a name beside the store that no file has yet: what pollex writes stands there as from a terminal."""
     # relative to the server's own folder, in which the command works, too
     folder = Path(os.path.relpath(store.absolute().parent))
@@ -450,32 +456,32 @@ def free_result(store: Path, name: str) -> Path:
     return path
 
 
-def remember(site: Site, begun: Begun) -> Begun:
+def remember_form(site: Site, begun: CommandForm) -> CommandForm:
     """Keep what was asked for in memory, to show it again; the oldest go."""
     site.begun[begun.id] = begun
-    for old in list(site.begun)[: max(0, len(site.begun) - MOST_KEPT)]:
+    for old in list(site.begun)[: max(0, len(site.begun) - MOST_FORMS_KEPT)]:
         del site.begun[old]
     return begun
 
 
-def find_begun(site: Site, id_: str) -> Begun:
+def find_form(site: Site, id_: str) -> CommandForm:
     """Return what was asked for. Raises Fault where the server has forgotten it."""
     begun = site.begun.get(id_)
-    if not isinstance(begun, Begun):
+    if not isinstance(begun, CommandForm):
         raise Fault("this form is not known any more", hint="fill it in again")
     return begun
 
 
-def start(site: Site, begun: Begun, *, planned: bool = False) -> Child:
+def start_command(site: Site, begun: CommandForm, *, planned: bool = False) -> Child:
     """Start the command of a form.
 
     Args:
         planned: Only count the calls that it would make.
     """
     # keys go by the environment, never by the command line
-    variables = (begun.asking or Asking("")).environment(site.keys)
+    variables = (begun.asking or AskedModel("")).environment(site.keys)
     if begun.assistant is not None:
-        variables[ASSISTANT_KEY] = begun.assistant.environment(site.keys)[KEY]
+        variables[ASSISTANT_KEY_VARIABLE] = begun.assistant.environment(site.keys)[KEY_VARIABLE]
 
     words = (*begun.words, "--json", *(("--dry-run",) if planned else ()))
     # where the command's page leads back to: the plan's own page, or the form as it was filled in
@@ -493,31 +499,31 @@ def start(site: Site, begun: Begun, *, planned: bool = False) -> Child:
     )
 
 
-def is_planned_first(begun: Begun) -> bool:
+def is_planned_first(begun: CommandForm) -> bool:
     """Return whether people see the calls before anything is asked."""
     asks = begun.asking is not None or begun.assistant is not None
     return asks and asks_a_model(begun.door.use_case)
 
 
-def child_of(site: Site, run: Run) -> Child | None:
+def find_child(site: Site, run: Run) -> Child | None:
     """Return the command of this server that works on a run now; None where none does."""
     for child in site.children.by_id.values():
         # a run that is carried on is known by its page, a new one by its command
         is_carried_on = child.back == links.run(run.id)
-        if not child.over and (is_carried_on or run_of(site, child) == run):
+        if not child.over and (is_carried_on or find_run_of_child(site, child) == run):
             return child
 
     return None
 
 
-def fault_of(child: Child) -> str:
+def get_fault(child: Child) -> str:
     """Return why a command failed, which it says last; empty where it didn't."""
     if child.state != "failed" or not child.said:
         return ""
-    return in_labels(child.said[-1].removeprefix("Error: "))
+    return replace_options_by_labels(child.said[-1].removeprefix("Error: "))
 
 
-def run_of(site: Site, child: Child) -> Run | None:
+def find_run_of_child(site: Site, child: Child) -> Run | None:
     """Return the run that a command makes; None before it has begun one, or where it makes none."""
     # a new run has noted the command that began it
     command = shlex.join(["pollex", *child.arguments])

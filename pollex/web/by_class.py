@@ -28,7 +28,7 @@ CLASSES = {"positive": "up", "negative": "down"}
 
 
 @dataclass(frozen=True)
-class Shares:
+class OptionShares:
     """How often each option was chosen about conversations of one class.
 
     Attributes:
@@ -46,7 +46,7 @@ class Shares:
         return sum(self.counts)
 
     @classmethod
-    def of(cls, counts: Mapping[int, int], question: Question) -> Shares:
+    def of(cls, counts: Mapping[int, int], question: Question) -> OptionShares:
         """Count the options of a question."""
         high = [place for place, option in enumerate(question.options) if option.value > NEUTRAL]
         above = sum(counts.get(place, 0) for place in high)
@@ -60,11 +60,11 @@ class ByClass:
     """Answers to one rubric by class."""
 
     options: tuple[str, ...]
-    up: Shares
-    down: Shares
+    up: OptionShares
+    down: OptionShares
 
 
-def answers_by_class(site: Site, named: NamedSet, run: Run) -> dict[str, Any]:
+def count_answers_by_class(site: Site, named: NamedSet, run: Run) -> dict[str, Any]:
     """Count answers to a set's rubrics, as they are worded now, in a run.
 
     Returns:
@@ -82,13 +82,13 @@ def answers_by_class(site: Site, named: NamedSet, run: Run) -> dict[str, Any]:
         return {
             "run": run.id,
             "held_out": stored["n"] > 0,
-            "rubrics": dict(_by_class(named.rubric_set, rows)),
+            "rubrics": dict(_sort_rows_by_class(named.rubric_set, rows)),
         }
 
     return site.once(f"answers by class {named.id}", run, count)
 
 
-def _by_class(
+def _sort_rows_by_class(
     rubric_set: RubricSet, rows: Sequence[Mapping[str, object]]
 ) -> Iterable[tuple[str, ByClass]]:
     for question in rubric_set.questions:
@@ -105,5 +105,5 @@ def _by_class(
             words = (*(option.text for option in question.options), NEVER_CAME_UP)
             yield (
                 question.id,
-                ByClass(words, *(Shares.of(counts[label], question) for label in CLASSES)),
+                ByClass(words, *(OptionShares.of(counts[label], question) for label in CLASSES)),
             )

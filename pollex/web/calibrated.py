@@ -12,13 +12,13 @@ from pollex.measures.intervals import Figure
 from pollex.rubrics.worth import measure_share
 from pollex.store.labels import read_opinions, settle_answers
 from pollex.store.store import Store
-from pollex.web.lens import Lens
+from pollex.web.lens import RunColumns
 
 FEWEST_LABELS = 50
 """Labels below which nothing is said."""
-BANDS = 10
-WORST = 10
-MOST = 5000
+MOST_BANDS = 10
+MOST_WORST = 10
+MOST_SAMPLED = 5000
 """Values of a run that drift is computed from."""
 
 
@@ -75,12 +75,12 @@ SOURCES: dict[Source, str] = {
 
 
 def select_label_source(
-    lens: Lens,
+    lens: RunColumns,
     store: Store,
     source: Source,
     *,
     by_chance: bool = True,
-) -> Lens:
+) -> RunColumns:
     """Return the columns with the labels of one source: of several people the majority's, of a tie none.
 
     Args:
@@ -114,17 +114,17 @@ def select_label_source(
     )
 
 
-def find_usable(lens: Lens) -> Bools:
+def find_usable(lens: RunColumns) -> Bools:
     """Tell which conversations have a thumb, and a probability by what was learned without it `[row]`."""
     is_told = (lens.label >= 0) & ~np.isnan(lens.probability)
     return np.asarray(is_told & lens.unseen)
 
 
-def reliability_of(lens: Lens) -> Reliability | None:
+def draw_reliability_of_run(lens: RunColumns) -> Reliability | None:
     """Return how often a thumb up came at each probability, with band; None for fewer than two labels."""
     rows = np.flatnonzero(find_usable(lens))
-    if len(rows) > MOST:
-        rows = np.random.default_rng(0).choice(rows, MOST, replace=False)
+    if len(rows) > MOST_SAMPLED:
+        rows = np.random.default_rng(0).choice(rows, MOST_SAMPLED, replace=False)
 
     p = lens.probability[rows]
     up = lens.label[rows]
@@ -138,38 +138,38 @@ def reliability_of(lens: Lens) -> Reliability | None:
     return diagrams[1] if diagrams else None
 
 
-def make_bands(lens: Lens) -> list[Band]:
+def make_bands(lens: RunColumns) -> list[Band]:
     """Return the bands of equal width that have a labeled conversation."""
     rows = find_usable(lens)
     p = lens.probability[rows]
     up = lens.label[rows] == 1
     # a probability of 1 belongs to the last band
-    place = np.minimum((p * BANDS).astype(int), BANDS - 1)
+    place = np.minimum((p * MOST_BANDS).astype(int), MOST_BANDS - 1)
 
     return [
-        _band(n / BANDS, (n + 1) / BANDS, p[place == n], up[place == n])
+        _make_band(n / MOST_BANDS, (n + 1) / MOST_BANDS, p[place == n], up[place == n])
         for n in np.unique(place).tolist()
     ]
 
 
-def score_bands(lens: Lens) -> list[Band]:
+def make_score_bands(lens: RunColumns) -> list[Band]:
     """Return at most ten bands of NetSAT with about as many labeled conversations each, the lowest first."""
     usable = find_usable(lens)
     netsat = lens.netsat[usable]
     p = lens.probability[usable]
     up = lens.label[usable] == 1
     # equal scores share a band, so that there may be fewer than ten
-    edges = np.unique(np.quantile(netsat, np.linspace(0, 1, BANDS + 1)))
+    edges = np.unique(np.quantile(netsat, np.linspace(0, 1, MOST_BANDS + 1)))
     place = np.searchsorted(edges[1:-1], netsat, side="right")
     inside = [place == n for n in np.unique(place).tolist()]
 
     return [
-        _band(float(netsat[rows].min()), float(netsat[rows].max()), p[rows], up[rows])
+        _make_band(float(netsat[rows].min()), float(netsat[rows].max()), p[rows], up[rows])
         for rows in inside
     ]
 
 
-def _band(
+def _make_band(
     low: float,
     high: float,
     p: Floats,
@@ -183,7 +183,7 @@ def _band(
     )
 
 
-def find_tails(lens: Lens) -> list[Tail]:
+def find_tails(lens: RunColumns) -> list[Tail]:
     """Return what is surest, below .1 and above .9, with what the thumbs say against it."""
     rows = find_usable(lens)
     bins = []
@@ -194,7 +194,7 @@ def find_tails(lens: Lens) -> list[Tail]:
     ):
         in_bin = np.flatnonzero(rows & inside)
         wrong = in_bin[lens.label[in_bin] == against]
-        order = wrong[np.argsort(sign * lens.probability[wrong], kind="stable")][:WORST]
+        order = wrong[np.argsort(sign * lens.probability[wrong], kind="stable")][:MOST_WORST]
         worst = tuple((lens.ids[row], float(lens.probability[row])) for row in order.tolist())
         bins.append(Tail(words, measure_share(len(wrong), len(in_bin)), worst))
 
@@ -202,7 +202,7 @@ def find_tails(lens: Lens) -> list[Tail]:
 
 
 def measure_subgroups_of_run(
-    lens: Lens,
+    lens: RunColumns,
     values: Mapping[str, str] | None = None,
     most: int = 20,
 ) -> list[Subgroup]:
@@ -230,7 +230,9 @@ def measure_subgroups_of_run(
     ]
 
 
-def measure_drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[str, Any]]:
+def measure_drift(
+    lens: RunColumns, others: Sequence[tuple[str, RunColumns]]
+) -> list[dict[str, Any]]:
     """Compare the probabilities of other runs with those of a run.
 
     Returns:
@@ -241,10 +243,10 @@ def measure_drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[s
     # SciPy comes with it, and takes a third of a second
     from pollex.measures.drift import measure_stability
 
-    before = _values(lens)
+    before = _collect_values(lens)
     drifts: list[dict[str, Any]] = []
     for name, other in others:
-        after = _values(other)
+        after = _collect_values(other)
         if len(before) < FEWEST_LABELS or len(after) < FEWEST_LABELS:
             continue
         change = measure_stability(before, after, np.random.default_rng(0), 200)
@@ -260,12 +262,12 @@ def measure_drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[s
             "marked": change.marked,
         }
         row |= {"index": Figure(change.value, change.low, change.high, change.after)}
-        drifts.append(row | {"outside": share_outside(lens.netsat, other.netsat)})
+        drifts.append(row | {"outside": measure_share_outside(lens.netsat, other.netsat)})
 
     return drifts
 
 
-def share_outside(before: Floats, after: Floats) -> Figure:
+def measure_share_outside(before: Floats, after: Floats) -> Figure:
     """Compute the share of values beyond all of `before`, with Wilson's interval; NaN is no value."""
     known_before, known_after = (values[~np.isnan(values)] for values in (before, after))
     return measure_share(
@@ -274,8 +276,8 @@ def share_outside(before: Floats, after: Floats) -> Figure:
     )
 
 
-def _values(lens: Lens) -> Floats:
+def _collect_values(lens: RunColumns) -> Floats:
     probabilities = lens.probability[~np.isnan(lens.probability)]
-    if len(probabilities) <= MOST:
+    if len(probabilities) <= MOST_SAMPLED:
         return probabilities
-    return np.random.default_rng(0).choice(probabilities, MOST, replace=False)
+    return np.random.default_rng(0).choice(probabilities, MOST_SAMPLED, replace=False)

@@ -16,14 +16,14 @@ from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.usecases.families import Calls
 from pollex.usecases.use_case import NEEDED, UseCase, VerbOption, options_of
-from pollex.web.doors.hooks import Door
+from pollex.web.doors.hooks import UseCaseDoor
 from pollex.web.faults import Fault
 
-BEGINNING = "o-"
+OPTION_PREFIX = "o-"
 """What the name of a use case's control begins with in a form."""
-OF_ASSISTANT = "assistant-"
+ASSISTANT_PREFIX = "assistant-"
 """What the name of a control of the assistant's model begins with."""
-OF_PROFILE = "domain-"
+PROFILE_PREFIX = "domain-"
 """What the name of a control of the domain profile begins with."""
 
 Kind = Literal[
@@ -43,7 +43,7 @@ Kind = Literal[
 ]
 """How a field is given: `yes` is a box to tick, `lines` are several values, `text` becomes a file."""
 
-SPECIAL: Mapping[str, Kind] = {
+SPECIAL_KINDS: Mapping[str, Kind] = {
     "logs": "logs",
     "sources": "logs",
     "new": "log",
@@ -132,7 +132,7 @@ class Control:
     @property
     def name(self) -> str:
         """Name of the form's field."""
-        return BEGINNING + self.option.name
+        return OPTION_PREFIX + self.option.name
 
     @property
     def step(self) -> str:
@@ -178,33 +178,35 @@ class Control:
         return typed
 
 
-def controls_of(use_case: type[UseCase[Any]], door: Door) -> Iterator[Control]:
+def make_controls(use_case: type[UseCase[Any]], door: UseCaseDoor) -> Iterator[Control]:
     """Yield a control for each field that can be given in the browser."""
     for option in options_of(use_case):
         # no control for what only Python takes, nor for what this form leaves out
         if option.door != "python" and door.reason_against(option.name) is None:
-            yield _control(option, door)
+            yield _make_control(option, door)
 
 
-def _control(option: VerbOption, door: Door) -> Control:
+def _make_control(option: VerbOption, door: UseCaseDoor) -> Control:
     # what the form says of a field comes before what a terminal says
     usual = door.usual.get(option.name, option.usual)
-    kind = _kind_of(option)
+    kind = _choose_kind(option)
     return Control(
         option=option,
-        label=door.labels.get(option.name) or label_of(option.name),
-        help=door.helps.get(option.name) or help_of(option),
+        label=door.labels.get(option.name) or get_label(option.name),
+        help=door.helps.get(option.name) or write_help(option),
         kind=kind,
-        usual=_shown(usual),
-        choices=tuple((value, door.answers.get(value, word)) for value, word in _choices(option)),
+        usual=_write_default(usual),
+        choices=tuple(
+            (value, door.answers.get(value, word)) for value, word in _list_choices(option)
+        ),
         needed=option.usual is NEEDED and kind not in ("logs",),
     )
 
 
-def _kind_of(option: VerbOption) -> Kind:
+def _choose_kind(option: VerbOption) -> Kind:
     # a field that names a file or a run is chosen in the browser, whatever its type
-    if option.name in SPECIAL:
-        return SPECIAL[option.name]
+    if option.name in SPECIAL_KINDS:
+        return SPECIAL_KINDS[option.name]
     if isinstance(option.kind, tuple) or option.presets is not None:
         return "choice"
     # a box can only say yes: where yes is usual, no has to be a choice
@@ -219,7 +221,7 @@ def _kind_of(option: VerbOption) -> Kind:
     return numbers.get(option.kind, "line")
 
 
-def _choices(option: VerbOption) -> tuple[tuple[str, str], ...]:
+def _list_choices(option: VerbOption) -> tuple[tuple[str, str], ...]:
     """Return the values of a choice with words; what is usual comes first, as nothing chosen."""
     words: Sequence[str] = ()
     if option.presets is not None:
@@ -237,7 +239,7 @@ def _choices(option: VerbOption) -> tuple[tuple[str, str], ...]:
     return (*nothing, *((word, word) for word in words))
 
 
-def _shown(value: Any) -> str:
+def _write_default(value: Any) -> str:
     """Return a default as a form has it."""
     if value is NEEDED or value in (None, (), "", False):
         return ""
@@ -247,31 +249,31 @@ def _shown(value: Any) -> str:
 
 
 @cache
-def label_of(name: str) -> str:
+def get_label(name: str) -> str:
     """Return a field's name in words."""
     return LABELS.get(name) or name.replace("_", " ").capitalize()
 
 
-def help_of(option: VerbOption) -> str:
+def write_help(option: VerbOption) -> str:
     """Return what a field is for, without the spellings of a terminal."""
     if option.name == "rubrics":
         return "Learned before. Its page says how far to trust it."
 
-    text = in_labels(option.help or _described(option.name))
+    text = replace_options_by_labels(option.help or _get_description(option.name))
     # a terminal writes its default in brackets; here it becomes a sentence
     return re.sub(r"\s*\[default: (.*)\]$", r" If nothing is given: \1.", text)
 
 
-def in_labels(text: str) -> str:
+def replace_options_by_labels(text: str) -> str:
     """Return a text with the labels of fields in place of a terminal's options."""
-    return re.sub(r"`?--([a-z][a-z-]*)`?", lambda match: _quoted(match[1]), text)
+    return re.sub(r"`?--([a-z][a-z-]*)`?", lambda match: _quote_label(match[1]), text)
 
 
-def _quoted(flag: str) -> str:
-    return f"“{label_of(flag.replace('-', '_'))}”"
+def _quote_label(flag: str) -> str:
+    return f"“{get_label(flag.replace('-', '_'))}”"
 
 
-def _described(name: str) -> str:
+def _get_description(name: str) -> str:
     """Return the words of the setting that describes itself; none for what its kind explains."""
     field = JudgeSettings.model_fields.get(name)
     if field is None:
@@ -282,23 +284,23 @@ def _described(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Group:
+class ControlGroup:
     """Controls under one heading."""
 
     title: str
     controls: tuple[Control, ...]
 
 
-def groups_of(controls: Sequence[Control]) -> list[Group]:
+def group_controls(controls: Sequence[Control]) -> list[ControlGroup]:
     """Sort controls by their groups; a group without any is left out."""
     by_title = {}
     for title in TITLES:
         by_title[title] = tuple(control for control in controls if control.option.group == title)
 
-    groups: list[Group] = []
+    groups: list[ControlGroup] = []
     for title, those in by_title.items():
         if those:
-            groups.append(Group(TITLES[title], those))
+            groups.append(ControlGroup(TITLES[title], those))
 
     return groups
 
@@ -315,7 +317,7 @@ def names_a_model(use_case: type[UseCase[Any]]) -> bool:
     )
 
 
-def words_of(option: VerbOption, value: Any) -> list[str]:
+def make_option_words(option: VerbOption, value: Any) -> list[str]:
     """Return the words of a command that give a field a value.
 
     A value stands in the same word as its option: one that begins with a dash is no option.
@@ -342,12 +344,12 @@ def words_of(option: VerbOption, value: Any) -> list[str]:
     return [f"{flag}={value}" for value in values]
 
 
-def profile_questions() -> Mapping[str, FieldInfo]:
+def list_profile_questions() -> Mapping[str, FieldInfo]:
     """Return the fields of a domain profile, each with its question."""
     return DomainProfile.questions()
 
 
-def profile_from(typed: Mapping[str, str]) -> DomainProfile | None:
+def read_profile(typed: Mapping[str, str]) -> DomainProfile | None:
     """Return the domain profile that was typed; what is left empty is as for any assistant.
 
     Returns:
@@ -358,8 +360,8 @@ def profile_from(typed: Mapping[str, str]) -> DomainProfile | None:
     """
     neutral = DomainProfile.neutral().model_dump()
     values_typed: dict[str, Any] = {}
-    for name in profile_questions():
-        text = typed.get(OF_PROFILE + name, "").strip()
+    for name in list_profile_questions():
+        text = typed.get(PROFILE_PREFIX + name, "").strip()
         # fields with several values have one on each line
         if text and isinstance(neutral[name], tuple):
             values_typed[name] = tuple(line.strip() for line in text.splitlines() if line.strip())
@@ -378,6 +380,6 @@ def profile_from(typed: Mapping[str, str]) -> DomainProfile | None:
         ) from error
 
 
-def shown_command(words: Sequence[str]) -> str:
+def write_command(words: Sequence[str]) -> str:
     """Return a command as one types it."""
     return shlex.join(["pollex", *words])

@@ -14,7 +14,7 @@ HIGH = 64
 LOW = 18
 
 
-def histogram(
+def draw_histogram(
     name: str,
     counted: Histogram,
     marks: Sequence[tuple[str, float]] = (),
@@ -93,7 +93,7 @@ def histogram(
     )
 
 
-def scale(
+def draw_scale(
     netsat: float,
     theta: float,
     lower: float | None,
@@ -142,7 +142,7 @@ def scale(
     )
 
 
-def distribution(
+def draw_distribution(
     probabilities: Sequence[float],
     options: Sequence[str],
     chosen: int,
@@ -180,7 +180,7 @@ def distribution(
     )
 
 
-def by_class(answers: ByClass) -> Markup:
+def draw_by_class(answers: ByClass) -> Markup:
     """Draw how often each option was chosen: a filled bar for thumbs up, an open one below it for thumbs down."""
     classes = (("thumb up", answers.up, "bar-up"), ("thumb down", answers.down, "bar-down"))
     # options that came with neither thumb are left out

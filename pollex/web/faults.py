@@ -40,7 +40,7 @@ class Forbidden(Fault):
     status = 403
 
 
-STATUS: dict[type[PollexError], int] = {
+STATUS_BY_ERROR: dict[type[PollexError], int] = {
     StoreBusy: 503,
     StoreFull: 503,
     StoreDamaged: 503,
@@ -51,12 +51,12 @@ STATUS: dict[type[PollexError], int] = {
 }
 
 
-def status_of(error: PollexError) -> int:
+def find_status(error: PollexError) -> int:
     """Return the HTTP status that says what kind of error this is."""
     if isinstance(error, Fault):
         return error.status
 
     return next(
-        (status for kind, status in STATUS.items() if isinstance(error, kind)),
+        (status for kind, status in STATUS_BY_ERROR.items() if isinstance(error, kind)),
         500,
     )

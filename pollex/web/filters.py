@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.web.lens import Lens
+from pollex.web.lens import RunColumns
 
-BINS = 40
-GROUPS = 8
+HISTOGRAM_BINS = 40
+MOST_GROUPS = 8
 """Groups that can be chosen: those with the most conversations."""
 
 
@@ -66,7 +66,7 @@ SIDES = {
 }
 
 
-def mask_of(lens: Lens, name: str, value: str) -> Bools:
+def make_mask(lens: RunColumns, name: str, value: str) -> Bools:
     """Return the rows that have a value of a facet, side, group or flag `[row]`."""
     if name in FACETS:
         _, column, codes = FACETS[name]
@@ -88,7 +88,7 @@ def mask_of(lens: Lens, name: str, value: str) -> Bools:
     )
 
 
-def within(values: Floats, low: float | None, high: float | None) -> Bools:
+def mask_range(values: Floats, low: float | None, high: float | None) -> Bools:
     """Return the rows whose figure lies in a range `[row]`; a missing one is in none."""
     inside = ~np.isnan(values)
     if low is not None:
@@ -99,7 +99,7 @@ def within(values: Floats, low: float | None, high: float | None) -> Bools:
     return inside
 
 
-def all_of(masks: dict[str, Bools], n: int, *, but: str = "") -> Bools:
+def combine_masks(masks: dict[str, Bools], n: int, *, but: str = "") -> Bools:
     """Return the rows that all masks leave, one of them left out `[row]`."""
     left = np.ones(n, dtype=bool)
     for name, mask in masks.items():
@@ -108,26 +108,28 @@ def all_of(masks: dict[str, Bools], n: int, *, but: str = "") -> Bools:
     return left
 
 
-def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[FacetValue]]:
+def count_choices(lens: RunColumns, masks: dict[str, Bools]) -> dict[str, list[FacetValue]]:
     """Count, for every facet, the rows that each value would leave beside the other facets."""
     histograms = {}
     for name, (_, column, codes) in FACETS.items():
         # without the facet's own filter, so that its other values have their counts
-        values = getattr(lens, column)[all_of(masks, len(lens), but=name)]
+        values = getattr(lens, column)[combine_masks(masks, len(lens), but=name)]
         histograms[name] = [
             FacetValue(value, words, int((values == code).sum()))
             for code, (value, words) in codes.items()
         ]
 
-    sides = _counts(*lens.side_codes, all_of(masks, len(lens), but="side"))
+    sides = _count_names(*lens.side_codes, combine_masks(masks, len(lens), but="side"))
     histograms["side"] = [
         FacetValue(side or "none", words, sides[side])
         for side, words in SIDES.items()
         if sides[side]
     ]
-    groups = _counts(*lens.group_codes, all_of(masks, len(lens), but="group"))
+    groups = _count_names(*lens.group_codes, combine_masks(masks, len(lens), but="group"))
     # one more, as rows without a group may be among the largest
-    most = [(name, count) for name, count in groups.most_common(GROUPS + 1) if name][:GROUPS]
+    most = [(name, count) for name, count in groups.most_common(MOST_GROUPS + 1) if name][
+        :MOST_GROUPS
+    ]
     histograms["group"] = [FacetValue(name, name, count) for name, count in most if count]
     # a facet with one value left narrows nothing
     histograms = {
@@ -136,7 +138,7 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[FacetValue]]:
         if sum(option.count > 0 for option in options) > 1
     }
     # a flag is a warning, and stays where it is the only one
-    left = all_of(masks, len(lens), but="flag")
+    left = combine_masks(masks, len(lens), but="flag")
     flags = []
     for flag, mask in lens.flagged.items():
         flags.append(
@@ -150,7 +152,7 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[FacetValue]]:
     return histograms | ({"flag": flags} if flags else {})
 
 
-def _counts(names: Sequence[str], codes: Ints, left: Bools) -> Counter[str]:
+def _count_names(names: Sequence[str], codes: Ints, left: Bools) -> Counter[str]:
     # code −1 counts in the first place, under the empty name
     counts = np.bincount(codes[left] + 1, minlength=len(names) + 1).tolist()
     return Counter(dict(zip(["", *names], counts, strict=True)))
@@ -165,7 +167,7 @@ class Histogram:
     found: Ints
 
 
-def histogram(values: Floats, mask: Bools) -> Histogram | None:
+def make_histogram(values: Floats, mask: Bools) -> Histogram | None:
     """Count a column's values in bins of equal width; None if there are none."""
     # values that are all the same have no range to divide
     is_known = ~np.isnan(values)
@@ -174,7 +176,7 @@ def histogram(values: Floats, mask: Bools) -> Histogram | None:
     ):
         return None
 
-    edges = np.linspace(low, high, BINS + 1)
+    edges = np.linspace(low, high, HISTOGRAM_BINS + 1)
     return Histogram(
         edges,
         np.histogram(values[is_known], edges)[0],

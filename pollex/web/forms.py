@@ -14,7 +14,7 @@ from pollex.web.site import Site
 
 AS_FILE = "as_file"
 """Parameter of every page: it is sent as one file."""
-FARTHEST = 1 << 53
+LARGEST_NUMBER = 1 << 53
 """Numbers from here on are not told apart in JSON, and their products fit no column."""
 
 
@@ -49,13 +49,13 @@ Window = Annotated[int, Field(ge=1, le=500)]
 F = TypeVar("F", bound=Form)
 
 
-def site_of(request: Request) -> Site:
+def get_site(request: Request) -> Site:
     """Return what the server shows."""
     site: Site = request.app.state.site
     return site
 
 
-def query(request: Request, form: type[F]) -> F:
+def read_query(request: Request, form: type[F]) -> F:
     """Read a request's query.
 
     Raises:
@@ -66,10 +66,10 @@ def query(request: Request, form: type[F]) -> F:
         # a field that is left empty counts as not sent
         if value != "" and name != AS_FILE:
             query[name] = value
-    return _read(query, form)
+    return _validate_form(query, form)
 
 
-async def body(request: Request, form: type[F]) -> F:
+async def read_body(request: Request, form: type[F]) -> F:
     """Read a request's body: JSON, or the fields of a form without script.
 
     Raises:
@@ -85,22 +85,22 @@ async def body(request: Request, form: type[F]) -> F:
 
         page = request.headers.get("x-pollex-site", "")
     else:
-        body = _fields(
+        body = _collect_fields(
             parse_qsl((await request.body()).decode("utf-8", "replace")),
             form,
         )
         page = body.pop("site", "")
 
-    if page and page != site_of(request).id:
+    if page and page != get_site(request).id:
         raise Clash(
             "this page was made by another server",
             hint="load it again; what you typed stays in the form",
         )
 
-    return _read(body, form)
+    return _validate_form(body, form)
 
 
-def _fields(pairs: Sequence[tuple[str, str]], form: type[Form]) -> dict[str, Any]:
+def _collect_fields(pairs: Sequence[tuple[str, str]], form: type[Form]) -> dict[str, Any]:
     """Return the fields of a form; those that may be ticked more than once as lists."""
     several = set()
     for name, field in form.model_fields.items():
@@ -110,7 +110,7 @@ def _fields(pairs: Sequence[tuple[str, str]], form: type[Form]) -> dict[str, Any
     return dict(pairs) | {name: [value for key, value in pairs if key == name] for name in several}
 
 
-def _read(values: Any, form: type[F]) -> F:
+def _validate_form(values: Any, form: type[F]) -> F:
     # looked at twice: here as it was sent, and below as the form reads it
     _require_storable(values)
     try:
@@ -129,13 +129,13 @@ def _read(values: Any, form: type[F]) -> F:
         else:
             what = f"{name}: {what}"
 
-        raise Fault(what, hint=f"parameters here: {_known(form)}") from error
+        raise Fault(what, hint=f"parameters here: {_list_known_fields(form)}") from error
 
     # an open form takes fields that begin as its page says, and no others
     if stray := [name for name in model.model_extra or () if not name.startswith(form.BEGINNINGS)]:
         raise Fault(
             f"{stray[0]}: there is no such field",
-            hint=f"parameters here: {_known(form)}",
+            hint=f"parameters here: {_list_known_fields(form)}",
         )
 
     # what came as text may be a number only now
@@ -157,15 +157,15 @@ def _require_storable(value: Any) -> None:
             "a text holds half a character (a lone surrogate)",
             hint="send it as UTF-8",
         )
-    elif isinstance(value, int | float) and not -FARTHEST <= value < FARTHEST:
+    elif isinstance(value, int | float) and not -LARGEST_NUMBER <= value < LARGEST_NUMBER:
         raise Fault("a number is too large", hint="give one of at most 15 digits")
 
 
-def _known(form: type[Form]) -> str:
+def _list_known_fields(form: type[Form]) -> str:
     return ", ".join([*form.model_fields, *(f"{name}…" for name in form.BEGINNINGS)]) or "none"
 
 
-def answered(
+def answer_form(
     request: Request,
     address: str,
     facts: dict[str, object],

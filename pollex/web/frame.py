@@ -26,11 +26,11 @@ from pollex.rubrics.worth import describe_doubt, describe_worth_with_bounds
 from pollex.store.runs import Run
 from pollex.text import printable
 from pollex.web import links
-from pollex.web.faults import status_of
-from pollex.web.hooks import ASKED_FOR, BEHIND_MORE, READS, menu, page_links, panel
+from pollex.web.faults import find_status
+from pollex.web.hooks import ASKED_FOR, BEHIND_MORE, READS, fill_panel, list_menu, list_page_links
 
 SHARED_STYLES = ("tokens.css", "parts.css")
-TYPES = {
+CONTENT_TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
@@ -38,7 +38,7 @@ TYPES = {
 
 
 @cache
-def environment() -> Environment:
+def make_environment() -> Environment:
     """Make the template environment: that of the reports, with the application's links."""
     reports = of_reports()
     assert reports.loader is not None, "the reports have templates"
@@ -51,10 +51,10 @@ def environment() -> Environment:
     environment.globals = environment.globals | {
         "links": links,
         "static": static,
-        "menu": menu,
+        "menu": list_menu,
         "BEHIND_MORE": BEHIND_MORE,
-        "page_links": page_links,
-        "panel": panel,
+        "page_links": list_page_links,
+        "panel": fill_panel,
         "asked_for": ASKED_FOR.get,
         "guest": None,
     }
@@ -75,9 +75,9 @@ _LINK = re.compile(r'<a\b(?:[^>]*?) href="(?!#)[^"]*"[^>]*>(.*?)</a>', re.DOTALL
 _FOOT = re.compile(r'<footer class="foot">.*?</footer>', re.DOTALL)
 
 
-def as_file(content: str) -> str:
+def make_single_file(content: str) -> str:
     """Return a page of ours as one file: with its styles, and without forms, scripts and links into the server."""
-    styles = "\n".join(static_files()[name].decode() for name in (*SHARED_STYLES, "app.css"))
+    styles = "\n".join(read_static_files()[name].decode() for name in (*SHARED_STYLES, "app.css"))
     for pattern in (_SCRIPT, _STYLE, _FORM, _BAR, _FOOT):
         content = pattern.sub("", content)
 
@@ -87,7 +87,7 @@ def as_file(content: str) -> str:
 
 
 @cache
-def static_files() -> dict[str, bytes]:
+def read_static_files() -> dict[str, bytes]:
     """Read the static files of all rooms, by name."""
     statics: list[Path] = []
     for folder in folders_of("web/static"):
@@ -96,16 +96,16 @@ def static_files() -> dict[str, bytes]:
     context = {}
     for file in statics:
         # files of other kinds aren't served
-        if file.name.rpartition(".")[2] in TYPES:
+        if file.name.rpartition(".")[2] in CONTENT_TYPES:
             context[file.name] = file.read_bytes()
 
     return context | {name: style_of(name).encode() for name in SHARED_STYLES}
 
 
 @cache
-def edition() -> str:
+def compute_static_digest() -> str:
     """Compute a digest of all static files, which import each other by name."""
-    files_by_name = static_files()
+    files_by_name = read_static_files()
     # sorted, as folders have no order of their own
     return hashlib.sha256(
         b"\0".join(name.encode() + files_by_name[name] for name in sorted(files_by_name))
@@ -114,15 +114,15 @@ def edition() -> str:
 
 def static(name: str) -> str:
     """Link to a static file; the address changes with the files."""
-    return f"{links.STATIC}/{edition()}/{name}"
+    return f"{links.STATIC}/{compute_static_digest()}/{name}"
 
 
-def fill(template: str, **data: Any) -> str:
+def fill_template(template: str, **data: Any) -> str:
     """Fill a template of the application."""
-    return environment().get_template(f"web/{template}").render(data)
+    return make_environment().get_template(f"web/{template}").render(data)
 
 
-def page(
+def answer_page(
     template: str,
     http: int = 200,
     headers: dict[str, str] | None = None,
@@ -131,7 +131,7 @@ def page(
     """Answer with a page; a reader's has nothing that begins or changes anything."""
     if READS.get():
         data = data | {"read_only": True}
-    return HTMLResponse(fill(template, **data), http, headers)
+    return HTMLResponse(fill_template(template, **data), http, headers)
 
 
 def wants_json(scope: Scope) -> bool:
@@ -142,7 +142,7 @@ def wants_json(scope: Scope) -> bool:
     )
 
 
-def refusal(
+def answer_refusal(
     scope: Scope,
     status: int,
     what: str,
@@ -162,7 +162,7 @@ def refusal(
 
     # a form that the server failed to take has to be sent again
     lost = scope["method"] == "POST" and status >= 500
-    return page(
+    return answer_page(
         "fault.html",
         status,
         code=status,
@@ -175,14 +175,14 @@ def refusal(
     )
 
 
-def failure(scope: Scope, error: PollexError) -> Response:
+def answer_failure(scope: Scope, error: PollexError) -> Response:
     """Answer with an error of ours; a remedy names no option that whoever looks at a page can't give."""
     if isinstance(error, StoreBusy):
         hint = "wait until it has ended, then send it again"
     else:
         hint = error.advice
 
-    return refusal(scope, status_of(error), error.what, hint, error.where)
+    return answer_refusal(scope, find_status(error), error.what, hint, error.where)
 
 
 def duration(ms: float | None) -> str:
@@ -257,14 +257,14 @@ def elapsed(began: str, ended: str | None) -> str:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class TurnPart:
     """Parts of a turn between two fences, prose or code."""
 
     parts: tuple[MarkedText, ...]
     code: bool
 
 
-def fences(parts: Sequence[MarkedText]) -> list[Stretch]:
+def fences(parts: Sequence[MarkedText]) -> list[TurnPart]:
     """Split a turn at code fences; the fences stay in the code."""
     # stretches of prose and of code by turns, each with its parts
     lines = [list[MarkedText]()]
@@ -282,7 +282,7 @@ def fences(parts: Sequence[MarkedText]) -> list[Stretch]:
                 code.append(False)
 
     return [
-        Stretch(tuple(part), is_code) for part, is_code in zip(lines, code, strict=True) if part
+        TurnPart(tuple(part), is_code) for part, is_code in zip(lines, code, strict=True) if part
     ]
 
 
@@ -294,9 +294,9 @@ def quoted(word: str) -> str:
     return shlex.quote(word)
 
 
-def resuming(run: Run, folder: Path) -> str:
+def write_resume_command(run: Run, folder: Path) -> str:
     """Write the command that resumes a run of a store; empty for runs that no command began."""
-    command = shlex.join(resumed(run, folder))
+    command = shlex.join(make_resume_words(run, folder))
     # relative paths in the command hold only in the folder where it was typed
     began = run.arguments.get("folder")
     if began and command:
@@ -304,7 +304,7 @@ def resuming(run: Run, folder: Path) -> str:
     return command
 
 
-def resumed(run: Run, folder: Path) -> list[str]:
+def make_resume_words(run: Run, folder: Path) -> list[str]:
     """Return the words of that command; a run of `learn` is named, since a fork has its parent's settings.
 
     A store may be a stranger's: what isn't a command of pollex is none.
@@ -347,5 +347,5 @@ FILTERS = (
     elapsed,
     fences,
     quoted,
-    resuming,
+    write_resume_command,
 )

@@ -26,9 +26,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pollex.runs.options import MOST_UPLOAD
 from pollex.text import size_told
 from pollex.web import links
-from pollex.web.frame import refusal
-from pollex.web.guests import GUEST, Guest
-from pollex.web.hidden_paths import paths_of, without_paths
+from pollex.web.frame import answer_refusal
+from pollex.web.guests import GUEST_KEY, Guest
+from pollex.web.hidden_paths import hide_paths_in_answers, list_paths
 from pollex.web.hooks import ASKED_FOR, READS, SERVED
 from pollex.web.site import Site
 
@@ -53,21 +53,21 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-SAFE = ("GET", "HEAD")
-OPEN = (links.ENTER, links.HEALTH)
+SAFE_METHODS = ("GET", "HEAD")
+OPEN_PATHS = (links.ENTER, links.HEALTH)
 """Paths that need no token."""
 
 LONGEST_BODY = 1 << 20
-OF_FRAMING = 2 << 20
+MOST_FRAMING_BYTES = 2 << 20
 """Bytes that an upload may have beside its files: names and what stands between them."""
 
 SEND_LESS = "send less at once"
 LARGEST_HEAD = 16 << 10
-AT_ONCE = 64
-SECONDS = 30.0
-WRONG_TOKENS = 10
-MINUTE = 60.0
-DAYS_30 = 30 * 24 * 3600
+MOST_REQUESTS_AT_ONCE = 64
+BODY_SECONDS = 30.0
+MOST_WRONG_TOKENS = 10
+MINUTE_SECONDS = 60.0
+COOKIE_SECONDS = 30 * 24 * 3600
 
 
 def is_loopback(host: str) -> bool:
@@ -91,7 +91,7 @@ def is_same_site(
     origin = headers.get("origin")
     fetched = headers.get("sec-fetch-site")
     # reading: from own pages, by a typed address, or by a link that opens a page of its own
-    if method in SAFE:
+    if method in SAFE_METHODS:
         opened = (
             headers.get("sec-fetch-mode") == "navigate"
             and headers.get("sec-fetch-dest") == "document"
@@ -106,7 +106,7 @@ def is_same_site(
 
 
 @dataclass(frozen=True)
-class Door:
+class AccessRules:
     """The conditions of access.
 
     Attributes:
@@ -135,9 +135,9 @@ class Door:
         behind: str | None = None,
         guest_of: Callable[[str], Guest | None] = lambda _: None,
         max_upload: int = MOST_UPLOAD,
-    ) -> Door:
+    ) -> AccessRules:
         """Make the conditions of a server with several names, or behind a proxy."""
-        hosts = {f"{_bracketed(name)}:{port}" for name in names}
+        hosts = {f"{_bracket_host(name)}:{port}" for name in names}
         origins = {f"http://{host}" for host in hosts}
         # browsers see the proxy's name and scheme, not those of this server
         if behind:
@@ -165,7 +165,7 @@ class Guard:
     """The application with everything in front of it that protects it."""
 
     app: ASGIApp
-    door: Door
+    door: AccessRules
     _wrong: deque[float] = field(default_factory=deque)
     _running: int = 0
 
@@ -180,17 +180,17 @@ class Guard:
         # who asks, and for what: set anew for each request, and read by pages and menu
         SERVED.set(None)
         READS.set(False)
-        ASKED_FOR.set(_asked_for(scope))
-        answer = _with_headers(send, scope["path"])
+        ASKED_FOR.set(_get_path_and_query(scope))
+        answer = _add_headers(send, scope["path"])
         response = self._stopped(scope)
         if response is not None:
             await response(scope, receive, answer)
         else:
-            site: Site = self.app.state.site  # type: ignore[attr-defined] # ours, of `application`
+            site: Site = self.app.state.site  # type: ignore[attr-defined] # ours, of `make_application`
             SERVED.set(site)
             # a guest who only reads sees no paths of the server
             if READS.get():
-                answer = without_paths(answer, paths_of(site))
+                answer = hide_paths_in_answers(answer, list_paths(site))
             await self._pass(scope, receive, answer)
 
     def _stopped(self, scope: Scope) -> Response | None:
@@ -202,7 +202,7 @@ class Guard:
             or len(headers.getlist("host")) > 1
             or not self._known(headers["host"])
         ):
-            return refusal(
+            return answer_refusal(
                 scope,
                 400,
                 "this name is not one of this server's",
@@ -210,7 +210,7 @@ class Guard:
             )
 
         if not is_same_site(headers, method, self.door.origins):
-            return refusal(
+            return answer_refusal(
                 scope,
                 403,
                 "the request comes from another site",
@@ -220,24 +220,24 @@ class Guard:
         if response := self._unknown(scope, headers):
             return response
         if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
-            return refusal(scope, 431, "the request's head is over 16 kB", "")
+            return answer_refusal(scope, 431, "the request's head is over 16 kB", "")
 
         # a body that announces too much is refused before it is read
         longest = self._longest(scope)
         announced = headers.get("content-length") or "0"
         if not (announced.isascii() and announced.isdigit()):
-            return refusal(scope, 400, "the request's length is no number", "")
+            return answer_refusal(scope, 400, "the request's length is no number", "")
         # twenty digits are over any limit already, and quick to read as a number
         if int(announced[:20]) > longest:
-            return refusal(
+            return answer_refusal(
                 scope,
                 413,
                 f"the request is over {size_told(longest)}",
                 SEND_LESS,
             )
 
-        if self._running >= AT_ONCE:
-            return refusal(
+        if self._running >= MOST_REQUESTS_AT_ONCE:
+            return answer_refusal(
                 scope,
                 503,
                 "64 requests are being answered already",
@@ -250,7 +250,7 @@ class Guard:
         """Return how many bytes a body may have: files are streamed, all others are held."""
         is_upload = scope["path"] == links.UPLOAD and scope["method"] == "POST"
         if is_upload:
-            return self.door.max_upload + OF_FRAMING
+            return self.door.max_upload + MOST_FRAMING_BYTES
         return LONGEST_BODY
 
     def _known(self, host: str) -> bool:
@@ -261,14 +261,14 @@ class Guard:
         path = scope["path"]
         token = self.door.token
         if path == links.ENTER:
-            return self._enter(scope, token, _cookie(headers, self.door.cookie))
+            return self._enter(scope, token, _read_cookie(headers, self.door.cookie))
 
         # programs send the token in a header, browsers in the cookie
-        presented = headers.get("authorization", "").removeprefix("Bearer ") or _cookie(
+        presented = headers.get("authorization", "").removeprefix("Bearer ") or _read_cookie(
             headers, self.door.cookie
         )
         # the pages' own files need no token
-        if path in OPEN or path.startswith(f"{links.STATIC}/") or self._is(presented, token):
+        if path in OPEN_PATHS or path.startswith(f"{links.STATIC}/") or self._is(presented, token):
             return None
         # a guest's token opens what it was made for, even where the server has no token
         if (guest := self.door.guest_of(presented)) is not None:
@@ -276,7 +276,7 @@ class Guard:
         if token is None:
             return None
 
-        return refusal(
+        return answer_refusal(
             scope,
             401,
             "this server wants its token",
@@ -287,8 +287,8 @@ class Guard:
         if not guest.may(scope["path"], scope["method"]):
             if guest.is_reader:
                 what = "this link is for reading alone"
-                return refusal(scope, 403, what, "ask whoever gave it to you")
-            return refusal(
+                return answer_refusal(scope, 403, what, "ask whoever gave it to you")
+            return answer_refusal(
                 scope,
                 403,
                 "this link opens one page only",
@@ -299,7 +299,7 @@ class Guard:
         if guest.is_reader:
             READS.set(True)
         else:
-            scope.setdefault("state", {})[GUEST] = guest
+            scope.setdefault("state", {})[GUEST_KEY] = guest
 
         return None
 
@@ -320,7 +320,7 @@ class Guard:
             return self._wrong_token(scope, presented)
         # there is one cookie: a guest's token would replace the owner's in this browser
         if guest is not None and self._is(own_token, token):
-            return refusal(
+            return answer_refusal(
                 scope,
                 409,
                 "a guest's link would end your own session",
@@ -333,7 +333,7 @@ class Guard:
             response.set_cookie(
                 self.door.cookie,
                 presented,
-                max_age=DAYS_30,
+                max_age=COOKIE_SECONDS,
                 path="/",
                 httponly=True,
                 samesite="lax",
@@ -344,11 +344,11 @@ class Guard:
     def _wrong_token(self, scope: Scope, presented: str) -> Response:
         # times of wrong tokens within the last minute, the oldest first
         moment = time.monotonic()
-        while self._wrong and moment - self._wrong[0] > MINUTE:
+        while self._wrong and moment - self._wrong[0] > MINUTE_SECONDS:
             self._wrong.popleft()
 
-        if len(self._wrong) >= WRONG_TOKENS:
-            return refusal(
+        if len(self._wrong) >= MOST_WRONG_TOKENS:
+            return answer_refusal(
                 scope,
                 429,
                 "ten wrong tokens in a minute",
@@ -359,7 +359,7 @@ class Guard:
         if presented:
             self._wrong.append(moment)
 
-        return refusal(
+        return answer_refusal(
             scope,
             401,
             "this is not the token",
@@ -371,11 +371,11 @@ class Guard:
         # not empty once a part of the answer has been sent
         started = list[bool]()
 
-        limit = asyncio.timeout(SECONDS)
+        limit = asyncio.timeout(BODY_SECONDS)
 
         async def watched(message: Message) -> None:
             if message["type"] == "http.response.start" and "content-length" not in MutableHeaders(
-                scope=_raw(message)
+                scope=_get_raw_headers(message)
             ):
                 limit.reschedule(None)  # a stream has begun: it may take its time
 
@@ -389,16 +389,16 @@ class Guard:
             # an upload takes as long as it takes, while something comes
             if longest > LONGEST_BODY and not limit.expired():
                 more = message.get("more_body", False)
-                limit.reschedule(asyncio.get_running_loop().time() + SECONDS if more else None)
+                limit.reschedule(asyncio.get_running_loop().time() + BODY_SECONDS if more else None)
             return message
 
         try:
             async with limit:
-                await self.app(scope, _limited(heard, longest), watched)
+                await self.app(scope, _limit_body(heard, longest), watched)
         except TimeoutError:
             # an answer that has begun can't be replaced by a refusal
             if not started:
-                late = refusal(
+                late = answer_refusal(
                     scope,
                     503,
                     "the answer took longer than 30 s",
@@ -409,7 +409,7 @@ class Guard:
             self._running -= 1
 
 
-def _limited(receive: Receive, longest: int) -> Receive:
+def _limit_body(receive: Receive, longest: int) -> Receive:
     # a body may be longer than it announced: bytes are counted as they come
     total = 0
 
@@ -424,10 +424,10 @@ def _limited(receive: Receive, longest: int) -> Receive:
     return counted
 
 
-def _with_headers(send: Send, path: str) -> Send:
+def _add_headers(send: Send, path: str) -> Send:
     async def with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=_raw(message))
+            headers = MutableHeaders(scope=_get_raw_headers(message))
             headers.update(HEADERS)
             # pages have people's conversations in them, and stay out of the browser's cache
             if not path.startswith(f"{links.STATIC}/"):
@@ -438,7 +438,7 @@ def _with_headers(send: Send, path: str) -> Send:
     return with_headers
 
 
-def _asked_for(scope: Scope) -> str:
+def _get_path_and_query(scope: Scope) -> str:
     """Return path and query of a request."""
     # latin-1 decodes any byte, so that no query fails here
     query = scope["query_string"].decode("latin-1")
@@ -446,13 +446,13 @@ def _asked_for(scope: Scope) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _raw(message: Message) -> MutableMapping[str, Any]:
+def _get_raw_headers(message: Message) -> MutableMapping[str, Any]:
     # a list of its own, as servers may send headers that can't be changed
     message["headers"] = list(message.get("headers", []))
     return message
 
 
-def _cookie(headers: Headers, name: str) -> str:
+def _read_cookie(headers: Headers, name: str) -> str:
     try:
         morsel = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
@@ -461,7 +461,7 @@ def _cookie(headers: Headers, name: str) -> str:
     return morsel.value if morsel else ""
 
 
-def _bracketed(name: str) -> str:
+def _bracket_host(name: str) -> str:
     if ":" in name:
         return f"[{name}]"
     return name.lower()

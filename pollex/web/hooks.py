@@ -51,12 +51,12 @@ ASKED_FOR: ContextVar[str] = ContextVar("asked_for", default="")
 """Path and query of the page that is asked for now."""
 
 
-def every_entry() -> list[MenuEntry]:
+def list_entries() -> list[MenuEntry]:
     """Return the entries of all rooms, in order, also of pages that have nothing yet."""
     return sorted(hooks_of(MenuEntry), key=lambda entry: entry.place)
 
 
-def menu() -> list[MenuEntry]:
+def list_menu() -> list[MenuEntry]:
     """Return the menu of who asks now: pages that have something to show."""
     site = SERVED.get()
     if site is None:
@@ -64,11 +64,11 @@ def menu() -> list[MenuEntry]:
 
     # who only reads can't begin anything
     begins = not (READS.get() or site.read_only)
-    every = (entry for entry in every_entry() if begins or entry.address != links.BEGIN)
+    every = (entry for entry in list_entries() if begins or entry.address != links.BEGIN)
     return [entry for entry in every if entry.is_there(site)]
 
 
-def ran(*commands: str) -> Callable[[Site], bool]:
+def make_has_run(*commands: str) -> Callable[[Site], bool]:
     """Make what tells whether a run of one of some commands is there; of any command, where none is named."""
     return lambda site: count_runs(site, *commands) > 0
 
@@ -79,9 +79,9 @@ def count_runs(site: Site, *commands: str) -> int:
     return sum(row["n"] for row in rows if not commands or row["command"] in commands)
 
 
-def menu_name(address: str) -> str:
+def get_menu_name(address: str) -> str:
     """Return what the menu calls an address; empty where it doesn't have it."""
-    names: Iterator[str] = (entry.name for entry in every_entry() if entry.address == address)
+    names: Iterator[str] = (entry.name for entry in list_entries() if entry.address == address)
     return next(names, "")
 
 
@@ -212,7 +212,7 @@ Panels = list[tuple[str, Mapping[str, Any]]]
 """Templates, and what fills them."""
 
 
-def panels_on(page: str, site: Site, **about: Any) -> Panels:
+def list_panels(page: str, site: Site, **about: Any) -> Panels:
     """Return what a page of the core shows of rooms."""
     panels = [panel for panel in hooks_of(PagePanel) if panel.page == page]
     filled = [(panel.template, panel.figures(site, about)) for panel in panels]
@@ -224,7 +224,7 @@ def panels_on(page: str, site: Site, **about: Any) -> Panels:
     return pairs
 
 
-def of_runs(
+def make_run_figures(
     command: str, figures: Callable[[Site, Run], Mapping[str, Any] | None]
 ) -> Callable[[Site, Mapping[str, Any]], Mapping[str, Any] | None]:
     """Make the figures of a panel on the page of a run, of ended runs of one command."""
@@ -238,7 +238,7 @@ def of_runs(
 
 
 @pass_context
-def panel(
+def fill_panel(
     context: Context,
     template: str,
     figures: Mapping[str, Any],
@@ -265,7 +265,7 @@ class WaitingWork:
     address: Callable[[Run], str]
 
 
-def waiting_work(site: Site, run: Run) -> tuple[str, str] | None:
+def find_waiting_work(site: Site, run: Run) -> tuple[str, str] | None:
     """Return what of a run waits for people, in words, and where it is answered; None where nothing waits."""
     for kind in hooks_of(WaitingWork):
         if kind.command == run.command and (number := kind.count(site, run)):
@@ -274,7 +274,7 @@ def waiting_work(site: Site, run: Run) -> tuple[str, str] | None:
 
 
 @pass_context
-def page_links(context: Context, page: str) -> list[tuple[str, str]]:
+def list_page_links(context: Context, page: str) -> list[tuple[str, str]]:
     """Return the links of rooms on a page, for its template: words and address."""
     shown = context.get_all()
     links_there = [link for link in hooks_of(PageLink) if link.page == page]

@@ -41,7 +41,7 @@ SCORED = """
 
 
 @dataclass(frozen=True, eq=False)
-class Lens:
+class RunColumns:
     """Columns of a run, one entry for each conversation; NaN is a missing figure.
 
     Attributes:
@@ -95,7 +95,7 @@ class Lens:
             len(self),
         )
 
-    def scored_by(self, other: "Lens", texts: frozenset[str]) -> "Lens":
+    def scored_by(self, other: "RunColumns", texts: frozenset[str]) -> "RunColumns":
         """Return the columns with another run's scores of these texts, of those that both have."""
         # the other run's row of each text whose scores are taken over
         theirs = {text: row for row, text in enumerate(other.hashes) if text in texts}
@@ -164,12 +164,12 @@ class Lens:
     @cached_property
     def group_codes(self) -> tuple[list[str], Ints]:
         """Names of groups, and the place of each row's among them; −1 without one `[row]`."""
-        return _coded(self.groups)
+        return _encode_values(self.groups)
 
     @cached_property
     def side_codes(self) -> tuple[list[str], Ints]:
         """Parts of the split, and the place of each row's among them; −1 for rows that are in none `[row]`."""
-        return _coded(self.sides)
+        return _encode_values(self.sides)
 
     @cached_property
     def flagged(self) -> dict[str, Bools]:
@@ -254,21 +254,21 @@ class Lens:
         return np.asarray(getattr(self, name), dtype=np.float64)
 
 
-def _coded(values: Sequence[str | None]) -> tuple[list[str], Ints]:
+def _encode_values(values: Sequence[str | None]) -> tuple[list[str], Ints]:
     # names in the order in which they come first; rows without one get −1
     names = [*dict.fromkeys(value for value in values if value)]
     place = {name: code for code, name in enumerate(names)}
     return names, np.array([place.get(value or "", -1) for value in values], dtype=np.int64)
 
 
-def lens_of(
+def read_run_columns(
     store: Store,
     run: Run,
     learned: frozenset[str] = frozenset(),
     guarantee: Window | None = None,
     *,
     by_folds: bool = False,
-) -> Lens:
+) -> RunColumns:
     """Read a run's columns.
 
     Args:
@@ -298,7 +298,7 @@ def lens_of(
 
     # part of the version, as a run at work adds scores to rows that are there
     scores = sum(row["netsat"] is not None for row in rows)
-    return Lens(
+    return RunColumns(
         f"{run.id}.{len(rows)}.{scores}",
         **columns,
         folded=folded,

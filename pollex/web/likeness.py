@@ -10,7 +10,7 @@ from pollex.measures.arrays import Floats
 from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.runs import Run
-from pollex.web.site import SCORING, Site
+from pollex.web.site import SCORING_COMMANDS, Site
 
 if TYPE_CHECKING:
     from pollex.measures.drift import Stability
@@ -21,7 +21,7 @@ LAST = "SELECT arg_max(netsat, seq) AS netsat FROM scores GROUP BY conversation 
 def measure_unlikeness(site: Site, run: Run) -> Stability | None:
     """Return how unlike a run's NetSAT is to that of its set's conversations; None unless it is by more than chance."""
     named = site.set_of(run)
-    if named is None or run.command not in SCORING or run.finished is None:
+    if named is None or run.command not in SCORING_COMMANDS or run.finished is None:
         return None
 
     def compared() -> Stability | None:
@@ -29,7 +29,7 @@ def measure_unlikeness(site: Site, run: Run) -> Stability | None:
         from pollex.measures.drift import is_unlike
 
         netsat = [row["netsat"] for row in site.store.ask(run.id, LAST)]
-        drift = drift_of(np.array(netsat, dtype=np.float64), named.rubric_set)
+        drift = measure_drift_of_set(np.array(netsat, dtype=np.float64), named.rubric_set)
         return drift if is_unlike(drift) else None
 
     return site.kept(("unlike", run.id, run.finished, named.id), compared)
@@ -44,7 +44,7 @@ PROBABILITIES = """
 def estimate_good(site: Site, run: Run) -> Figure | None:
     """Return the share of good conversations of a finished run, by their probabilities; None where it has none."""
     named = site.set_of(run)
-    if named is None or run.command not in SCORING or run.finished is None:
+    if named is None or run.command not in SCORING_COMMANDS or run.finished is None:
         return None
 
     def estimated() -> Figure | None:
@@ -66,7 +66,7 @@ def estimate_good(site: Site, run: Run) -> Figure | None:
     return site.kept(("good", run.id, run.finished, named.id), estimated)
 
 
-def drift_of(netsat: Floats, rubric_set: RubricSet) -> Stability | None:
+def measure_drift_of_set(netsat: Floats, rubric_set: RubricSet) -> Stability | None:
     """Compare NetSAT with that of the conversations a set was learned from; None for too few."""
     from pollex.services.score_result import drift_from  # as above
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
-AROUND = 2
+LINES_AROUND = 2
 """Lines that stay and are shown around those that changed."""
 MOST_LINES = 2000
 """Lines of a text that are compared; of longer ones the rest isn't shown."""
@@ -26,20 +26,20 @@ class LineChange:
     text: str = ""
 
 
-def line_changes(old: str, new: str) -> list[LineChange]:
+def list_line_changes(old: str, new: str) -> list[LineChange]:
     """Return the lines of two texts as a diff has them; none where they are the same."""
     before = old.splitlines()[:MOST_LINES]
     after = new.splitlines()[:MOST_LINES]
     # lines that occur often, such as empty ones, count like all others
     matcher = SequenceMatcher(None, before, after, autojunk=False)
-    groups = list(matcher.get_grouped_opcodes(AROUND))
+    groups = list(matcher.get_grouped_opcodes(LINES_AROUND))
     changes: list[LineChange] = []
     for group in groups:
         # lines between this group and what stands before it are left out
         if group[0][1] > 0:
             changes.append(LineChange("gap"))
         for kind, *places in group:
-            changes += _lines(
+            changes += _iterate_stretch(
                 kind,
                 before[places[0] : places[1]],
                 after[places[2] : places[3]],
@@ -48,7 +48,9 @@ def line_changes(old: str, new: str) -> list[LineChange]:
     return changes
 
 
-def _lines(kind: str, before: Sequence[str], after: Sequence[str]) -> Iterator[LineChange]:
+def _iterate_stretch(
+    kind: str, before: Sequence[str], after: Sequence[str]
+) -> Iterator[LineChange]:
     """Yield the lines of one stretch: those that went before those that came."""
     if kind == "equal":
         for line in before:

@@ -25,19 +25,19 @@ from pollex.web.filters import (
     FACETS,
     FacetValue,
     Histogram,
-    all_of,
-    choices,
-    histogram,
-    mask_of,
-    within,
+    combine_masks,
+    count_choices,
+    make_histogram,
+    make_mask,
+    mask_range,
 )
 from pollex.web.forms import Form
-from pollex.web.lens import Lens, lens_of
-from pollex.web.site import SCORING, NamedSet, Site
+from pollex.web.lens import RunColumns, read_run_columns
+from pollex.web.site import SCORING_COMMANDS, NamedSet, Site
 
 UpDown = Literal["up", "down", "none"]
 YesNo = Literal["yes", "no"]
-ROWS = 100
+ROWS_A_WINDOW = 100
 MOST_ROWS = 500
 RANGES = {
     "netsat": "NetSAT",
@@ -88,7 +88,7 @@ class ListForm(Form):
     ] = "place"
     down: bool = False
     at: int = Field(0, ge=0)
-    n: int = Field(ROWS, ge=1, le=MOST_ROWS)
+    n: int = Field(ROWS_A_WINDOW, ge=1, le=MOST_ROWS)
     version: str = ""
 
     def but(self, **changes: object) -> dict[str, object]:
@@ -120,7 +120,7 @@ class ListForm(Form):
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedConversation:
     """One conversation of a list."""
 
     number: int
@@ -142,7 +142,7 @@ class Listed:
         return None if code == -1 else code == 1
 
     @classmethod
-    def of(cls, lens: Lens, row: int, number: int) -> Listed:
+    def of(cls, lens: RunColumns, row: int, number: int) -> ListedConversation:
         """Return a row of a run as the one with a number in a list."""
         figures = (getattr(lens, name)[row].item() for name in ROW)
         return cls(number, lens.ids[row], lens.openings[row], *figures)
@@ -161,7 +161,7 @@ class Listing:
     """
 
     run: Run
-    lens: Lens
+    lens: RunColumns
     form: ListForm
     masks: dict[str, Bools]
     every_row: Ints
@@ -169,7 +169,7 @@ class Listing:
     @cached_property
     def found(self) -> Bools:
         """Rows of the run that are in the list `[row]`."""
-        return all_of(self.masks, len(self.lens))
+        return combine_masks(self.masks, len(self.lens))
 
     @cached_property
     def order(self) -> Ints:
@@ -189,26 +189,26 @@ class Listing:
     @property
     def facets(self) -> dict[str, list[FacetValue]]:
         """Number of rows that every further choice would leave."""
-        return choices(self.lens, self.masks)
+        return count_choices(self.lens, self.masks)
 
     def histogram(self, name: str) -> Histogram | None:
         """Count a figure over the run, and over rows found by other filters."""
-        return histogram(
+        return make_histogram(
             self.lens.column(name),
-            all_of(self.masks, len(self.lens), but=name),
+            combine_masks(self.masks, len(self.lens), but=name),
         )
 
-    def rows(self) -> Iterator[Listed]:
+    def rows(self) -> Iterator[ListedConversation]:
         """Yield the rows of the window."""
         return self._rows(self.at, self.at + self.form.n)
 
-    def every(self) -> Iterator[Listed]:
+    def every(self) -> Iterator[ListedConversation]:
         """Yield all rows of the list."""
         return self._rows(0, self.total)
 
-    def _rows(self, first: int, last: int) -> Iterator[Listed]:
+    def _rows(self, first: int, last: int) -> Iterator[ListedConversation]:
         for number, row in enumerate(self.order[first:last].tolist(), first):
-            yield Listed.of(self.lens, row, number)
+            yield ListedConversation.of(self.lens, row, number)
 
     def neighbors(self, conversation_id: str) -> tuple[str | None, str | None]:
         """Return the ids before and behind a conversation in the list."""
@@ -231,7 +231,7 @@ class Listing:
         return links.conversations(self.run.id, **self.form.but(**changes))
 
 
-def row_json(row: Listed) -> dict[str, object]:
+def make_row_json(row: ListedConversation) -> dict[str, object]:
     """Return a row as JSON values; missing figures are null."""
     return {
         name: None if isinstance(value, float) and math.isnan(value) else value
@@ -239,7 +239,7 @@ def row_json(row: Listed) -> dict[str, object]:
     }
 
 
-def list_form(text: str) -> ListForm:
+def read_list_form(text: str) -> ListForm:
     """Read a list's query from another page's; invalid queries give the whole list."""
     try:
         return ListForm.model_validate(dict(parse_qsl(text)))
@@ -247,7 +247,7 @@ def list_form(text: str) -> ListForm:
         return ListForm()
 
 
-def scoring_run(site: Site, name: str) -> Run:
+def find_scoring_run(site: Site, name: str) -> Run:
     """Return the run to list; the last one that scored where none is named.
 
     Raises:
@@ -257,7 +257,7 @@ def scoring_run(site: Site, name: str) -> Run:
     if name:
         return site.run(name)
 
-    run = next((run for run in site.runs() if run.command in SCORING), None)
+    run = next((run for run in site.runs() if run.command in SCORING_COMMANDS), None)
     if run is None:
         raise NothingYet(
             "no run has scored conversations yet",
@@ -267,19 +267,19 @@ def scoring_run(site: Site, name: str) -> Run:
     return run
 
 
-def run_that_asked(site: Site, named: NamedSet) -> Run | None:
+def find_run_that_asked(site: Site, named: NamedSet) -> Run | None:
     """Return a run that asked a set's rubrics: the one that made it, else the last one that scored with it."""
     # the run that made the set comes before those that only scored with it
     runs_of_set = [run for run in site.runs() if run.id == named.run]
     used = []
     for run in site.runs():
-        if run.command in SCORING and run.fingerprint.get("rubrics") == named.id:
+        if run.command in SCORING_COMMANDS and run.fingerprint.get("rubrics") == named.id:
             used.append(run)
 
     return next(iter([*runs_of_set, *used]), None)
 
 
-def lens_for(site: Site, run: Run) -> Lens:
+def load_run_columns(site: Site, run: Run) -> RunColumns:
     """Return a run's columns, cached once it has ended."""
     # part of the cache's key: a run that goes on has another one after each beat
     ended = f"{run.finished}-{run.status}"
@@ -298,7 +298,7 @@ def lens_for(site: Site, run: Run) -> Lens:
     window = guarantee.window if guarantee else None
     by_folds = run.command == "learn" and named is not None and named.rubric_set.data.folds > 0
     make = partial(
-        lens_of,
+        read_run_columns,
         site.store,
         run,
         learned,
@@ -308,9 +308,9 @@ def lens_for(site: Site, run: Run) -> Lens:
     return site.kept(("lens", run.id, ended), make)
 
 
-def measured_lens(site: Site, run: Run) -> Lens:
+def load_measured_columns(site: Site, run: Run) -> RunColumns:
     """Return a run's columns; what its set was learned from by the scores of the folds, where these are."""
-    lens = lens_for(site, run)
+    lens = load_run_columns(site, run)
     named = site.set_of(run)
     if named is None or run.command == "learn" or not named.rubric_set.data.folds:
         return lens
@@ -323,14 +323,14 @@ def measured_lens(site: Site, run: Run) -> Lens:
     if made_by is None:
         return lens
 
-    learned = lens_for(site, made_by)
+    learned = load_run_columns(site, made_by)
     return site.kept(
         ("measured", lens.version, learned.version),
         lambda: lens.scored_by(learned, learned.measured),
     )
 
 
-def labeled(site: Site, lens: Lens, source: Source) -> Lens:
+def add_labels(site: Site, lens: RunColumns, source: Source) -> RunColumns:
     """Return a run's columns with the thumbs of a source; they change as people label."""
     # the number of the last label is part of the cache's key, so that a new label counts
     last = site.store.value("SELECT max(rowid) FROM labels")
@@ -340,25 +340,25 @@ def labeled(site: Site, lens: Lens, source: Source) -> Lens:
     return site.kept(("labeled", lens.version, source, str(last)), make)
 
 
-def listing_of(site: Site, form: ListForm) -> Listing:
+def make_listing(site: Site, form: ListForm) -> Listing:
     """Return what an address asks for."""
-    run = scoring_run(site, form.run)
-    lens = labeled(site, lens_for(site, run), form.source)
+    run = find_scoring_run(site, form.run)
+    lens = add_labels(site, load_run_columns(site, run), form.source)
     # lazy: the store is searched only where the cache has no hashes for these words
     every_hash = lambda: (  # noqa: E731
-        text for texts, *_ in search(site.store, run.id, form.q) for text in texts
+        text for texts, *_ in search_texts(site.store, run.id, form.q) for text in texts
     )
     hashes = None
     if form.q and form.words == "all":
-        hashes = with_words(site, lens, form.q, every_hash)
+        hashes = find_texts_with_words(site, lens, form.q, every_hash)
 
-    every = order_of(site.store, run.id, lens, form.sort, down=form.down)
-    return Listing(run, lens, form, masks_of(form, lens, hashes), every)
+    every = sort_rows(site.store, run.id, lens, form.sort, down=form.down)
+    return Listing(run, lens, form, make_masks(form, lens, hashes), every)
 
 
-def masks_of(
+def make_masks(
     form: ListForm,
-    lens: Lens,
+    lens: RunColumns,
     hashes: frozenset[str] | None = None,
 ) -> dict[str, Bools]:
     """Return what each part of an address leaves, by name `[row]`.
@@ -378,9 +378,9 @@ def masks_of(
         if (bounds := form.range_of(name)) != (None, None):
             ends[name] = bounds
 
-    masks = {name: mask_of(lens, name, value) for name, value in chosen.items()}
+    masks = {name: make_mask(lens, name, value) for name, value in chosen.items()}
     for name, end in ends.items():
-        masks[name] = within(lens.column(name), *end)
+        masks[name] = mask_range(lens.column(name), *end)
 
     # words of any turn were found in the store; those of the first turn are in the columns
     if hashes is not None:
@@ -395,7 +395,7 @@ def masks_of(
     return masks
 
 
-BATCH = 16_384
+TEXTS_A_BATCH = 16_384
 """Texts that are read at once: as many as lie together in the store's files."""
 
 PLACES = "SELECT seq FROM texts ORDER BY seq"
@@ -407,11 +407,11 @@ ANY_TURN = """
 """Roles and the names of fields are no words: of the texts whose JSON has the words those whose contents have them."""
 
 
-def search(
+def search_texts(
     store: Store,
     run: str,
     words: str,
-    batch: int = BATCH,
+    batch: int = TEXTS_A_BATCH,
 ) -> Iterator[tuple[frozenset[str], int, int]]:
     """Look for words, ignoring case: yield after each batch of the texts those found, how many are read, and all."""
     stored = json.dumps(words, ensure_ascii=False)[1:-1]  # turns are kept as JSON
@@ -430,9 +430,9 @@ def search(
         )
 
 
-def with_words(
+def find_texts_with_words(
     site: Site,
-    lens: Lens,
+    lens: RunColumns,
     words: str,
     find_hashes: Callable[[], Iterable[str]],
 ) -> frozenset[str]:
@@ -444,10 +444,10 @@ def with_words(
 
 
 INFORMATION = "information"
-ANEW = 10
+LABELS_BEFORE_NEW_ORDER = 10
 """The order is made anew after so many labels."""
 
-FIRST = 2 * ANEW
+FIRST = 2 * LABELS_BEFORE_NEW_ORDER
 """Conversations that are chosen one after another, so that they are unlike each other."""
 
 QUESTIONS = "SELECT DISTINCT question FROM answers ORDER BY question"
@@ -460,10 +460,10 @@ EXPECTED = """
 """
 
 
-def order_of(
+def sort_rows(
     store: Store,
     run: str,
-    lens: Lens,
+    lens: RunColumns,
     sort: str,
     *,
     down: bool,
@@ -483,18 +483,18 @@ def order_of(
     rows_shown = lens.kept if waits else lens.latest
     ranked = rows_shown(
         INFORMATION,
-        f"{len(labeled_texts) // ANEW}",
-        lambda: telling(store, run, lens, labeled_texts),
+        f"{len(labeled_texts) // LABELS_BEFORE_NEW_ORDER}",
+        lambda: rank_by_information(store, run, lens, labeled_texts),
     )
     # rows that the ranking leaves out stand last, whichever way it is sorted
     rest = np.setdiff1d(np.arange(len(lens)), ranked)
     return np.concatenate([ranked if down else ranked[::-1], rest])
 
 
-def telling(
+def rank_by_information(
     store: Store,
     run: str,
-    lens: Lens,
+    lens: RunColumns,
     labeled_hashes: set[str],
 ) -> Ints:
     """Return the rows that nobody has labeled, the most telling first; those without a probability are none.
@@ -513,12 +513,12 @@ def telling(
     vectors = lens.kept(
         "vectors",
         "",
-        lambda: make_text_vectors(answers_of(store, run, lens)),
+        lambda: make_text_vectors(read_expected_answers(store, run, lens)),
     )
     return np.asarray(rows[rank_unlabeled_texts(vectors[rows], p * (1 - p), is_labeled, FIRST)])
 
 
-def answers_of(store: Store, run: str, lens: Lens) -> Floats:
+def read_expected_answers(store: Store, run: str, lens: RunColumns) -> Floats:
     """Return the expected answers `[row, question]`, as places on the scale; NaN without one."""
     questions = [row["question"] for row in store.ask(run, QUESTIONS)]
     # without questions NetSAT alone tells texts apart `[row, 1]`

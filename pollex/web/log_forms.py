@@ -17,10 +17,10 @@ from pollex.usecases.inspect import InspectLogs
 from pollex.usecases.use_case import VerbOption, options_of
 from pollex.web.controls import LABELS
 
-COLUMN = "col-"
-SPEAKER = "who-"
-VALUE = "val-"
-OPTION = "opt-"
+COLUMN_PREFIX = "col-"
+SPEAKER_PREFIX = "who-"
+VALUE_PREFIX = "val-"
+READING_PREFIX = "opt-"
 UNCHANGED = "!"
 """Behind a choice that is the one shown."""
 MAPPINGS = ("columns", "roles")
@@ -76,7 +76,7 @@ class OptionField:
     is_number: bool = False
 
 
-def option_fields() -> list[OptionField]:
+def list_option_fields() -> list[OptionField]:
     """Return fields for all options of reading, from the use case that looks at logs."""
     from pollex.usecases.families import ColumnReader  # its fields are a model's, and no reading
 
@@ -87,10 +87,10 @@ def option_fields() -> list[OptionField]:
         if option.name not in {*of_model, *MAPPINGS, *NOT_HERE}:
             parts_wanted.append(option)
 
-    return [_field_of(option) for option in parts_wanted]
+    return [_make_field(option) for option in parts_wanted]
 
 
-def _field_of(option: VerbOption) -> OptionField:
+def _make_field(option: VerbOption) -> OptionField:
     label = LABELS.get(option.name, option.name.replace("_", " ").capitalize())
     if isinstance(option.kind, tuple):
         return OptionField(option.name, label, option.help, option.kind)
@@ -106,35 +106,35 @@ def _field_of(option: VerbOption) -> OptionField:
     )
 
 
-def options_asked(form_fields: Mapping[str, Any]) -> dict[str, Any]:
+def read_options(form_fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return options of reading from what a form sent.
 
     Raises:
         WrongUse: Two columns are chosen for one part, or a choice is none of those offered.
     """
-    options = dict(_typed(form_fields))
+    options = dict(_read_typed(form_fields))
     # mappings as they were come along, written as JSON
     for name in MAPPINGS:
-        if mapping := _mapping(str(form_fields.get(f"{OPTION}{name}", ""))):
+        if mapping := _read_mapping(str(form_fields.get(f"{READING_PREFIX}{name}", ""))):
             options[name] = mapping
 
     before = parts_of(options)
     # parts of columns: one change replaces the mapping and all fields that name a column
-    parts, changed = _chosen(form_fields, COLUMN, PART_WORDS)
+    parts, changed = _read_choices(form_fields, COLUMN_PREFIX, PART_WORDS)
     if changed:
         for name in ("columns", *FIELDS.values()):
             options.pop(name, None)
         options |= columns_of({path: part for path, part in parts.items() if part})
-        _drop_what_was_of(before, parts_of(options), options)
+        _drop_values_of_moved_columns(before, parts_of(options), options)
 
     # who speaks: one change replaces all roles
-    speakers, changed = _chosen(form_fields, SPEAKER, {"": "", **ROLE_WORDS})
+    speakers, changed = _read_choices(form_fields, SPEAKER_PREFIX, {"": "", **ROLE_WORDS})
     if changed:
         options.pop("roles", None)
         options |= roles_of(speakers)
 
     # values of the label: one change replaces the rules
-    values, changed = _chosen(form_fields, VALUE, COUNTS)
+    values, changed = _read_choices(form_fields, VALUE_PREFIX, COUNTS)
     if changed:
         for name in RULES:
             options.pop(name, None)
@@ -143,26 +143,26 @@ def options_asked(form_fields: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _drop_what_was_of(
+def _drop_values_of_moved_columns(
     before: Mapping[str, str],
     now: Mapping[str, str],
     options: dict[str, Any],
 ) -> None:
     """Drop what was said of a column's values, where another column has its part now."""
     for part, names in (("label", RULES), ("role", ("roles",))):
-        if _path_of(part, before) != _path_of(part, now):
+        if _find_path(part, before) != _find_path(part, now):
             for name in names:
                 options.pop(name, None)
 
 
-def _path_of(part: str, parts: Mapping[str, str]) -> str:
+def _find_path(part: str, parts: Mapping[str, str]) -> str:
     return next((path for path, named in parts.items() if named == part), "")
 
 
-def _typed(form_fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _read_typed(form_fields: Mapping[str, Any]) -> Mapping[str, Any]:
     options: dict[str, Any] = {}
-    for option_field in option_fields():
-        text = str(form_fields.get(f"{OPTION}{option_field.name}", "")).strip()
+    for option_field in list_option_fields():
+        text = str(form_fields.get(f"{READING_PREFIX}{option_field.name}", "")).strip()
         if not text:
             continue
         if option_field.choices == ("yes", "no"):
@@ -186,7 +186,7 @@ def _typed(form_fields: Mapping[str, Any]) -> Mapping[str, Any]:
     return options
 
 
-def _mapping(text: str) -> dict[str, Any]:
+def _read_mapping(text: str) -> dict[str, Any]:
     """Return a mapping as the form carries it; nothing of one that somebody made up."""
     try:
         if 0 < len(text) <= LONGEST_MAPPING:
@@ -208,7 +208,7 @@ def _mapping(text: str) -> dict[str, Any]:
     }
 
 
-def _chosen(
+def _read_choices(
     form_fields: Mapping[str, Any],
     begins: str,
     choices: Mapping[str, str],

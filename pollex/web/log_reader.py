@@ -29,7 +29,7 @@ from pollex.text import encode
 if TYPE_CHECKING:
     from pollex.services.log_view import LogView
 
-MOST_KEPT = 24
+MOST_VIEWS_KEPT = 24
 """Views that are remembered."""
 READING_SECONDS = 600
 """Seconds that a look may take."""
@@ -52,7 +52,7 @@ class LogReader:
     def look(self, sources: Sequence[str], options: Mapping[str, Any]) -> Future[dict[str, Any]]:
         """Begin to look at a log, unless it was looked at since it changed; see `LogView`."""
         # a file that was changed has another state, and is looked at anew
-        states = [_state(source) for source in sources]
+        states = [_describe_file_state(source) for source in sources]
         key = json.dumps([list(sources), states, options], sort_keys=True)
         future = self._kept.get(key)
         if future is None:
@@ -63,7 +63,7 @@ class LogReader:
             )
             self._kept[key] = future
             # the oldest views go, and the oldest questions that still wait
-            while len(self._kept) > MOST_KEPT:
+            while len(self._kept) > MOST_VIEWS_KEPT:
                 self._kept.popitem(last=False)[1].cancel()
 
         return future
@@ -127,12 +127,12 @@ class LogReader:
 
 
 @cache
-def shared_reader() -> LogReader:
+def get_shared_reader() -> LogReader:
     """Return the reader of this process."""
     return LogReader()
 
 
-def _state(source: str) -> str:
+def _describe_file_state(source: str) -> str:
     """Return what changes when a file does; empty for patterns and queries, which are read once a server."""
     try:
         about = Path(source).stat()
@@ -158,7 +158,7 @@ def _make_failure(what: str) -> dict[str, Any]:
     }
 
 
-def view_of(question: Mapping[str, Any]) -> LogView:
+def make_view(question: Mapping[str, Any]) -> LogView:
     """Look at a log."""
     # what reads logs takes two seconds to import
     from pollex.services.log_view import LogView, view_log
@@ -206,7 +206,7 @@ def main() -> None:
         if not question:
             return
         try:
-            answer = encode(view_of(json.loads(question)))
+            answer = encode(make_view(json.loads(question)))
         except MemoryError:
             answer = _make_failure(TAKES_TOO_MUCH)
 

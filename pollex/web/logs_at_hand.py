@@ -14,12 +14,12 @@ from pollex.store.outputs import list_outputs
 from pollex.text import count
 from pollex.web.site import Site
 
-ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xlsx", ".ods")
-PACKED = (".gz", ".zst", ".zip")
+LOG_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xlsx", ".ods")
+PACKED_ENDINGS = (".gz", ".zst", ".zip")
 BUNDLED = "bundled"
 BUNDLED_GROUP = "user_id"
 """Field of the user in the bundled log."""
-MOST = 200
+MOST_LOGS = 200
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class LogAtHand:
     source: str
 
 
-def logs_at_hand(site: Site) -> list[LogAtHand]:
+def list_logs_at_hand(site: Site) -> list[LogAtHand]:
     """Return the logs that can be chosen: those that were brought, those beside the store, and the bundled one."""
-    return [*_brought(site), *_beside(site), _bundled()]
+    return [*_list_brought(site), *_list_beside(site), _list_bundled()]
 
 
-def _brought(site: Site) -> Iterator[LogAtHand]:
+def _list_brought(site: Site) -> Iterator[LogAtHand]:
     """Yield the logs that were brought to the store, each with how it is read."""
     for reading in list_readings(site.store.folder):
         # a place that the server may not read, or no longer, is none
@@ -62,7 +62,7 @@ def _brought(site: Site) -> Iterator[LogAtHand]:
         )
 
 
-def _bundled() -> LogAtHand:
+def _list_bundled() -> LogAtHand:
     with as_file(files("pollex.examples")) as examples:
         source = str(examples / "bikes.jsonl")
 
@@ -73,7 +73,7 @@ def _bundled() -> LogAtHand:
     )
 
 
-def _beside(site: Site) -> Iterator[LogAtHand]:
+def _list_beside(site: Site) -> Iterator[LogAtHand]:
     """Yield the files beside the store that may be logs; what pollex wrote is none."""
     if site.here is None or not site.here.is_dir():
         return
@@ -83,11 +83,11 @@ def _beside(site: Site) -> Iterator[LogAtHand]:
         written.add(output.place(site.store.folder))
 
     paths = [path for path in sorted(site.here.iterdir()) if may_be_log(path)]
-    for path in paths[:MOST]:
+    for path in paths[:MOST_LOGS]:
         if path.resolve() not in written and path.name not in site.files:
             yield LogAtHand(
                 f"file:{path.name}",
-                f"{path.name} ({size_of(path)})",
+                f"{path.name} ({format_size(path)})",
                 str(path),
             )
 
@@ -96,16 +96,16 @@ def may_be_log(path: Path) -> bool:
     """Tell whether a file may be a log, by its name."""
     name = path.name.lower()
     # the ending in front of the packing's says what the file is
-    for ending in PACKED:
+    for ending in PACKED_ENDINGS:
         name = name.removesuffix(ending)
 
     # an archive may hold logs, whatever it is called
-    is_named_so = name.endswith(ENDINGS) or path.name.lower().endswith(PACKED)
+    is_named_so = name.endswith(LOG_ENDINGS) or path.name.lower().endswith(PACKED_ENDINGS)
     # a name that begins with a dash would be read as an option
     return is_named_so and not path.name.startswith((".", "-")) and path.is_file()
 
 
-def size_of(path: Path) -> str:
+def format_size(path: Path) -> str:
     """Return a file's size in words."""
     size = float(path.stat().st_size)
     for unit in ("bytes", "kB", "MB", "GB"):

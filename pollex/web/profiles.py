@@ -6,19 +6,19 @@ from pollex.rooms import hooks_of
 from pollex.runs.options import ModelOptions, ModelTable, tables_in
 from pollex.web.hooks import ProfileTable
 
-MEND = (
+PROFILE_HINT = (
     "a profile is a table: [mini], with model, and base_url, key_env, price_in, price_out, max_cost"
 )
 MAX_WAIT = 20.0
 """Seconds that somebody at a page waits for a model."""
 
 
-def plain_model(table: ModelTable, _file: Path) -> ModelOptions:
+def make_model_options(table: ModelTable, _file: Path) -> ModelOptions:
     """Return a table of the file as options of a model."""
     return table.within(max_wait=MAX_WAIT)
 
 
-PLAIN = ProfileTable(ModelTable, plain_model)
+MODEL_TABLE = ProfileTable(ModelTable, make_model_options)
 
 
 def read_profiles(path: Path | None) -> dict[str, ModelOptions]:
@@ -30,8 +30,8 @@ def read_profiles(path: Path | None) -> dict[str, ModelOptions]:
     if path is None:
         return {}
 
-    profile = next(iter(hooks_of(ProfileTable)), PLAIN)
-    mend = ", ".join([MEND, *profile.fields]) + " where wanted"
+    profile = next(iter(hooks_of(ProfileTable)), MODEL_TABLE)
+    mend = ", ".join([PROFILE_HINT, *profile.fields]) + " where wanted"
     tables = tables_in(path, profile.kind, mend)
     profiles: dict[str, ModelOptions] = {}
     for name, table in tables.items():

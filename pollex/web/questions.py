@@ -10,7 +10,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.web.faults import Fault
 
 
-def of_rubrics(rubric_set: RubricSet) -> list[SheetQuestion]:
+def make_rubric_questions(rubric_set: RubricSet) -> list[SheetQuestion]:
     """Return a set's rubrics as questions, on the scale that its judge has."""
     options = tuple((option.value, option.text) for option in SCALES[rubric_set.judge.scale])
     rubrics: list[SheetQuestion] = []
@@ -28,7 +28,7 @@ def of_rubrics(rubric_set: RubricSet) -> list[SheetQuestion]:
     return rubrics
 
 
-def of_toml(text: str) -> list[SheetQuestion]:
+def parse_questionnaire(text: str) -> list[SheetQuestion]:
     """Return the questions of a questionnaire; one that is named `main` is asked last.
 
     Raises:
@@ -41,7 +41,7 @@ def of_toml(text: str) -> list[SheetQuestion]:
         raise Fault(line + error.what, hint=error.advice) from error
 
 
-def packed_sheet(questions: Sequence[SheetQuestion]) -> str:
+def pack_sheet(questions: Sequence[SheetQuestion]) -> str:
     """Return questions as a queue keeps them; empty for a thumb."""
     if questions:
         return json.dumps(
@@ -52,7 +52,7 @@ def packed_sheet(questions: Sequence[SheetQuestion]) -> str:
     return ""
 
 
-def questions_of(sheet: str) -> list[SheetQuestion]:
+def unpack_sheet(sheet: str) -> list[SheetQuestion]:
     """Return the questions that a queue keeps; none for a thumb."""
     if sheet:
         questions: list[SheetQuestion] = []
@@ -63,7 +63,7 @@ def questions_of(sheet: str) -> list[SheetQuestion]:
     return []
 
 
-def answers_on(
+def read_sheet_answers(
     questions: Sequence[SheetQuestion], typed: Mapping[str, object]
 ) -> list[tuple[str, str | float | None, str]]:
     """Return question, value, and why there is none, of a form's fields `q-ID`; all are wanted.

@@ -14,16 +14,16 @@ from pollex.store.store import Store
 from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now
 from pollex.web.calibrated import select_label_source
 from pollex.web.faults import NotThere
-from pollex.web.filters import all_of
-from pollex.web.lens import Lens
-from pollex.web.listing import INFORMATION, list_form, masks_of, order_of
+from pollex.web.filters import combine_masks
+from pollex.web.lens import RunColumns
+from pollex.web.listing import INFORMATION, make_masks, read_list_form, sort_rows
 
 QUESTION = "thumb"
 LEASE_DURATION = timedelta(minutes=15)
 
 CHOSEN = "chosen"
 
-KINDS: dict[str, tuple[str, Callable[[Lens], Bools], str]] = {
+KINDS: dict[str, tuple[str, Callable[[RunColumns], Bools], str]] = {
     "telling": ("most telling first", lambda lens: ~np.isnan(lens.probability), INFORMATION),
     "unsure": ("least sure first", lambda lens: ~np.isnan(lens.probability), "entropy"),
     "window": ("inside the uncertainty window", lambda lens: lens.certain == 0, "entropy"),
@@ -45,7 +45,7 @@ class QueueProgress:
     leased: int
 
 
-def queues_of(store: Store) -> list[QueueRow]:
+def list_queues(store: Store) -> list[QueueRow]:
     """Return all queues, the last one first."""
     queues: list[QueueRow] = []
     for row in store.rows("SELECT * FROM queues ORDER BY time DESC, rowid DESC"):
@@ -53,7 +53,7 @@ def queues_of(store: Store) -> list[QueueRow]:
     return queues
 
 
-def queue_of(store: Store, queue_id: str) -> QueueRow:
+def get_queue(store: Store, queue_id: str) -> QueueRow:
     """Return a queue. Raises NotThere where there is none."""
     rows = store.rows("SELECT * FROM queues WHERE id = ?", [queue_id])
     if not rows:
@@ -65,7 +65,7 @@ def queue_of(store: Store, queue_id: str) -> QueueRow:
     return QueueRow(**rows[0])
 
 
-def lease_of(store: Store, lease_id: str) -> LeaseRow:
+def get_lease(store: Store, lease_id: str) -> LeaseRow:
     """Return a lease. Raises NotThere where there is none."""
     rows = store.rows("SELECT * FROM leases WHERE id = ?", [lease_id])
     if not rows:
@@ -93,14 +93,14 @@ _OPEN = """
 """
 
 
-def left_of(store: Store, queue: QueueRow, lens: Lens) -> QueueProgress:
+def count_left(store: Store, queue: QueueRow, lens: RunColumns) -> QueueProgress:
     """Count how far a queue is."""
-    leased = _taken(store, queue)
+    leased = _list_taken(store, queue)
     # the same row may come by the queue's kind, by hand and by chance
     rows = (
-        *_rows(store, queue, lens).tolist(),
-        *_chosen(store, queue, lens),
-        *_drawn(leased, lens),
+        *_sort_rows(store, queue, lens).tolist(),
+        *_list_chosen(store, queue, lens),
+        *_list_drawn(leased, lens),
     )
     texts_wanted = {lens.hashes[row] for row in rows}
     # few of many: a queue may have 100,000 texts
@@ -114,10 +114,10 @@ def left_of(store: Store, queue: QueueRow, lens: Lens) -> QueueProgress:
     )
 
 
-def next_lease(
+def choose_next_lease(
     store: Store,
     queue: QueueRow,
-    lens: Lens,
+    lens: RunColumns,
     annotator: str,
 ) -> tuple[LeaseRow | None, frozenset[str]]:
     """Choose an annotator's next conversation; None if there is none.
@@ -136,7 +136,7 @@ def next_lease(
         return LeaseRow(**row), frozenset()
 
     # who answered each text, or works on it now
-    leased = _taken(store, queue)
+    leased = _list_taken(store, queue)
     people = {}
     for text, about in leased.items():
         people[text] = about["by"] | about["out"]
@@ -148,7 +148,11 @@ def next_lease(
             texts_seen.add(text)
 
     # the first free row of those chosen by hand, of the queue's kind, and drawn before
-    every = (_chosen(store, queue, lens), _rows(store, queue, lens).tolist(), _drawn(leased, lens))
+    every = (
+        _list_chosen(store, queue, lens),
+        _sort_rows(store, queue, lens).tolist(),
+        _list_drawn(leased, lens),
+    )
     chosen, free, drawn = (
         next((row for row in rows if lens.hashes[row] not in texts_seen), None) for rows in every
     )
@@ -157,7 +161,9 @@ def next_lease(
     # a seed for each lease: draws differ, and can be repeated
     rng = np.random.default_rng([queue.seed, lease_count])
     # now and then a text that this person answered before
-    if rng.random() < queue.repeat_share and (again := _repeat(store, queue, annotator, rng)):
+    if rng.random() < queue.repeat_share and (
+        again := _choose_repeat(store, queue, annotator, rng)
+    ):
         return again, frozenset()
     if preferred is None and drawn is None:
         return None, frozenset()
@@ -172,7 +178,7 @@ def next_lease(
     lot = drawn if by_chance else None
     passed = frozenset[str]()
     if by_chance and lot is None:
-        lot, passed = _draw(lens, leased, texts_seen, rng)
+        lot, passed = _draw_row(lens, leased, texts_seen, rng)
 
     # the label says how its conversation was drawn, as only some count for figures
     place = preferred if lot is None else lot
@@ -184,10 +190,10 @@ def next_lease(
     else:
         how = CHOSEN
 
-    return _leased(queue, lens.hashes[place], lens.ids[place], annotator, how), passed
+    return _make_lease(queue, lens.hashes[place], lens.ids[place], annotator, how), passed
 
 
-def _leased(
+def _make_lease(
     queue: QueueRow,
     text: str,
     conversation: str,
@@ -207,15 +213,15 @@ def _leased(
     )
 
 
-def _draw(
-    lens: Lens,
+def _draw_row(
+    lens: RunColumns,
     leased: Mapping[str, dict[str, Any]],
     texts_seen: Set[str],
     rng: np.random.Generator,
 ) -> tuple[int | None, frozenset[str]]:
     """Draw a row whose text is not among those seen; return it, and what was answered among all that were drawn."""
     passed = set[str]()
-    for place in _places(len(lens), rng):
+    for place in _iterate_places(len(lens), rng):
         text = lens.hashes[place]
         # answered before, though not because chance drew it
         if (about := leased.get(text)) and about["by"] and not about["drawn"]:
@@ -226,13 +232,13 @@ def _draw(
     return None, frozenset(passed)
 
 
-def _places(n: int, rng: np.random.Generator) -> Iterator[int]:
+def _iterate_places(n: int, rng: np.random.Generator) -> Iterator[int]:
     """Yield places at random: some quickly, then every one that there is."""
     yield from rng.integers(n, size=100).tolist()
     yield from rng.permutation(n).tolist()
 
 
-def _drawn(leased: Mapping[str, dict[str, Any]], lens: Lens) -> list[int]:
+def _list_drawn(leased: Mapping[str, dict[str, Any]], lens: RunColumns) -> list[int]:
     return [lens.place[about["drawn"]] for about in leased.values() if about["drawn"] in lens.place]
 
 
@@ -240,25 +246,25 @@ ANSWERED_QUERY = """
     SELECT l.text_hash, l.conversation, max(l.drawn = 'repeat') AS again FROM leases AS l JOIN sheets AS s
     ON s.lease = l.id WHERE l.queue = ? AND l.annotator = ? AND s.skip = '' GROUP BY l.text_hash ORDER BY min(l.rowid)
 """
-APART = 3
+ANSWERS_BETWEEN_REPEATS = 3
 """A conversation is shown once more only after so many others."""
 
 
-def _repeat(
+def _choose_repeat(
     store: Store,
     queue: QueueRow,
     annotator: str,
     rng: np.random.Generator,
 ) -> LeaseRow | None:
     """Choose a conversation to show to the same person once more; None while there is none long enough ago."""
-    rows = store.rows(ANSWERED_QUERY, [queue.id, annotator])[:-APART]
+    rows = store.rows(ANSWERED_QUERY, [queue.id, annotator])[:-ANSWERS_BETWEEN_REPEATS]
     # a text is shown once more, not a third time
     left = [row for row in rows if not row["again"]]
     if not left:
         return None
 
     row = left[int(rng.integers(len(left)))]
-    return _leased(
+    return _make_lease(
         queue,
         row["text_hash"],
         row["conversation"],
@@ -267,17 +273,17 @@ def _repeat(
     )
 
 
-def _chosen(store: Store, queue: QueueRow, lens: Lens) -> list[int]:
+def _list_chosen(store: Store, queue: QueueRow, lens: RunColumns) -> list[int]:
     rows = store.rows("SELECT conversation FROM chosen WHERE queue = ? ORDER BY rowid", [queue.id])
     return [lens.place[row["conversation"]] for row in rows if row["conversation"] in lens.place]
 
 
-def _rows(store: Store, queue: QueueRow, lens: Lens) -> Ints:
+def _sort_rows(store: Store, queue: QueueRow, lens: RunColumns) -> Ints:
     # rows in the order of the list that the queue was made of
     if queue.kind == "filter":
-        form = list_form(queue.filter)
+        form = read_list_form(queue.filter)
         lens = select_label_source(lens, store, form.source, by_chance=False)
-        order = order_of(
+        order = sort_rows(
             store,
             queue.run,
             lens,
@@ -285,15 +291,15 @@ def _rows(store: Store, queue: QueueRow, lens: Lens) -> Ints:
             down=form.down,
             waits=False,
         )
-        return np.asarray(order[all_of(masks_of(form, lens), len(lens))[order]])
+        return np.asarray(order[combine_masks(make_masks(form, lens), len(lens))[order]])
 
     _, inside, column = KINDS[queue.kind]
     # nobody waits while an order with the latest labels is made
-    order = order_of(store, queue.run, lens, column, down=True, waits=False)
+    order = sort_rows(store, queue.run, lens, column, down=True, waits=False)
     return np.asarray(order[inside(lens)[order]])
 
 
-def _taken(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
+def _list_taken(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
     """Return by text who answered, who works on it, how often it was skipped, and its id where chance drew it."""
     leased: dict[str, dict[str, Any]] = defaultdict(
         lambda: {"by": set(), "out": set(), "skips": 0, "drawn": ""}

@@ -7,15 +7,15 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.score import NetSat
 from pollex.store.resume import answers_of
 from pollex.store.store import Store
-from pollex.web.listing import Listed
+from pollex.web.listing import ListedConversation
 
 
-def reasons_of(
+def find_reasons(
     store: Store,
     run: str,
     rubrics: Sequence[Rubric],
     scorer: NetSat,
-    rows: Iterable[Listed],
+    rows: Iterable[ListedConversation],
 ) -> dict[str, str]:
     """Return the sentence that spoke most for each verdict, by conversation; of one without any, nothing.
 
@@ -29,14 +29,14 @@ def reasons_of(
     by_id = {rubric.id: rubric for rubric in rubrics}
     reasons = {}
     for id_, answers in answers_of(store, run, ids=list(verdicts)).items():
-        text = first_reason(list(answers.values()), by_id, scorer, good=verdicts[id_])
+        text = choose_first_reason(list(answers.values()), by_id, scorer, good=verdicts[id_])
         if text:
             reasons[id_] = text
 
     return reasons
 
 
-def first_reason(
+def choose_first_reason(
     answers: Sequence[Answer | Unanswered],
     rubrics: Mapping[str, Rubric],
     scorer: NetSat,

@@ -28,7 +28,7 @@ MEASURES = {
 """Measures of a rubric set that are shares, with what each says."""
 
 
-def result_shown(site: Site, child: Child) -> tuple[str, Mapping[str, Any]] | None:
+def show_result(site: Site, child: Child) -> tuple[str, Mapping[str, Any]] | None:
     """Return the template of a command's result and what fills it; None where it has no page of its own."""
     if child.state != "done" or not isinstance(child.told, dict):
         return None
@@ -39,23 +39,23 @@ def result_shown(site: Site, child: Child) -> tuple[str, Mapping[str, Any]] | No
     if not views:
         return None
 
-    titled = with_titles(site, revived(child.told))
+    titled = put_titles(site, revive_figures(child.told))
     return views[0].template, {"result": titled} | dict(views[0].figures(titled))
 
 
-def revived(value: Any) -> Any:
+def revive_figures(value: Any) -> Any:
     """Return JSON values with figures in place of their fields, as templates and drawings take them."""
     if isinstance(value, dict):
         # exactly the fields of a figure: it is one
         if value.keys() == FIGURE_FIELDS:
             return Figure(**value)
-        return {name: revived(inner) for name, inner in value.items()}
+        return {name: revive_figures(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [revived(inner) for inner in value]
+        return [revive_figures(inner) for inner in value]
     return value
 
 
-def with_titles(site: Site, value: Any) -> Any:
+def put_titles(site: Site, value: Any) -> Any:
     """Return values with the names of logs that were brought in place of the store's paths."""
     readings = list_readings(site.store.folder, kept_only=False)
 
@@ -75,7 +75,7 @@ def with_titles(site: Site, value: Any) -> Any:
     return titled(value)
 
 
-def figures_of(table: Mapping[str, Any], n: int) -> dict[str, Figure]:
+def make_figures(table: Mapping[str, Any], n: int) -> dict[str, Figure]:
     """Return the measures of a result that has values, intervals and reasons apart."""
     figures: dict[str, Figure] = {}
     for name, value in table.items():
@@ -88,9 +88,9 @@ def figures_of(table: Mapping[str, Any], n: int) -> dict[str, Figure]:
     return figures
 
 
-def evaluation_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
+def show_evaluation(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the figures of an evaluation."""
-    figures = figures_of(result, result["n"])
+    figures = make_figures(result, result["n"])
     # few clear cases say nothing of how often clear cases are right
     when_clear = figures.get("confident_accuracy")
     clear_cases = round((result.get("yield_rate") or 0.0) * result["n"])
@@ -99,21 +99,21 @@ def evaluation_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
         "figures": figures,
         "measures": MEASURES,
-        "likelihood": figures_of(result["probability"], result["probability"]["n"]),
+        "likelihood": make_figures(result["probability"], result["probability"]["n"]),
     }
 
 
-def comparison_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
+def show_comparison(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the drawings of comparisons: shares of good ones, and what each rubric's answers did."""
-    return {"comparisons": [_drawn(comparison) for comparison in result["comparisons"]]}
+    return {"comparisons": [_draw_comparison(comparison) for comparison in result["comparisons"]]}
 
 
-def check_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
+def show_check(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the drawings of the comparison behind a gate."""
-    return {"comparisons": [_drawn(result["comparison"])]}
+    return {"comparisons": [_draw_comparison(result["comparison"])]}
 
 
-def _drawn(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
+def _draw_comparison(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
     # SciPy comes with it, and pages are there before that
     from pollex.reports.share import draw_forest_plot
 

@@ -54,7 +54,7 @@ class Spans:
     errors: int
 
 
-def spans_of(store: Store, run: Run) -> list[Spans]:
+def read_spans(store: Store, run: Run) -> list[Spans]:
     """Read a run's spans by name, in the order in which they began."""
     # a run's spans lie between two row numbers
     ((first, last),) = store.each(PLACES, [run.id])
@@ -76,10 +76,10 @@ def spans_of(store: Store, run: Run) -> list[Spans]:
         datetime.fromisoformat(run.started).replace(tzinfo=None),
         "us",
     )
-    began = (_moments(started) - zero) / np.timedelta64(1, "ms")
+    began = (_parse_moments(started) - zero) / np.timedelta64(1, "ms")
     # durations come as whole thousandths
-    ms = _numbers(took) / 1000
-    marks = _numbers(of)
+    ms = _parse_numbers(took) / 1000
+    marks = _parse_numbers(of)
     rows = [marks // 2 == n for n in range(len(names))]
     panels = []
     for (name, kind), row in zip(names, rows, strict=True):
@@ -96,7 +96,7 @@ def spans_of(store: Store, run: Run) -> list[Spans]:
     return sorted(panels, key=lambda spans: float(spans.began.min()))
 
 
-def _moments(text: str) -> Any:
+def _parse_moments(text: str) -> Any:
     """Return times of 26 characters each, `2026-01-31T23:59:59.000000`, to the microsecond `[span]`."""
     # a row of characters for each time `[span, 26]`
     digits = np.frombuffer(text.encode(), np.uint8).reshape(-1, 26)
@@ -113,7 +113,7 @@ def _moments(text: str) -> Any:
     return days.astype("datetime64[us]")[which] + since
 
 
-def _numbers(text: str) -> Floats:
+def _parse_numbers(text: str) -> Floats:
     return np.fromstring(text, sep=",")
 
 
@@ -150,7 +150,7 @@ class Times:
         return {node.name: node for node in self.nodes if node.kind != "call"}
 
 
-def times_of(
+def sum_times(
     spans: Sequence[Spans],
     first: float | None = None,
     last: float | None = None,
@@ -171,12 +171,12 @@ def times_of(
 
     # not empty, as it is divided into stretches
     high = max(end, low + 1)
-    return Times(tuple(_node(span, low, high) for span in spans), low, high)
+    return Times(tuple(_make_node(span, low, high) for span in spans), low, high)
 
 
-def _node(spans: Spans, low: float, high: float) -> Node:
+def _make_node(spans: Spans, low: float, high: float) -> Node:
     median, most = np.quantile(spans.ms, [0.5, 0.95], method="inverted_cdf")
-    active = _active(spans.began, spans.ms, low, high)
+    active = _count_active(spans.began, spans.ms, low, high)
     together = float(spans.ms.sum())
 
     return Node(
@@ -191,7 +191,7 @@ def _node(spans: Spans, low: float, high: float) -> Node:
     )
 
 
-def _active(
+def _count_active(
     began: Floats,
     ms: Floats,
     low: float,
@@ -208,7 +208,7 @@ def _active(
 
 
 @cache
-def drawn_graphs() -> dict[str, Any]:
+def read_drawn_graphs() -> dict[str, Any]:
     """Read the graphs that `make docs` draws: nodes, and edges with their kind."""
     graphs: dict[str, Any] = {}
     for folder in folders_of("web"):
@@ -228,7 +228,7 @@ LONG = 960
 Edges = Sequence[tuple[str, str, bool]]
 
 
-def layers(edges: Edges) -> dict[str, int]:
+def find_layers(edges: Edges) -> dict[str, int]:
     """Return each node's distance from the start, back edges left out."""
     # breadth first, so that a node has its shortest distance
     depths = {"__start__": 0}
@@ -243,7 +243,7 @@ def layers(edges: Edges) -> dict[str, int]:
     return depths
 
 
-def drawing(
+def draw_graph(
     graph: Mapping[str, Any],
     ran: Mapping[str, Node],
     told_by_node: Mapping[str, str],
@@ -258,7 +258,7 @@ def drawing(
         edges.append((str(source), str(target), bool(chosen)))
 
     # a column for each distance from the start, and the nodes of a column one below another
-    depth = layers(edges)
+    depth = find_layers(edges)
     columns: dict[int, list[str]] = defaultdict(list)
     for name in depth:
         if not name.startswith("__"):
@@ -275,12 +275,12 @@ def drawing(
     lines = []
     for a, b, chosen in edges:
         if a in place and b in place:
-            lines.append(_edge(place[a], place[b], chosen, height))
+            lines.append(_draw_edge(place[a], place[b], chosen, height))
 
     boxes = []
     for name, corner in place.items():
         boxes.append(
-            _box(
+            _draw_box(
                 name,
                 *corner,
                 ran.get(name),
@@ -301,7 +301,7 @@ def drawing(
     )
 
 
-def _box(
+def _draw_box(
     name: str,
     x: float,
     y: float,
@@ -356,7 +356,7 @@ def _box(
     return element("g", inside)
 
 
-def _edge(
+def _draw_edge(
     start: tuple[float, float],
     end: tuple[float, float],
     chosen: bool,
@@ -380,7 +380,7 @@ def _edge(
     return element("path", d=way, class_=kind)
 
 
-def strip(node: Node, bins: int) -> Markup:
+def draw_strip(node: Node, bins: int) -> Markup:
     """Draw how many spans of a node were open at once, over time."""
     active = node.active
     if not active.any():

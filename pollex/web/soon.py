@@ -16,7 +16,7 @@ TURN = Lock()
 """One thing is worked out after the other: pages are still answered meanwhile."""
 
 
-class Soon:
+class BackgroundValue:
     """A value that a thread works out, and how far it is.
 
     Attributes:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pollex.gateway.endpoint import refuse_no_address
 from pollex.gateway.redaction import find_secrets_in_address
 from pollex.web.faults import Fault, Forbidden
-from pollex.web.kept_commands import addresses_named
+from pollex.web.kept_commands import list_named_addresses
 from pollex.web.site import Site
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -24,7 +24,7 @@ def require_endpoint(site: Site, base_url: str) -> None:
         Forbidden: It is one of this machine, its network or a metadata service, and others reach this server.
     """
     refuse_no_address(base_url)
-    if base_url in addresses_named(site):
+    if base_url in list_named_addresses(site):
         return
     if find_secrets_in_address(base_url):
         raise Fault(
@@ -37,7 +37,7 @@ def require_endpoint(site: Site, base_url: str) -> None:
 
     host = urlsplit(base_url).hostname or ""
     # one inner address among several is enough to refuse
-    inner = [address for address in looked_up(host) if not is_public(address)]
+    inner = [address for address in resolve_host(host) if not is_public(address)]
     if inner:
         raise Forbidden(
             f"{host} is an address of this server's own network",
@@ -45,7 +45,7 @@ def require_endpoint(site: Site, base_url: str) -> None:
         )
 
 
-def looked_up(host: str) -> list[Address]:
+def resolve_host(host: str) -> list[Address]:
     """Return the addresses of a host.
 
     Raises:

@@ -30,7 +30,7 @@ from pollex.services.readings import LogReading, free_name, new_reading
 from pollex.store.folder import make_write_error
 from pollex.web import frame
 from pollex.web.faults import Clash, Fault
-from pollex.web.forms import site_of
+from pollex.web.forms import get_site
 from pollex.web.site import Site
 from pollex.web.views import ROUTES
 
@@ -49,14 +49,14 @@ FILES = "files"
 """Name of the field that holds files; an input that is left empty sends one without a name."""
 
 
-class Refused(Fault):
+class RefusedUpload(Fault):
     """An upload that is too large, or one too many."""
 
     status = 413
 
 
 @dataclass
-class Received:
+class ReceivedUpload:
     """What has come of an upload.
 
     Attributes:
@@ -105,7 +105,7 @@ class Received:
         self._headers.clear()
         self._parts += 1
         if self._parts > MOST_FILES + MOST_FIELDS:
-            raise Refused(
+            raise RefusedUpload(
                 f"more than {MOST_FILES} files at once",
                 hint="pack them as .zip",
             )
@@ -200,7 +200,7 @@ class Received:
             file.close()
 
 
-def upload(path: str, address_of: Callable[[LogReading], str]) -> None:
+def make_upload(path: str, address_of: Callable[[LogReading], str]) -> None:
     """Make what takes files at an address, and leads to the page of the log that they are.
 
     Args:
@@ -208,17 +208,17 @@ def upload(path: str, address_of: Callable[[LogReading], str]) -> None:
     """
 
     async def answer(request: Request) -> Response:
-        site = site_of(request)
+        site = get_site(request)
         site.require_writing()
         if site.receiving >= AT_ONCE:
-            raise Refused(
+            raise RefusedUpload(
                 "four uploads are on their way already",
                 hint="wait for one to end",
             )
 
         site.receiving += 1
         try:
-            reading = await receive(request, site)
+            reading = await receive_files(request, site)
         finally:
             site.receiving -= 1
 
@@ -237,14 +237,14 @@ def upload(path: str, address_of: Callable[[LogReading], str]) -> None:
     ROUTES.append(Route(path, answer, methods=["POST"]))
 
 
-async def receive(request: Request, site: Site) -> LogReading:
+async def receive_files(request: Request, site: Site) -> LogReading:
     """Receive files, and keep them as a log.
 
     Raises:
         Fault: It is no form with files, its framing is broken, or no file is a log.
         StoreFull: There is no room for it.
     """
-    boundary = boundary_of(request)
+    boundary = get_boundary(request)
     store = site.store.folder
     reading: LogReading | None = None
     try:
@@ -253,10 +253,10 @@ async def receive(request: Request, site: Site) -> LogReading:
         if announced.isdigit():
             await run_in_threadpool(require_room, store, int(announced))
         reading = await run_in_threadpool(new_reading, store, "log")
-        received = Received(reading, site.max_upload)
+        received = ReceivedUpload(reading, site.max_upload)
         await _read_body(request, received, boundary)
         require_same_site(site, received.fields)
-        return await run_in_threadpool(_kept, store, received)
+        return await run_in_threadpool(_keep_files, store, received)
     except BaseException as error:
         # also where the visitor went away, or the server stops
         if reading is not None:
@@ -264,11 +264,11 @@ async def receive(request: Request, site: Site) -> LogReading:
         if isinstance(error, OSError):
             raise make_write_error(store, error) from error
         if isinstance(error, PollexError):
-            raise refused(error) from error
+            raise make_refusal(error) from error
         raise
 
 
-def boundary_of(request: Request) -> bytes:
+def get_boundary(request: Request) -> bytes:
     """Return what stands between the parts of a form.
 
     Raises:
@@ -283,7 +283,7 @@ def boundary_of(request: Request) -> bytes:
 
 async def _read_body(
     request: Request,
-    received: Received,
+    received: ReceivedUpload,
     boundary: bytes,
 ) -> None:
     """Read a form to its end.
@@ -327,7 +327,7 @@ def require_same_site(site: Site, fields: Mapping[str, str]) -> None:
         raise Clash("this page was made by another server", hint="load it again")
 
 
-def _kept(store: Path, received: Received) -> LogReading:
+def _keep_files(store: Path, received: ReceivedUpload) -> LogReading:
     # the first file gives the log its name
     title = received.files[0].title if received.files else ""
     name = free_name(store, title)
@@ -338,10 +338,10 @@ def _kept(store: Path, received: Received) -> LogReading:
     )
 
 
-def refused(error: PollexError) -> PollexError:
+def make_refusal(error: PollexError) -> PollexError:
     """Return an error about what somebody sent or named as one that says so to a browser."""
     if isinstance(error, Fault | StoreFull):
         return error
 
-    kind = Refused if isinstance(error, TooLarge) else Fault
+    kind = RefusedUpload if isinstance(error, TooLarge) else Fault
     return kind(error.what, where=error.where, hint=error.advice)

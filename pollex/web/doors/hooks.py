@@ -18,7 +18,7 @@ MOST_COST = 5.0
 MOST_CALLS = 20_000
 """Limits of a run that somebody begins in the browser and sets none for."""
 
-NOWHERE: Mapping[str, str] = {
+NOT_ON_FORMS: Mapping[str, str] = {
     "store": "it is the store that this server shows",
     "resume": "a run's page goes on with it",
     "verbose": "the page of the command shows all that it says",
@@ -43,7 +43,7 @@ NOWHERE: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Door:
+class UseCaseDoor:
     """How a use case looks in the browser.
 
     Attributes:
@@ -91,7 +91,7 @@ class Door:
 
     def reason_against(self, name: str) -> str | None:
         """Return why the form has no such field; None where it has."""
-        return self.left_out.get(name) or NOWHERE.get(name)
+        return self.left_out.get(name) or NOT_ON_FORMS.get(name)
 
 
 @dataclass(frozen=True)
@@ -109,21 +109,21 @@ class ResultView:
     figures: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
-LIMITS = {"max_cost": MOST_COST, "max_calls": MOST_CALLS}
+DEFAULT_LIMITS = {"max_cost": MOST_COST, "max_calls": MOST_CALLS}
 
 
-def doors() -> tuple[Door, ...]:
+def list_doors() -> tuple[UseCaseDoor, ...]:
     """Return the doors of all rooms, the core's first."""
-    return hooks_of(Door)
+    return hooks_of(UseCaseDoor)
 
 
-def door_named(slug: str) -> Door:
+def get_door(slug: str) -> UseCaseDoor:
     """Return a door. Raises NotThere where there is none."""
-    for door in doors():
+    for door in list_doors():
         if door.slug == slug:
             return door
 
     raise NotThere(
         f"nothing called {slug[:60]!r} can be begun here",
-        hint=f"what can be: {', '.join(door.slug for door in doors())}",
+        hint=f"what can be: {', '.join(door.slug for door in list_doors())}",
     )

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pollex.web.doors.hooks import LIMITS, Door, ResultView
+from pollex.web.doors.hooks import DEFAULT_LIMITS, ResultView, UseCaseDoor
 
 
-def shown_by(name: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+def make_result_view(name: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     """Return a function of `pollex.web.results`, which needs the module of these hooks."""
 
     def figures(result: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -19,13 +19,13 @@ def shown_by(name: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
 
 
 HOOKS = (
-    Door(
+    UseCaseDoor(
         "learn",
         "Learn from a log",
         "Finds the sentences that tell conversations with a thumb up from those with a thumb down.",
         "Learn",
         first=("logs", "domain", "review"),
-        usual=LIMITS,
+        usual=DEFAULT_LIMITS,
         needs_set=False,
         result="rubrics.json",
         labels={"review": "Edit the sentences before they are judged"},
@@ -36,7 +36,7 @@ HOOKS = (
         },
         answers={"": "no: judge them at once", "pool": "yes: wait for me"},
     ),
-    Door(
+    UseCaseDoor(
         "label queue",
         "Label conversations of a log",
         "Shows conversations at random, one at a time: a thumb each, by keys alone.",
@@ -46,30 +46,30 @@ HOOKS = (
         needs_set=False,
         labels={"name": "Name of the queue", "count": "How many conversations"},
     ),
-    Door(
+    UseCaseDoor(
         "score",
         "Score a log",
         "Says of each conversation how likely it is good, by a rubric set, and why.",
         "Score",
         first=("logs", "rubrics"),
-        usual=LIMITS,
+        usual=DEFAULT_LIMITS,
         result="scores.parquet",
     ),
-    Door(
+    UseCaseDoor(
         "evaluate",
         "Evaluate a rubric set",
         "Says how well a rubric set tells thumbs of conversations that it hasn't seen.",
         "Evaluate",
         first=("logs", "rubrics"),
-        usual=LIMITS,
+        usual=DEFAULT_LIMITS,
     ),
-    Door(
+    UseCaseDoor(
         "compare",
         "Compare two logs",
         "Says which of two samples of conversations is better, in which rubrics, and how sure that is.",
         "Compare",
         first=("logs", "rubrics", "by", "baseline"),
-        usual=LIMITS,
+        usual=DEFAULT_LIMITS,
         labels={"by": "Or cut one log by", "baseline": "Value of before"},
         helps={
             "by": "Tick two logs above, the earlier one first in the list; or one, and name a field "
@@ -77,13 +77,13 @@ HOOKS = (
             "baseline": "Of that field: what the others are compared with.",
         },
     ),
-    Door(
+    UseCaseDoor(
         "check",
         "Check a release",
         "Says whether new conversations have become worse than those of before.",
         "Check",
         first=("new", "against", "rubrics", "fail_if"),
-        usual=LIMITS | {"fail_if": "mean(p) drops by 0.03"},
+        usual=DEFAULT_LIMITS | {"fail_if": "mean(p) drops by 0.03"},
         labels={"new": "New conversations", "against": "Those of before"},
         helps={
             "against": "A log, or a run that has scored one: the run that learned will do.",
@@ -91,7 +91,7 @@ HOOKS = (
             "random), drift(p) above 0.25, unlike above 0.2.",
         },
     ),
-    ResultView("evaluate", "web/result_evaluation.html", shown_by("evaluation_shown")),
-    ResultView("compare", "web/result_comparison.html", shown_by("comparison_shown")),
-    ResultView("check", "web/result_check.html", shown_by("check_shown")),
+    ResultView("evaluate", "web/result_evaluation.html", make_result_view("show_evaluation")),
+    ResultView("compare", "web/result_comparison.html", make_result_view("show_comparison")),
+    ResultView("check", "web/result_check.html", make_result_view("show_check")),
 )

@@ -27,20 +27,20 @@ from pollex.store.tables import LabelRow, SheetRow, pack
 from pollex.web import links
 from pollex.web.faults import Clash, Fault
 from pollex.web.forms import Name, Words
-from pollex.web.listing import lens_for
-from pollex.web.questions import questions_of
+from pollex.web.listing import load_run_columns
+from pollex.web.questions import unpack_sheet
 from pollex.web.queues import QUESTION
 from pollex.web.site import Site
-from pollex.web.views import Data, Done, page, post, sent, table_lines
+from pollex.web.views import Data, Done, iterate_csv_lines, page, post, send_file
 
 
 @page(links.AGREEMENT, "agreement.html", here="Label", api="/api/agreement")
 def agree(site: Site, as_json: bool, question: str = "") -> Data:
     """Show how far annotators agree, with each other and with the log."""
-    questions = asked_about(site.store)
+    questions = list_asked_questions(site.store)
     # without a question: the first that people answered, which is the thumb where there is one
     question = question or next(iter(questions), QUESTION)
-    opinions_here = said_about(site.store, question)
+    opinions_here = read_opinions_in_words(site.store, question)
     # people who had seen the score don't count
     people = []
     for opinion in opinions_here:
@@ -53,21 +53,23 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
             "question": question,
             "questions": questions,
             "all": agreement(people),
-            "pairs": [{"people": [a, b], "alpha": alpha} for a, b, alpha in between(people)],
-            "with_oneself": with_oneself(site.store, question),
-            "each_with_oneself": {name: with_oneself(site.store, question, name) for name in names},
+            "pairs": [{"people": [a, b], "alpha": alpha} for a, b, alpha in measure_pairs(people)],
+            "with_oneself": measure_self_agreement(site.store, question),
+            "each_with_oneself": {
+                name: measure_self_agreement(site.store, question, name) for name in names
+            },
         }
 
     # two more annotators of thumbs: the log, and what the probabilities decide
-    log, rubrics = (_others(site, people, column) for column in ("label", "decided"))
+    log, rubrics = (_read_other_opinions(site, people, column) for column in ("label", "decided"))
     # a question of a sheet may be a rubric, which the judge answered, too
-    sheet_questions_by_id = sheet_questions(site.store)
+    sheet_questions_by_id = list_sheet_questions(site.store)
     if question in sheet_questions_by_id:
-        judge = _judged(site, people, sheet_questions_by_id[question])
+        judge = _read_judge_opinions(site, people, sheet_questions_by_id[question])
     else:
         judge = []
 
-    rated = _rated(site)
+    rated = _list_rating_runs(site)
     # words of questions as runs asked them, or as sheets did, which come before
     words = {rated_question.id: rated_question.text for _, rated_question, _ in rated} | {
         id_: question.text for id_, question in sheet_questions_by_id.items()
@@ -75,23 +77,23 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
     return {
         "question": question,
         "questions": {id_: words.get(id_, id_) for id_ in questions},
-        "own": with_oneself(site.store, question),
-        "each": {name: with_oneself(site.store, question, name) for name in names}
+        "own": measure_self_agreement(site.store, question),
+        "each": {name: measure_self_agreement(site.store, question, name) for name in names}
         if len(names) > 1
         else {},
         "all": agreement(people),
-        "pairs": between(people),
+        "pairs": measure_pairs(people),
         "log": agreement([*people, *log]) if question == QUESTION else None,
         "rubrics": agreement([*people, *rubrics]) if question == QUESTION else None,
         "judge": agreement([*people, *judge]) if judge else None,
-        "ensembles": _ensembles(rated, people, question),
+        "ensembles": _measure_ensembles(rated, people, question),
         "n": len(people),
         "random": sum(person.drawn == "random" for person in people),
-        "disputed": len(disputed(opinions_here)),
+        "disputed": len(list_disputed(opinions_here)),
     }
 
 
-def _others(
+def _read_other_opinions(
     site: Site,
     people: list[Opinion],
     column: Literal["label", "decided"],
@@ -99,7 +101,7 @@ def _others(
     """Return the log's thumbs of the labeled texts, or what the probabilities decide, as an annotator's."""
     rows = []
     for run in {person.run for person in people}:
-        lens = lens_for(site, site.run(run))
+        lens = load_run_columns(site, site.run(run))
         codes = getattr(lens, column)
         texts = {person.text_hash: person for person in people if person.run == run}
         for row, text in enumerate(lens.hashes):
@@ -124,7 +126,7 @@ def _others(
 SAID = "SELECT conversation, arg_max(chosen, seq) AS chosen FROM answers WHERE question = ? GROUP BY conversation"
 
 
-def _judged(
+def _read_judge_opinions(
     site: Site,
     people: list[Opinion],
     question: SheetQuestion,
@@ -161,7 +163,7 @@ Rated = tuple[Run, Question, Mapping[str, str]]
 """A run that rated texts, its question as people are asked it, and the option agreed on by text."""
 
 
-def _rated(site: Site) -> list[Rated]:
+def _list_rating_runs(site: Site) -> list[Rated]:
     # how the ratings of a run are read, by its command
     readers = {kind.command: kind.ratings for kind in hooks_of(RatedTexts)}
     rated: list[Rated] = []
@@ -176,7 +178,7 @@ def _rated(site: Site) -> list[Rated]:
     return rated
 
 
-def _ensembles(
+def _measure_ensembles(
     rated: Sequence[Rated],
     people: list[Opinion],
     question: str,
@@ -236,7 +238,7 @@ def export(
     sources_wanted = sources.split(",")
     # a table has all questions, a log has room for thumbs alone
     if shape == "long":
-        questions = asked_about(site.store)
+        questions = list_asked_questions(site.store)
     else:
         questions = [QUESTION]
 
@@ -264,17 +266,17 @@ def export(
             )
             for opinion in opinions_all
         )
-        return sent("judgments.csv", "text/csv", table_lines([heads, *rows]))
+        return send_file("judgments.csv", "text/csv", iterate_csv_lines([heads, *rows]))
 
     # a log has one label for each text, so that people's answers are settled first
-    return sent(
+    return send_file(
         "labels.jsonl",
         links.NDJSON,
-        _log_rows(site, list(settle_answers(opinions_all).values())),
+        _iterate_log_rows(site, list(settle_answers(opinions_all).values())),
     )
 
 
-def _log_rows(site: Site, opinions: list[Opinion]) -> Iterator[str]:
+def _iterate_log_rows(site: Site, opinions: list[Opinion]) -> Iterator[str]:
     # the store has conversations by run
     for run in sorted({opinion.run for opinion in opinions}):
         by_conversation = {
@@ -309,19 +311,19 @@ THUMBS: tuple[Option, ...] = (("up", "up"), ("down", "down"))
 @page(links.ADJUDICATE, "adjudicate.html", here="Label")
 def adjudicate(site: Site, question: str = "") -> Data:
     """Show the text on which annotators differ most, without their names."""
-    questions_by_id = sheet_questions(site.store)
+    questions_by_id = list_sheet_questions(site.store)
     # disputed texts by question; those of questions whose words are lost are left out
     left = {}
-    for question_id in asked_about(site.store):
+    for question_id in list_asked_questions(site.store):
         if (question_id == QUESTION or question_id in questions_by_id) and (
-            differing := disputed(read_opinions(site.store, question_id))
+            differing := list_disputed(read_opinions(site.store, question_id))
         ):
             left[question_id] = differing
 
     question = question or next(iter(left), QUESTION)
     of = left.get(question, {})
     # the text whose answers lie farthest apart comes first
-    text = max(of, key=lambda text_hash: spread(of[text_hash]), default="")
+    text = max(of, key=lambda text_hash: measure_spread(of[text_hash]), default="")
     opinions_here = of.get(text, [])
     conversation = None
     if opinions_here:
@@ -330,7 +332,7 @@ def adjudicate(site: Site, question: str = "") -> Data:
             None,
         )
 
-    options = options_of(question, questions_by_id)
+    options = list_options(question, questions_by_id)
     words: dict[object, str] = dict(options)
     # letters stand for people, so that nobody sees who said what
     answers = []
@@ -355,7 +357,7 @@ def adjudicate(site: Site, question: str = "") -> Data:
     }
 
 
-def spread(opinions: Sequence[Opinion]) -> float:
+def measure_spread(opinions: Sequence[Opinion]) -> float:
     """Return how far answers lie apart: the range of numbers, else the share that the largest part leaves."""
     values: list[str | float] = [opinion.value for opinion in opinions]
     numbers = [value for value in values if isinstance(value, float)]
@@ -364,7 +366,7 @@ def spread(opinions: Sequence[Opinion]) -> float:
     return 1 - max(Counter(values).values()) / len(values)
 
 
-def options_of(question: str, sheet_questions: dict[str, SheetQuestion]) -> tuple[Option, ...]:
+def list_options(question: str, sheet_questions: dict[str, SheetQuestion]) -> tuple[Option, ...]:
     """Return the options of a question, each with its words."""
     if question in sheet_questions:
         return sheet_questions[question].options
@@ -383,15 +385,15 @@ def decide(
     """Keep a decision as a label of its own."""
     # nobody else labels between the look at the answers and the decision
     with site.turn:
-        questions_by_id = sheet_questions(site.store)
-        options = options_of(question, questions_by_id)
+        questions_by_id = list_sheet_questions(site.store)
+        options = list_options(question, questions_by_id)
         # the form sends text, while values of options may be numbers
         chosen = next((option for option, _ in options if str(option) == value), None)
         if chosen is None:
             hint = f"take one of {', '.join(str(value) for value, _ in options)}"
             raise Fault(f"{value[:80]!r} is no option of the question", hint=hint)
         # somebody else may have decided it meanwhile
-        opinions_here = disputed(read_opinions(site.store, question)).get(text)
+        opinions_here = list_disputed(read_opinions(site.store, question)).get(text)
         if opinions_here is None:
             raise Clash(
                 "the annotators no longer disagree about this text",
@@ -421,7 +423,7 @@ def decide(
     return links.address(links.ADJUDICATE, question=question), {"label": label.id}
 
 
-def asked_about(store: Store) -> list[str]:
+def list_asked_questions(store: Store) -> list[str]:
     """Return the questions that people answered, thumbs first."""
     sql = "SELECT question, min(rowid) AS first FROM labels WHERE annotator <> '' GROUP BY question ORDER BY first"
     question_ids = [str(row["question"]) for row in store.rows(sql)]
@@ -429,23 +431,23 @@ def asked_about(store: Store) -> list[str]:
     return sorted(question_ids, key=lambda question: question != "thumb")
 
 
-def sheet_questions(store: Store) -> dict[str, SheetQuestion]:
+def list_sheet_questions(store: Store) -> dict[str, SheetQuestion]:
     """Return the questions of all queues' sheets by id, as they were asked last."""
     rows = store.rows("SELECT sheet FROM queues WHERE sheet <> '' ORDER BY rowid")
     # a later queue's words replace those of an earlier one
     questions: dict[str, SheetQuestion] = {}
     for row in rows:
-        for question in questions_of(row["sheet"]):
+        for question in unpack_sheet(row["sheet"]):
             questions[question.id] = question
 
     return questions
 
 
-def with_oneself(store: Store, question: str, annotator: str = "") -> Figure:
+def measure_self_agreement(store: Store, question: str, annotator: str = "") -> Figure:
     """Compute how far people, or one of them, agree with themselves on texts that they were shown twice."""
     # answers to texts that were shown once more
     again = []
-    for opinion in said_about(store, question, again=True):
+    for opinion in read_opinions_in_words(store, question, again=True):
         if annotator in ("", opinion.annotator):
             again.append(opinion)
 
@@ -455,7 +457,7 @@ def with_oneself(store: Store, question: str, annotator: str = "") -> Figure:
 
     # first answers of the same people to the same texts
     first = []
-    for opinion in said_about(store, question):
+    for opinion in read_opinions_in_words(store, question):
         if (opinion.annotator, opinion.text_hash) in seen_twice:
             first.append(opinion)
 
@@ -474,13 +476,13 @@ def with_oneself(store: Store, question: str, annotator: str = "") -> Figure:
     return agreement(both)
 
 
-def said_about(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
+def read_opinions_in_words(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
     """Return `read_opinions` with the answers to a question without an order as words."""
     sheets = store.rows("SELECT sheet FROM queues WHERE sheet <> ''")
     # the question as each queue with a sheet asked it
     questions = []
     for row in sheets:
-        for sheet_question in questions_of(row["sheet"]):
+        for sheet_question in unpack_sheet(row["sheet"]):
             if sheet_question.id == question:
                 questions.append(sheet_question)
 
@@ -491,7 +493,7 @@ def said_about(store: Store, question: str, *, again: bool = False) -> list[Opin
     return [replace(opinion, value=str(opinion.value)) for opinion in opinions_found]
 
 
-def between(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
+def measure_pairs(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
     """Compute the agreement of each pair of annotators."""
     people = sorted({opinion.annotator for opinion in of})
     rows: list[tuple[str, str, Figure]] = []
@@ -501,7 +503,7 @@ def between(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
     return rows
 
 
-def disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
+def list_disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     """Return, by text, differing answers that are not adjudicated yet."""
     decided = {opinion.text_hash for opinion in of if opinion.source == "adjudicated"}
     by_text: dict[str, list[Opinion]] = defaultdict(list)

@@ -5,13 +5,13 @@ from typing import Any
 
 from pollex.store.runs import Run
 from pollex.web import links
-from pollex.web.begun import fault_of, run_of
+from pollex.web.begun import find_run_of_child, get_fault
 from pollex.web.children import Child
 from pollex.web.faults import Clash
-from pollex.web.kept_commands import go_on, kept_command, require_yes
-from pollex.web.pages.runs import ENDED, pulse_of, to_go_on
-from pollex.web.results import result_shown
-from pollex.web.site import SCORING, Site
+from pollex.web.kept_commands import go_on_with_run, read_kept_command, require_confirmation
+from pollex.web.pages.runs import ENDED, list_stopped_runs, measure_progress
+from pollex.web.results import show_result
+from pollex.web.site import SCORING_COMMANDS, Site
 from pollex.web.views import Data, Done, page, post
 
 LAST = 10
@@ -24,32 +24,34 @@ def at_work(site: Site, as_json: bool) -> Data:
     children = [child for child in reversed(site.children.by_id.values()) if not child.over]
     ended = [child for child in reversed(site.children.by_id.values()) if child.over]
     if as_json:
-        return {"commands": [state_of(child) for child in (*children, *ended[:LAST])]}
+        return {"commands": [make_state_json(child) for child in (*children, *ended[:LAST])]}
 
     every = [(run, site.status(run)) for run in site.runs()]
     # runs of these commands stand with them, and not once more among the others
     of_children = set()
     for child in children:
-        if run := run_of(site, child):
+        if run := find_run_of_child(site, child):
             of_children.add(run.id)
 
     return {
-        "working": [(child, progress_of(site, child)) for child in children],
+        "working": [(child, get_progress(site, child)) for child in children],
         "elsewhere": [
-            (run, status, pulse_of(site, run))
+            (run, status, measure_progress(site, run))
             for run, status in every
             if status in ("running", "stalled") and run.id not in of_children
         ],
-        "stopped": [(run, status, kept_command(site, run)) for run, status in to_go_on(every)],
+        "stopped": [
+            (run, status, read_kept_command(site, run)) for run, status in list_stopped_runs(every)
+        ],
         "ended": ended[:LAST],
         "folder": site.store.folder,
     }
 
 
-def progress_of(site: Site, child: Child) -> Data:
+def get_progress(site: Site, child: Child) -> Data:
     """Return the run that a command makes, and how far that is; no run before it has begun one."""
-    run = run_of(site, child)
-    fault = fault_of(child)
+    run = find_run_of_child(site, child)
+    fault = get_fault(child)
     # a command that made a queue leads to it
     queue = ""
     if isinstance(child.told, dict):
@@ -61,16 +63,16 @@ def progress_of(site: Site, child: Child) -> Data:
     return {
         "run": run,
         "status": status,
-        "pulse": pulse_of(site, run) if status not in ENDED else None,
+        "pulse": measure_progress(site, run) if status not in ENDED else None,
         "folder": site.store.folder,
         "queue": queue,
         "fault": fault,
-        "scoring": run.command in SCORING,
-        "changed": changes_of(site, run) if child.state == "done" else "",
+        "scoring": run.command in SCORING_COMMANDS,
+        "changed": find_changes_page(site, run) if child.state == "done" else "",
     }
 
 
-def changes_of(site: Site, run: Run) -> str:
+def find_changes_page(site: Site, run: Run) -> str:
     """Return where it stands what a run's rubric set changed beside the one before it; empty where there is none."""
     if run.command not in ("learn", "refit"):
         return ""
@@ -91,10 +93,10 @@ def changes_of(site: Site, run: Run) -> str:
 def shown(site: Site, child: Child, as_json: bool) -> Data:
     """Show a command; once it is done, what it came to."""
     if as_json:
-        return state_of(child)
+        return make_state_json(child)
 
-    template, figures = result_shown(site, child) or ("", {})
-    return progress_of(site, child) | {
+    template, figures = show_result(site, child) or ("", {})
+    return get_progress(site, child) | {
         "result_template": template,
         "figures_of_result": figures,
         "begun_of_child": child.back.partition("begun=")[2],
@@ -105,10 +107,12 @@ def shown(site: Site, child: Child, as_json: bool) -> Data:
 @page(f"{links.CHILDREN}/{{child}}/live", "child_live.html")
 def live(site: Site, child: Child) -> Data:
     """Return the part of the page that tells how far the command is."""
-    return progress_of(site, child) | {"headers": {"X-Pollex-Ended": "again" if child.over else ""}}
+    return get_progress(site, child) | {
+        "headers": {"X-Pollex-Ended": "again" if child.over else ""}
+    }
 
 
-def state_of(child: Child) -> dict[str, Any]:
+def make_state_json(child: Child) -> dict[str, Any]:
     """Return what is known of a command, as JSON values."""
     return {
         "id": child.id,
@@ -123,7 +127,7 @@ def state_of(child: Child) -> dict[str, Any]:
 def stop(child: Child) -> Done:
     """End a command; what it has done is kept."""
     child.stop()
-    return f"{links.CHILDREN}/{child.id}", state_of(child)
+    return f"{links.CHILDREN}/{child.id}", make_state_json(child)
 
 
 @post("/api/runs/{run}/go-on")
@@ -134,16 +138,16 @@ def go_on_with(
     key: str = "",
 ) -> Done:
     """Go on with a run that stopped, by the command that the store keeps, once somebody has said yes to it."""
-    require_yes(site, run, confirmed)
+    require_confirmation(site, run, confirmed)
     if site.status(run) in ("running", "stalled"):
         raise Clash(f"{run.id} is at work", hint="wait until it has ended")
 
     # kept for the address, where the command that starts now looks for it
-    command = kept_command(site, run)
+    command = read_kept_command(site, run)
     if command is not None and key.strip():
         site.keys[command.key_address] = key.strip()
 
-    child = go_on(site, run)
+    child = go_on_with_run(site, run)
     if child is None:
         raise Clash(
             f"no command began {run.id}",

@@ -10,30 +10,30 @@ from starlette.responses import JSONResponse, Response
 from pollex.errors import PollexError
 from pollex.web import frame, links
 from pollex.web.begun import (
-    Begun,
-    fault_of,
-    find_begun,
+    CommandForm,
+    find_form,
+    get_fault,
     is_planned_first,
     read_form,
-    remember,
-    start,
+    remember_form,
+    start_command,
 )
 from pollex.web.children import Child
 from pollex.web.controls import (
     AMONG_MODEL,
-    OF_PROFILE,
+    PROFILE_PREFIX,
     Control,
     asks_a_model,
-    controls_of,
-    groups_of,
+    group_controls,
+    list_profile_questions,
+    make_controls,
     names_a_model,
-    profile_questions,
 )
-from pollex.web.doors.hooks import Door, door_named, doors
+from pollex.web.doors.hooks import UseCaseDoor, get_door, list_doors
 from pollex.web.forms import Fields, Words
-from pollex.web.line_changes import LineChange, line_changes
-from pollex.web.logs_at_hand import logs_at_hand
-from pollex.web.site import SCORING, Site
+from pollex.web.line_changes import LineChange, list_line_changes
+from pollex.web.logs_at_hand import list_logs_at_hand
+from pollex.web.site import SCORING_COMMANDS, Site
 from pollex.web.views import Data, Done, page, post
 
 Typed = Annotated[Fields, "o-", "domain-", "assistant-"]
@@ -46,7 +46,7 @@ TAKEN_OVER = ("o-rubrics", "o-prompt")
 @page(links.BEGIN, "begin_list.html", here="Begin")
 def begin_list(site: Site) -> Data:
     """List what can be begun here."""
-    return {"doors": doors(), "has_set": bool(site.sets())}
+    return {"doors": list_doors(), "has_set": bool(site.sets())}
 
 
 @page(f"{links.BEGIN}/{{door}}", here="Begin")
@@ -68,11 +68,11 @@ def begin(
         sentence: What is added to the prompt that was typed there.
     """
     # the same form is shown as it was left
-    door = door_named(door_id)
+    door = get_door(door_id)
     before = site.begun.get(begun)
-    if isinstance(before, Begun) and before.door == door:
-        return _form(site, door, before.typed, before.logs)
-    if isinstance(before, Begun):
+    if isinstance(before, CommandForm) and before.door == door:
+        return _show_form(site, door, before.typed, before.logs)
+    if isinstance(before, CommandForm):
         # from another form the set, the prompt and the log are taken over
         taken_over = {}
         for name in TAKEN_OVER:
@@ -85,7 +85,7 @@ def begin(
             edit = prompt
 
         typed = taken_over | {"o-target": target, "o-edit": edit}
-        return _form(
+        return _show_form(
             site,
             door,
             typed,
@@ -103,7 +103,7 @@ def begin(
         "o-label_sources": "log,person,adjudicated" if people else "",
     }
     chosen = {name: value for name, value in typed.items() if value}
-    return _form(
+    return _show_form(
         site,
         door,
         chosen,
@@ -113,9 +113,9 @@ def begin(
     )
 
 
-def _form(
+def _show_form(
     site: Site,
-    door: Door,
+    door: UseCaseDoor,
     typed: Mapping[str, str],
     logs: tuple[str, ...],
     fault: PollexError | None = None,
@@ -131,14 +131,14 @@ def _form(
         sentence: That may be tried in a prompt.
     """
     # three parts: what everybody fills in, what is about the model, and the rest by groups
-    controls = list(controls_of(door.use_case, door))
+    controls = list(make_controls(door.use_case, door))
     front = [control for control in controls if control.option.name in door.first]
     front.sort(key=lambda control: door.first.index(control.option.name))
     of_model = [control for control in controls if control.option.name in AMONG_MODEL]
     rest = [control for control in controls if control not in (*front, *of_model)]
     values = FormValues(controls, typed, is_new=is_new)
 
-    return frame.page(
+    return frame.answer_page(
         "begin.html",
         400 if fault else 200,
         site=site.id,
@@ -149,34 +149,34 @@ def _form(
         of_model=of_model,
         plans=asks_a_model(door.use_case),
         names_model=names_a_model(door.use_case),
-        groups=groups_of(rest),
+        groups=group_controls(rest),
         values=values,
-        logs=logs_at_hand(site),
+        logs=list_logs_at_hand(site),
         chosen_logs=logs,
-        runs=[run.id for run in site.runs() if run.command in SCORING],
+        runs=[run.id for run in site.runs() if run.command in SCORING_COMMANDS],
         sets=list(site.sets().values()),
         profiles=site.profiles,
-        questions=profile_questions(),
-        has_profile=any(name.startswith(OF_PROFILE) and typed[name] for name in typed),
+        questions=list_profile_questions(),
+        has_profile=any(name.startswith(PROFILE_PREFIX) and typed[name] for name in typed),
         key_kept=bool(site.keys.get(typed.get("o-base_url", ""))),
         fault=fault,
         command=command or f"pollex {door.verb} …",
-        changes=_changes(typed),
+        changes=_list_prompt_changes(typed),
         sentence=sentence,
     )
 
 
-def _changes(typed: Mapping[str, str]) -> list[LineChange]:
+def _list_prompt_changes(typed: Mapping[str, str]) -> list[LineChange]:
     """Return what a changed prompt changes; nothing where no form has both."""
-    return line_changes(typed.get("o-prompt", ""), typed.get("o-edit", ""))
+    return list_line_changes(typed.get("o-prompt", ""), typed.get("o-edit", ""))
 
 
-def _changes_part(typed: Mapping[str, str]) -> dict[str, str]:
+def _fill_changes_part(typed: Mapping[str, str]) -> dict[str, str]:
     """Return the part of a form that shows what a changed prompt changes; nothing where none was typed."""
     # an emptied prompt empties the part; a form without that field doesn't have it
     if not typed.get("o-edit", "").strip():
         return {"changes": ""} if "o-edit" in typed else {}
-    return {"changes": frame.fill("changes.html", changes=_changes(typed))}
+    return {"changes": frame.fill_template("changes.html", changes=_list_prompt_changes(typed))}
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def begin_from_form(
     do: str = "",
 ) -> Done | Response:
     """Begin what a form asks for; or show its plan, or its command alone."""
-    door = door_named(door_id)
+    door = get_door(door_id)
     # a browser ends lines of a text as no file of ours does
     lines = {}
     for name, value in typed.items():
@@ -230,41 +230,43 @@ def begin_from_form(
                 "remedy": fault.advice,
             }
             return JSONResponse(
-                error | _changes_part(form_fields)
+                error | _fill_changes_part(form_fields)
             )  # a form that is half filled in is no mistake
         # scripts get the error, people their form with it
         if frame.wants_json(request.scope):
             raise
-        return _form(site, door, form_fields, log, fault)
+        return _show_form(site, door, form_fields, log, fault)
 
     # only a look: nothing is remembered or started
     if do == LOOK:
         if frame.wants_json(request.scope):
-            return JSONResponse({"ok": True, "command": begun.command} | _changes_part(form_fields))
-        return _form(site, door, form_fields, log, command=begun.command)
+            return JSONResponse(
+                {"ok": True, "command": begun.command} | _fill_changes_part(form_fields)
+            )
+        return _show_form(site, door, form_fields, log, command=begun.command)
 
-    remember(site, begun)
+    remember_form(site, begun)
     # what asks a model starts only after somebody has seen its plan
     if is_planned_first(begun):
-        child = start(site, begun, planned=True)
+        child = start_command(site, begun, planned=True)
         return f"{links.PLAN}/{begun.id}", {"plan": begun.id, "child": child.id}
 
-    child = start(site, begun)
+    child = start_command(site, begun)
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
 
 @page(f"{links.PLAN}/{{begun}}", "plan.html", here="Begin")
 def plan(site: Site, begun_id: str) -> Data:
     """Show what a command would ask, what it may cost, and what leaves this machine."""
-    begun = find_begun(site, begun_id)
+    begun = find_form(site, begun_id)
     child = site.children.last_of(f"{links.PLAN}/{begun.id}")
     return {
         "begun": begun,
         "child": child,
         "run": None,
-        "planned": _planned(child),
-        "fault": fault_of(child) if child is not None else "",
-        "stages": _stages(child),
+        "planned": _read_plan(child),
+        "fault": get_fault(child) if child is not None else "",
+        "stages": _list_stages(child),
         "redacts": begun.typed.get("o-redact", ""),
         "keyed": bool(begun.asking and begun.asking.environment(site.keys).get("OPENAI_API_KEY")),
     }
@@ -273,11 +275,11 @@ def plan(site: Site, begun_id: str) -> Data:
 @page(f"{links.PLAN}/{{begun}}/live", "child_live.html")
 def plan_live(site: Site, begun_id: str) -> Data:
     """Return the part of a plan's page that tells how far the counting is."""
-    child = site.children.last_of(f"{links.PLAN}/{find_begun(site, begun_id).id}")
+    child = site.children.last_of(f"{links.PLAN}/{find_form(site, begun_id).id}")
     over = child is None or child.over
     fault = ""
     if child is not None:
-        fault = fault_of(child)
+        fault = get_fault(child)
 
     return {
         "child": child,
@@ -287,16 +289,16 @@ def plan_live(site: Site, begun_id: str) -> Data:
     }
 
 
-def _planned(child: Child | None) -> dict[str, Any]:
+def _read_plan(child: Child | None) -> dict[str, Any]:
     """Return what a dry run told; nothing before its end."""
     if child is None or not isinstance(child.told, dict) or "plan" not in child.told:
         return {}
     return child.told
 
 
-def _stages(child: Child | None) -> list[dict[str, Any]]:
+def _list_stages(child: Child | None) -> list[dict[str, Any]]:
     """Return a row for each stage of a plan, with what is likely beside what is most."""
-    planned = _planned(child)
+    planned = _read_plan(child)
     likely = planned.get("likely", {})
     rows = []
     for name, row in planned.get("plan", {}).items():
@@ -313,5 +315,5 @@ def _stages(child: Child | None) -> list[dict[str, Any]]:
 @post(f"/api{links.PLAN}/{{begun}}/start")
 def begin_planned(site: Site, begun_id: str) -> Done:
     """Begin what was planned."""
-    child = start(site, find_begun(site, begun_id))
+    child = start_command(site, find_form(site, begun_id))
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}

@@ -9,9 +9,9 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.faults import Fault
-from pollex.web.listing import lens_for, scoring_run
-from pollex.web.pages.compare import MOST, by_one_set
-from pollex.web.site import SCORING, NamedSet, Site
+from pollex.web.listing import find_scoring_run, load_run_columns
+from pollex.web.pages.compare import MOST, compare_by_one_set
+from pollex.web.site import SCORING_COMMANDS, NamedSet, Site
 from pollex.web.views import Data, page
 
 LIMIT = 0.03
@@ -40,7 +40,7 @@ def check(
         *([] if limit is None else [f"{what} {limit:g}"]),
     ]
     if as_json:
-        verdicts = checked(
+        verdicts = check_run(
             site,
             site.run(run),
             site.run(against),
@@ -51,25 +51,25 @@ def check(
         data: Data = verdicts["result"].as_json()
         return data | {"unscored": verdicts["unscored"]}
 
-    of = scoring_run(site, run)
+    of = find_scoring_run(site, run)
     baseline = site.run(against) if against else None
     named = site.set_of(of)
 
     return {
-        "runs": [run for run in site.runs() if run.command in SCORING],
+        "runs": [run for run in site.runs() if run.command in SCORING_COMMANDS],
         "run": of,
         "named": named,
-        "baselines": _baselines(site, of, named),
+        "baselines": _list_baselines(site, of, named),
         "against": baseline,
-        "choices": choices_of(named.rubric_set) if named else {},
+        "choices": list_check_choices(named.rubric_set) if named else {},
         "limit": LIMIT if limit is None else limit,
-        "checked": checked(site, of, baseline, conditions, again=again, strict=strict)
+        "checked": check_run(site, of, baseline, conditions, again=again, strict=strict)
         if baseline and conditions
         else None,
     }
 
 
-def choices_of(rubric_set: RubricSet) -> dict[str, str]:
+def list_check_choices(rubric_set: RubricSet) -> dict[str, str]:
     """Return what a condition may look at, in words, by its text without the limit."""
     plain = {
         "mean(p) drops by": "mean P(up) drops by",
@@ -90,7 +90,7 @@ def choices_of(rubric_set: RubricSet) -> dict[str, str]:
     return plain | rubrics
 
 
-def checked(
+def check_run(
     site: Site,
     run: Run,
     against: Run,
@@ -112,9 +112,9 @@ def checked(
     from pollex.services.check import check_runs  # SciPy comes with it, and takes half a second
 
     # the baseline stands first, as in a comparison
-    lenses = (lens_for(site, against), lens_for(site, run))
+    lenses = (load_run_columns(site, against), load_run_columns(site, run))
     sets = [site.set_of(against), site.set_of(run)]
-    comparison = by_one_set(site, (against, run), lenses, sets)
+    comparison = compare_by_one_set(site, (against, run), lenses, sets)
     if comparison is None or sets[0] is None:
         what = f"one rubric set must have scored both runs, up to {MOST:,} conversations each"
         raise Fault(
@@ -148,10 +148,10 @@ def checked(
     }
 
 
-def _baselines(site: Site, run: Run, named: NamedSet | None) -> list[Run]:
+def _list_baselines(site: Site, run: Run, named: NamedSet | None) -> list[Run]:
     others = []
     for other_run in site.runs():
-        if other_run.command in SCORING and other_run.id != run.id:
+        if other_run.command in SCORING_COMMANDS and other_run.id != run.id:
             others.append(other_run)
 
     # only runs that the same set scored can be compared

@@ -12,7 +12,7 @@ from pollex.store.tables import ChosenRow, LabelRow, QueueRow, SheetRow, now, pa
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Name, Short, Words
-from pollex.web.queues import CHOSEN, QUESTION, queue_of, queues_of
+from pollex.web.queues import CHOSEN, QUESTION, get_queue, list_queues
 from pollex.web.said import keep_said
 from pollex.web.site import Site
 from pollex.web.views import Done, post
@@ -40,8 +40,8 @@ def choose(
 
     # nobody else fills the queue between the look at it and the write
     with site.turn:
-        into = _queue(site, run, queue, name.strip())
-        rows = _rows(site, into, id_)
+        into = _get_or_make_queue(site, run, queue, name.strip())
+        rows = _make_rows(site, into, id_)
         # a new queue is kept together with its first conversations
         site.store.keep(rows if queue else [into, *rows])
 
@@ -52,7 +52,7 @@ def choose(
     return back or f"{links.LABEL}/{into.id}", {"queue": into.id, "added": len(rows)}
 
 
-def _queue(
+def _get_or_make_queue(
     site: Site,
     run: Run,
     queue_id: str,
@@ -77,7 +77,7 @@ def _queue(
             now(),
         )
 
-    queue = queue_of(site.store, queue_id)
+    queue = get_queue(site.store, queue_id)
     if queue.run != run.id:
         raise Fault(
             f"this queue is of {queue.run}",
@@ -87,7 +87,7 @@ def _queue(
     return queue
 
 
-def _rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[ChosenRow]:
+def _make_rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[ChosenRow]:
     """Return rows of the conversations that are not in the queue yet."""
     queued = set()
     for row in site.store.rows(IN_QUEUE, [queue.id]):
@@ -119,7 +119,7 @@ OF_CONVERSATION = """
 """
 
 
-def queues_with(
+def list_queues_with(
     site: Site,
     run: Run,
     conversation: str,
@@ -128,7 +128,7 @@ def queues_with(
     within = site.store.rows(OF_CONVERSATION, [run.id, conversation])
     names = {row["id"] for row in within}
     return within, [
-        queue for queue in queues_of(site.store) if queue.run == run.id and queue.id not in names
+        queue for queue in list_queues(site.store) if queue.run == run.id and queue.id not in names
     ]
 
 

@@ -26,11 +26,11 @@ from pollex.store.settings_told import describe_differences as changed_parts
 from pollex.web import links
 from pollex.web.faults import Fault
 from pollex.web.frame import given
-from pollex.web.lens import Lens
-from pollex.web.listing import lens_for
-from pollex.web.model_calls import calls_of
-from pollex.web.pages.runs import counted
-from pollex.web.site import SCORING, NamedSet, Site
+from pollex.web.lens import RunColumns
+from pollex.web.listing import load_run_columns
+from pollex.web.model_calls import list_calls
+from pollex.web.pages.runs import count_run
+from pollex.web.site import SCORING_COMMANDS, NamedSet, Site
 from pollex.web.views import Data, page
 
 if TYPE_CHECKING:
@@ -53,22 +53,22 @@ def compare(
     """Show two runs side by side."""
     # runs that were ticked in the list: their comparison has an address of its own
     if run:
-        return _of_ticked(site, request.query_params.getlist("run"))
+        return _redirect_ticked(site, request.query_params.getlist("run"))
 
-    scoring = [run for run in site.runs() if run.command in SCORING]
+    scoring = [run for run in site.runs() if run.command in SCORING_COMMANDS]
     # without two runs the page only offers those that can be chosen
     if not (a and b) and not as_json:
         return {"runs": scoring, "a": None, "b": None}
 
     before = site.run(a)
     after = site.run(b)
-    of_a = lens_for(site, before)
-    of_b = lens_for(site, after)
+    of_a = load_run_columns(site, before)
+    of_b = load_run_columns(site, after)
     # a set is None where nobody has its file any more
     sets = [site.set_of(run) for run in (before, after)]
-    pairs, figures = _compared(site, of_a, of_b, sets)
+    pairs, figures = _compare_runs(site, of_a, of_b, sets)
     if as_json:
-        return _told(pairs, figures)
+        return _make_comparison_json(pairs, figures)
 
     behind = [read_settings_behind(site.store, run) for run in (before, after)]
     # θ of each set is a line of the drawing
@@ -82,14 +82,14 @@ def compare(
         "b": after,
         "pairs": pairs,
         "figures": figures,
-        "beside": beside(site, (before, after), (of_a, of_b), sets, pairs),
-        "comparison": by_one_set(site, (before, after), (of_a, of_b), sets),
+        "beside": describe_both_sets(site, (before, after), (of_a, of_b), sets, pairs),
+        "comparison": compare_by_one_set(site, (before, after), (of_a, of_b), sets),
         "one_scale": "NetSAT" in figures,
-        "too_many": _alike(sets) and max(len(of_a), len(of_b)) > MOST,
-        "drawing": scatter(pairs, (thetas[0], thetas[1])),
+        "too_many": _have_same_rubrics(sets) and max(len(of_a), len(of_b)) > MOST,
+        "drawing": draw_scatter(pairs, (thetas[0], thetas[1])),
         "differ": changed_parts(before.fingerprint, after.fingerprint, *behind),
-        "arguments": _arguments(before, after),
-        "counts": (counted(site, before), counted(site, after)),
+        "arguments": _list_argument_changes(before, after),
+        "counts": (count_run(site, before), count_run(site, after)),
         "rubrics": diff_sets(sets[0].rubric_set, sets[1].rubric_set)
         if sets[0] and sets[1]
         else None,
@@ -105,7 +105,7 @@ def compare(
     }
 
 
-def _of_ticked(site: Site, names: list[str]) -> Response:
+def _redirect_ticked(site: Site, names: list[str]) -> Response:
     """Lead to two runs that were ticked in the list, the earlier one first."""
     if len(names) != 2:
         raise Fault(
@@ -123,39 +123,41 @@ def _of_ticked(site: Site, names: list[str]) -> Response:
     return RedirectResponse(links.address(links.COMPARE, a=a, b=b), 303)
 
 
-def _compared(
+def _compare_runs(
     site: Site,
-    a: Lens,
-    b: Lens,
+    a: RunColumns,
+    b: RunColumns,
     sets: Sequence[NamedSet | None],
-) -> tuple[Pairs, dict[str, object]]:
-    def make() -> tuple[Pairs, dict[str, object]]:
+) -> tuple[PairedTexts, dict[str, object]]:
+    def make() -> tuple[PairedTexts, dict[str, object]]:
         # texts that one side has scores of the folds for have these on both sides
         first = a.scored_by(b, b.measured - a.folded)
         second = b.scored_by(a, a.measured - b.folded)
-        pairs = pairs_of(first, second)
+        pairs = pair_texts(first, second)
 
         return pairs, dict(
-            differences(pairs, first, second, one_scale=_alike(sets) or a.version == b.version)
+            estimate_differences(
+                pairs, first, second, one_scale=_have_same_rubrics(sets) or a.version == b.version
+            )
         )
 
     return site.kept(("compared", a.version, b.version), make)
 
 
-def _alike(sets: Sequence[NamedSet | None]) -> bool:
+def _have_same_rubrics(sets: Sequence[NamedSet | None]) -> bool:
     first, second = sets
     return first is not None and second is not None and first.id == second.id
 
 
-def by_one_set(
+def compare_by_one_set(
     site: Site,
     runs: tuple[Run, Run],
-    lenses: tuple[Lens, Lens],
+    lenses: tuple[RunColumns, RunColumns],
     sets: Sequence[NamedSet | None],
 ) -> Comparison | None:
     """Return what `pollex compare` finds, where one rubric set scored both runs."""
     named = sets[0]
-    if named is None or not _alike(sets) or max(map(len, lenses)) > MOST:
+    if named is None or not _have_same_rubrics(sets) or max(map(len, lenses)) > MOST:
         return None
 
     # SciPy comes with it, and takes half a second
@@ -173,7 +175,7 @@ def by_one_set(
         return None
 
 
-def _arguments(a: Run, b: Run) -> list[tuple[str, str, str]]:
+def _list_argument_changes(a: Run, b: Run) -> list[tuple[str, str, str]]:
     """Return what the runs were started with where it differs."""
     names = sorted(a.arguments.keys() | b.arguments.keys())
     settings = []
@@ -183,7 +185,7 @@ def _arguments(a: Run, b: Run) -> list[tuple[str, str, str]]:
     return [row for row in settings if row[1] != row[2]]
 
 
-def _told(pairs: Pairs, figures: dict[str, object]) -> Data:
+def _make_comparison_json(pairs: PairedTexts, figures: dict[str, object]) -> Data:
     flips = []
     for i in pairs.flips.tolist():
         flips.append(
@@ -214,7 +216,7 @@ RESAMPLES = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class PairedTexts:
     """Texts that two runs share, a row each; `only` counts the others.
 
     Attributes:
@@ -242,7 +244,7 @@ class Pairs:
         return int((~np.isnan(self.netsat[0]) & ~np.isnan(self.netsat[1])).sum())
 
 
-def pairs_of(a: Lens, b: Lens) -> Pairs:
+def pair_texts(a: RunColumns, b: RunColumns) -> PairedTexts:
     """Pair two runs' conversations by their text, each once; answers by folds alone meet only others."""
     # reversed, so that of equal texts the first row stays
     first = {text: row for row, text in reversed(list(enumerate(a.hashes)))}
@@ -270,7 +272,7 @@ def pairs_of(a: Lens, b: Lens) -> Pairs:
     flips = np.flatnonzero(differ)
     order = np.argsort(-np.abs(netsat[1][flips] - netsat[0][flips]), kind="stable")
 
-    return Pairs(
+    return PairedTexts(
         ids=[(a.ids[i], b.ids[j]) for i, j in both],
         rows=(first_rows, other),
         netsat=netsat,
@@ -282,10 +284,10 @@ def pairs_of(a: Lens, b: Lens) -> Pairs:
     )
 
 
-def differences(
-    pairs: Pairs,
-    a: Lens,
-    b: Lens,
+def estimate_differences(
+    pairs: PairedTexts,
+    a: RunColumns,
+    b: RunColumns,
     *,
     one_scale: bool = True,
 ) -> dict[str, Figure]:
@@ -324,7 +326,7 @@ def differences(
         differences[name] = replace(figure, n=len(rows_known))
 
     # AUC needs thumbs up and down that neither set was learned from
-    labeled_rows = np.intersect1d(rows_known, labeled_unseen(pairs, a, b))
+    labeled_rows = np.intersect1d(rows_known, find_labeled_unseen(pairs, a, b))
     up = pairs.label[labeled_rows] == 1
     if up.any() and not up.all():
         differences["AUC"] = estimate_auc_difference(
@@ -338,14 +340,14 @@ def differences(
     return differences
 
 
-def labeled_unseen(pairs: Pairs, a: Lens, b: Lens) -> Ints:
+def find_labeled_unseen(pairs: PairedTexts, a: RunColumns, b: RunColumns) -> Ints:
     """Return the pairs with a thumb and two scores that neither rubric set was learned from `[pair]`."""
     is_seen = ~(a.unseen[pairs.rows[0]] & b.unseen[pairs.rows[1]])
     scored = ~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1])
     return np.flatnonzero(scored & (pairs.label >= 0) & ~is_seen)
 
 
-def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:
+def draw_scatter(pairs: PairedTexts, thetas: tuple[float | None, float | None]) -> Markup:
     """Draw b's NetSAT over a's, with θ as lines; changed labels are filled."""
     rows_known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
     if not len(rows_known):
@@ -431,7 +433,7 @@ PRICES = (Price(0.15, 0.60), Price(1, 4), Price(3, 15))
 """What a million tokens cost, read and written: a small, a middling and a large model."""
 
 
-def built_in_beside(site: Site, named: NamedSet) -> str | None:
+def find_built_in_run(site: Site, named: NamedSet) -> str | None:
     """Return the run of a built-in set of the same conversations, for a set that a model wrote rubrics of."""
     if named.rubric_set.judge.built_in:
         return None
@@ -450,12 +452,12 @@ def built_in_beside(site: Site, named: NamedSet) -> str | None:
     )
 
 
-def beside(
+def describe_both_sets(
     site: Site,
     runs: Sequence[Run],
-    lenses: Sequence[Lens],
+    lenses: Sequence[RunColumns],
     sets: Sequence[NamedSet | None],
-    pairs: Pairs,
+    pairs: PairedTexts,
 ) -> list[Data]:
     """Return both runs where the first set is built-in and the second has a model; else none.
 
@@ -474,15 +476,15 @@ def beside(
         return []
 
     # both sets are measured on thumbs that neither was learned from
-    rows = labeled_unseen(pairs, lenses[0], lenses[1])
+    rows = find_labeled_unseen(pairs, lenses[0], lenses[1])
     up = pairs.label[rows] == 1
     return [
-        _beside(site, run, named.rubric_set, pairs.netsat[place][rows], up)
+        _describe_set(site, run, named.rubric_set, pairs.netsat[place][rows], up)
         for place, (run, named) in enumerate(zip(runs, (first, second), strict=True))
     ]
 
 
-def _auc_beside(
+def _estimate_auc_beside(
     rubric_set: RubricSet,
     netsat: np.ndarray,
     up: np.ndarray,
@@ -495,7 +497,7 @@ def _auc_beside(
     return None
 
 
-def _beside(
+def _describe_set(
     site: Site,
     run: Run,
     rubric_set: RubricSet,
@@ -504,7 +506,7 @@ def _beside(
 ) -> Data:
     leading = [rubric for rubric in rubric_set.rubrics if rubric.headlined]
     # all calls, not a window of them
-    calls = calls_of(site.store, run, "sent", down=False, at=0, n=-1)
+    calls = list_calls(site.store, run, "sent", down=False, at=0, n=-1)
     built_in_count = sum(is_built_in(rubric.source) for rubric in leading)
     tokens = (
         sum(call.usage.get("in", 0) for call in calls),
@@ -515,7 +517,7 @@ def _beside(
         "name": rubric_set.judge.name if not rubric_set.judge.built_in else "built-in (no LLM)",
         "by_model": len(leading) - built_in_count,
         "built_in": built_in_count,
-        "auc": _auc_beside(rubric_set, netsat, up),
+        "auc": _estimate_auc_beside(rubric_set, netsat, up),
         "calls": len(calls),
         "tokens": tokens,
         "costs": [(price, price.cost(*tokens)) for price in PRICES],

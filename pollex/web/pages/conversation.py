@@ -27,8 +27,8 @@ from pollex.store.traces import ConversationTrace, conversation_trace
 from pollex.web import drawings, links
 from pollex.web.faults import NotThere
 from pollex.web.filters import FLAGS
-from pollex.web.listing import list_form, listing_of
-from pollex.web.pages.chosen import queues_with
+from pollex.web.listing import make_listing, read_list_form
+from pollex.web.pages.chosen import list_queues_with
 from pollex.web.queues import QUESTION
 from pollex.web.site import NamedSet, Site
 from pollex.web.views import Data, page
@@ -44,7 +44,7 @@ def conversation(
     who: str = "",
 ) -> Data:
     """Show a conversation beside the reasons for its score."""
-    trace, rubrics, named, sums = looked_up(site, run, id_)
+    trace, rubrics, named, sums = find_trace(site, run, id_)
     if as_json:
         return {
             "conversation": trace.conversation,
@@ -65,40 +65,40 @@ def conversation(
         }
 
     rubric_set = named.rubric_set if named else None
-    within, queues = queues_with(site, run, id_)
+    within, queues = list_queues_with(site, run, id_)
     # neighbors in the list that the visitor came from
-    before, behind = listing_of(site, list_form(of).model_copy(update={"run": run.id})).neighbors(
-        id_
-    )
+    before, behind = make_listing(
+        site, read_list_form(of).model_copy(update={"run": run.id})
+    ).neighbors(id_)
     score = trace.score
     if rubric_set:
-        moves = moves_of(rubric_set, trace.answers)
+        moves = compute_moves(rubric_set, trace.answers)
     else:
         moves = {}
 
     return {
         "who": who,
         "moves": moves,
-        "told_move": told_move,
-        "parts_shown": by_effect(sums.parts, moves, good=good_of(score)),
+        "told_move": describe_move,
+        "parts_shown": sort_by_effect(sums.parts, moves, good=is_good(score)),
         "trace": trace,
         "flags": FLAGS,
-        "turns": read(trace.conversation, trace.extraction, rubrics),
+        "turns": mark_quotes(trace.conversation, trace.extraction, rubrics),
         "sums": sums,
         "named": named,
         "own": rubric_set,
-        "guaranteed": guaranteed_of(score.netsat if score else None, rubric_set),
+        "guaranteed": is_guaranteed(score.netsat if score else None, rubric_set),
         "entropy": compute_binary_entropy(score.probability)
         if score and score.probability is not None
         else None,
-        "good": good_of(score),
-        "scale": scale_of(score.netsat, named.rubric_set)
+        "good": is_good(score),
+        "scale": draw_netsat_scale(score.netsat, named.rubric_set)
         if named and score and score.netsat is not None
         else None,
-        "draw": drawings.distribution,
+        "draw": drawings.draw_distribution,
         "before": before,
         "behind": behind,
-        "elsewhere": elsewhere(site, run, trace),
+        "elsewhere": list_other_scores(site, run, trace),
         "people": [
             opinion
             for opinion in read_opinions(site.store, QUESTION)
@@ -110,7 +110,9 @@ def conversation(
     }
 
 
-def moves_of(rubric_set: RubricSet, answers: Mapping[str, Answer | Unanswered]) -> dict[str, float]:
+def compute_moves(
+    rubric_set: RubricSet, answers: Mapping[str, Answer | Unanswered]
+) -> dict[str, float]:
     """Return by how much each answer moves the probability of a thumb up: with it less without it.
 
     What never came up, or has no answer, moves nothing.
@@ -137,16 +139,16 @@ def moves_of(rubric_set: RubricSet, answers: Mapping[str, Answer | Unanswered]) 
     return answers_by_rubric
 
 
-def by_effect(
-    parts: Sequence[Summand],
+def sort_by_effect(
+    parts: Sequence[Contribution],
     moves: Mapping[str, float],
     *,
     good: bool,
-) -> list[Summand]:
+) -> list[Contribution]:
     """Sort what a score is made of: what speaks most for the verdict first, what never came up last."""
     side = 1 if good else -1
 
-    def place(part: Summand) -> tuple[bool, float]:
+    def place(part: Contribution) -> tuple[bool, float]:
         # the direction of the verdict comes first; without moves what the answer adds decides
         silent = part.never or part.value is None
         return silent, -side * moves.get(
@@ -160,14 +162,14 @@ MUCH, SOME = 0.1, 0.02
 """Changes of a probability from which on a rubric moves it much, or at all."""
 
 
-def told_move(move: float) -> str:
+def describe_move(move: float) -> str:
     """Say in words what an answer does to the probability of a thumb up."""
     if abs(move) < SOME:
         return "hardly changes it"
     return f"makes a thumb up {'much ' if abs(move) >= MUCH else ''}{'more' if move > 0 else 'less'} likely"
 
 
-def scale_of(netsat: float, rubric_set: RubricSet) -> Markup:
+def draw_netsat_scale(netsat: float, rubric_set: RubricSet) -> Markup:
     """Draw a NetSAT beside θ and the window, on a scale that holds them all."""
     # the scale holds the marks that are there, and some room beyond the farthest
     ends = []
@@ -175,7 +177,7 @@ def scale_of(netsat: float, rubric_set: RubricSet) -> Markup:
         if value is not None:
             ends.append(abs(value))
 
-    return drawings.scale(
+    return drawings.draw_scale(
         netsat,
         rubric_set.theta,
         rubric_set.window.lower,
@@ -184,25 +186,25 @@ def scale_of(netsat: float, rubric_set: RubricSet) -> Markup:
     )
 
 
-def guaranteed_of(netsat: float | None, rubric_set: RubricSet | None) -> bool | None:
+def is_guaranteed(netsat: float | None, rubric_set: RubricSet | None) -> bool | None:
     """Return whether a NetSAT lies outside the window with a guarantee; None where there is none."""
     if netsat is None or rubric_set is None or rubric_set.guaranteed is None:
         return None
     return bool(rubric_set.guaranteed.window.confident(np.array([netsat]))[0])
 
 
-def good_of(score: ScoreRow | None) -> bool:
+def is_good(score: ScoreRow | None) -> bool:
     """Decide by the probability, at .5; without one by the label."""
     if score is None or score.probability is None:
         return score is not None and score.label == "positive"
     return score.probability >= 0.5
 
 
-def looked_up(
+def find_trace(
     site: Site,
     run: Run,
     id_: str,
-) -> tuple[ConversationTrace, tuple[Rubric, ...], NamedSet | None, Sums]:
+) -> tuple[ConversationTrace, tuple[Rubric, ...], NamedSet | None, NetsatExplanation]:
     """Return a conversation's trace in a run, and the rubrics of its score.
 
     Raises:
@@ -221,7 +223,7 @@ def looked_up(
     rubrics = named.rubric_set.rubrics if named else tuple(rubrics_of(site.store, run.id).values())
     rule = named.rubric_set.judge.options.value if named else "auto"
     never = named.rubric_set.never if named else None
-    return trace, rubrics, named, explained(rubrics, trace.answers, rule, never)
+    return trace, rubrics, named, explain_netsat(rubrics, trace.answers, rule, never)
 
 
 ALIKE = """
@@ -230,7 +232,7 @@ ALIKE = """
 """
 
 
-def elsewhere(site: Site, run: Run, trace: ConversationTrace) -> list[dict[str, Any]]:
+def list_other_scores(site: Site, run: Run, trace: ConversationTrace) -> list[dict[str, Any]]:
     """Return what other runs said of the same text, the last five of them."""
     others = [other_run for other_run in site.runs() if other_run.id != run.id][:5]
     text = trace.conversation.text_hash
@@ -247,7 +249,7 @@ MIDDLE = 5.0
 
 
 @dataclass(frozen=True)
-class Summand:
+class Contribution:
     """One rubric's share of a NetSAT.
 
     Attributes:
@@ -276,14 +278,14 @@ class Summand:
 
 
 @dataclass(frozen=True)
-class Sums:
+class NetsatExplanation:
     """A NetSAT taken apart.
 
     Attributes:
         parts: The farthest from the middle first.
     """
 
-    parts: tuple[Summand, ...]
+    parts: tuple[Contribution, ...]
 
     def of(self, polarity: Polarity) -> float:
         """Add up the values of one kind, of what came up."""
@@ -311,12 +313,12 @@ class Sums:
         return sum(part.value is None for part in self.parts)
 
 
-def explained(
+def explain_netsat(
     rubrics: Sequence[Rubric],
     answers: Mapping[str, Answer | Unanswered],
     rule: Rule = "auto",
     never: Mapping[str, float] | None = None,
-) -> Sums:
+) -> NetsatExplanation:
     """Take a NetSAT apart into what each rubric adds.
 
     Args:
@@ -326,7 +328,7 @@ def explained(
     parts = []
     for rubric in rubrics:
         parts.append(
-            _part(
+            _make_contribution(
                 rubric,
                 answers.get(rubric.id),
                 rule,
@@ -334,19 +336,19 @@ def explained(
             )
         )
 
-    return Sums(tuple(sorted(parts, key=lambda part: -part.far)))
+    return NetsatExplanation(tuple(sorted(parts, key=lambda part: -part.far)))
 
 
-def _part(
+def _make_contribution(
     rubric: Rubric,
     answer: Answer | Unanswered | None,
     rule: Rule,
     never: float,
-) -> Summand:
+) -> Contribution:
     if not isinstance(answer, Answer):
-        return Summand(rubric, answer, None)
+        return Contribution(rubric, answer, None)
 
-    return Summand(
+    return Contribution(
         rubric,
         answer,
         compute_answer_value(answer, rule, never),
@@ -354,7 +356,7 @@ def _part(
     )
 
 
-def read(
+def mark_quotes(
     conversation: Conversation,
     extraction: Extraction | Unanswered | None,
     rubrics: Sequence[Rubric],

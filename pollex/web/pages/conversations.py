@@ -17,27 +17,27 @@ from pollex.store.runs import Run
 from pollex.web import drawings, frame, links
 from pollex.web.calibrated import Source
 from pollex.web.faults import Clash, Fault
-from pollex.web.filters import FACETS, all_of
-from pollex.web.lens import Lens
+from pollex.web.filters import FACETS, combine_masks
+from pollex.web.lens import RunColumns
 from pollex.web.likeness import measure_unlikeness
 from pollex.web.listing import (
     RANGES,
-    Listed,
+    ListedConversation,
     ListForm,
     Listing,
-    labeled,
-    lens_for,
-    listing_of,
-    masks_of,
-    row_json,
-    scoring_run,
-    with_words,
+    add_labels,
+    find_scoring_run,
+    find_texts_with_words,
+    load_run_columns,
+    make_listing,
+    make_masks,
+    make_row_json,
 )
-from pollex.web.listing import search as batches_of
-from pollex.web.queues import queues_of
-from pollex.web.reasons import reasons_of
-from pollex.web.site import SCORING, Site
-from pollex.web.views import Data, page, sent, table_lines
+from pollex.web.listing import search_texts as batches_of
+from pollex.web.queues import list_queues
+from pollex.web.reasons import find_reasons
+from pollex.web.site import SCORING_COMMANDS, Site
+from pollex.web.views import Data, iterate_csv_lines, page, send_file
 
 COLUMNS = (
     ("place", "Conversation", False),
@@ -72,10 +72,10 @@ def conversations(
     as_json: bool,
 ) -> Data | Response:
     """Show a window of the list, or only its rows on request."""
-    listing = listing_of(site, form)
+    listing = make_listing(site, form)
     if as_json:
         _require_version(listing)
-        rows = [row_json(row) for row in listing.rows()]
+        rows = [make_row_json(row) for row in listing.rows()]
         return {
             "total": listing.total,
             "version": listing.lens.version,
@@ -92,10 +92,10 @@ def conversations(
     if request.headers.get("x-pollex-part") == "rows":
         _require_version(listing)
         return HTMLResponse(
-            frame.fill(
+            frame.fill_template(
                 "conversation_rows.html",
                 listing=listing,
-                reasons=_reasons(site, listing),
+                reasons=_find_reasons(site, listing),
                 read_only=site.read_only,
             ),
             headers=headers,
@@ -109,20 +109,20 @@ def conversations(
     return {
         "headers": headers,
         "listing": listing,
-        "reasons": _reasons(site, listing),
+        "reasons": _find_reasons(site, listing),
         "unlike": measure_unlikeness(site, listing.run),
-        "runs": [run for run in site.runs() if run.command in SCORING],
+        "runs": [run for run in site.runs() if run.command in SCORING_COMMANDS],
         "titles": TITLES | {"thumb": f"Thumb {WHOSE[form.source]}"},
         "sources": WHOSE if site.store.value(FROM_PEOPLE) else {},
         "columns": COLUMNS,
         "ranges": RANGES,
-        "queues": [queue for queue in queues_of(site.store) if queue.run == listing.run.id],
-        "drawing": drawings.histogram("NetSAT", counted, marks) if counted else None,
+        "queues": [queue for queue in list_queues(site.store) if queue.run == listing.run.id],
+        "drawing": drawings.draw_histogram("NetSAT", counted, marks) if counted else None,
         "reach": (float(counted.edges[0]), float(counted.edges[-1])) if counted else None,
     }
 
 
-def _reasons(site: Site, listing: Listing) -> dict[str, str]:
+def _find_reasons(site: Site, listing: Listing) -> dict[str, str]:
     """Return which sentence spoke most for each verdict of the window, by conversation."""
     named = site.set_of(listing.run)
     if named is None:
@@ -131,7 +131,7 @@ def _reasons(site: Site, listing: Listing) -> dict[str, str]:
     rubric_set = named.rubric_set
     # what rubrics weigh is worked out once a set
     scorer = site.kept(("explainer", named.id), lambda: rubric_set.explainer)
-    return reasons_of(site.store, listing.run.id, rubric_set.rubrics, scorer, listing.rows())
+    return find_reasons(site.store, listing.run.id, rubric_set.rubrics, scorer, listing.rows())
 
 
 @page("/api/conversations/file")
@@ -141,34 +141,36 @@ def download(
     kind: Literal["csv", "jsonl", "parquet"] = "csv",
 ) -> Response:
     """Send all that a list has, row by row, in its order."""
-    listing = listing_of(site, form)
+    listing = make_listing(site, form)
     if kind == "parquet":
-        return _parquet(listing)
+        return _send_parquet(listing)
     if kind == "csv":
-        return sent("conversations.csv", "text/csv", table_lines(_table(listing)))
+        return send_file(
+            "conversations.csv", "text/csv", iterate_csv_lines(_iterate_table(listing))
+        )
 
-    lines = (json.dumps(row_json(row), ensure_ascii=False) + "\n" for row in listing.every())
-    return sent("conversations.jsonl", links.NDJSON, lines)
+    lines = (json.dumps(make_row_json(row), ensure_ascii=False) + "\n" for row in listing.every())
+    return send_file("conversations.jsonl", links.NDJSON, lines)
 
 
-def _parquet(listing: Listing) -> Response:
+def _send_parquet(listing: Listing) -> Response:
     """Send a Parquet file, which is made whole before it is sent; it is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "conversations.parquet"
         types = {}
-        for field in fields(Listed):
+        for field in fields(ListedConversation):
             types[field.name] = TYPES[str(field.type)]
-        write_rows(path, map(row_json, listing.every()), types)
-        return sent(
+        write_rows(path, map(make_row_json, listing.every()), types)
+        return send_file(
             "conversations.parquet",
             "application/vnd.apache.parquet",
             path.read_bytes(),
         )
 
 
-def _table(listing: Listing) -> Iterator[Iterable[object]]:
+def _iterate_table(listing: Listing) -> Iterator[Iterable[object]]:
     for place, row in enumerate(listing.every()):
-        row_fields = row_json(row)
+        row_fields = make_row_json(row)
         # the heads come before the first row
         yield from ([row_fields, row_fields.values()] if not place else [row_fields.values()])
 
@@ -195,22 +197,22 @@ def search(site: Site, form: ListForm, request: Request) -> Response:
     if not form.q:
         raise Fault("there are no words to look for", hint="give q=WORDS")
 
-    run = scoring_run(site, form.run)
-    lens = labeled(site, lens_for(site, run), form.source)
+    run = find_scoring_run(site, form.run)
+    lens = add_labels(site, load_run_columns(site, run), form.source)
     return StreamingResponse(
-        _lines(request, site, run, lens, form),
+        _iterate_hits(request, site, run, lens, form),
         media_type=links.NDJSON,
     )
 
 
-async def _lines(
+async def _iterate_hits(
     request: Request,
     site: Site,
     run: Run,
-    lens: Lens,
+    lens: RunColumns,
     form: ListForm,
 ) -> AsyncIterator[str]:
-    rows = _rows_of(lens, form)
+    rows = _index_rows(lens, form)
     texts_found = set[str]()
     hits = 0
     batches = batches_of(site.store, run.id, form.q)
@@ -226,18 +228,21 @@ async def _lines(
         shown = rows_found[: max(0, form.n - hits)]
         hits += len(rows_found)
         progress = {"done": done, "total": total, "found": hits}
-        yield "".join(_line({"hit": row_json(Listed.of(lens, row, row))}) for row in shown) + _line(
-            progress
-        )
+        lines = []
+        for row in shown:
+            conversation = ListedConversation.of(lens, row, row)
+            lines.append(_dump_line({"hit": make_row_json(conversation)}))
+        lines.append(_dump_line(progress))
+        yield "".join(lines)
 
     # kept, so that the list for these words needs no search of its own
-    with_words(site, lens, form.q, lambda: texts_found)
-    yield _line({"ended": True, "found": hits})
+    find_texts_with_words(site, lens, form.q, lambda: texts_found)
+    yield _dump_line({"ended": True, "found": hits})
 
 
-def _rows_of(lens: Lens, form: ListForm) -> dict[str, list[int]]:
+def _index_rows(lens: RunColumns, form: ListForm) -> dict[str, list[int]]:
     # rows that all other filters leave, by their text
-    left = all_of(masks_of(form, lens, frozenset()), len(lens), but="q")
+    left = combine_masks(make_masks(form, lens, frozenset()), len(lens), but="q")
     rows: dict[str, list[int]] = defaultdict(list)
     for row in left.nonzero()[0].tolist():
         rows[lens.hashes[row]].append(row)
@@ -245,5 +250,5 @@ def _rows_of(lens: Lens, form: ListForm) -> dict[str, list[int]]:
     return rows
 
 
-def _line(data: Data) -> str:
+def _dump_line(data: Data) -> str:
     return json.dumps(data, ensure_ascii=False) + "\n"

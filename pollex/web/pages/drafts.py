@@ -26,9 +26,9 @@ from pollex.store.tables import DraftRow, now, pack, unpack
 from pollex.web import frame, links
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Fields, Place
-from pollex.web.listing import run_that_asked
+from pollex.web.listing import find_run_that_asked
 from pollex.web.site import NamedSet, Site
-from pollex.web.views import Data, Done, page, post, sent
+from pollex.web.views import Data, Done, page, post, send_file
 
 NEW = "new"
 
@@ -40,7 +40,7 @@ Typed = Annotated[Fields, "text-", "polarity-", "on-", "anew-", "remove-", "judg
 @post("/api/drafts")
 def begin(site: Site, named: NamedSet) -> Done:
     """Begin a draft with a set as it is."""
-    row = _row(
+    row = _make_row(
         secrets.token_hex(4),
         1,
         named,
@@ -50,7 +50,7 @@ def begin(site: Site, named: NamedSet) -> Done:
     return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": 1}
 
 
-def _row(
+def _make_row(
     id_: str,
     version: int,
     named: NamedSet,
@@ -60,7 +60,7 @@ def _row(
     return DraftRow(id_, version, now(), named.id, named.name, payload)
 
 
-def draft_of(site: Site, id_: str) -> tuple[DraftRow, tuple[Entry, ...], NamedSet]:
+def get_draft(site: Site, id_: str) -> tuple[DraftRow, tuple[Entry, ...], NamedSet]:
     """Return the last version of a draft, its entries, and the set that it began with. Raises NotThere."""
     rows = site.store.rows("SELECT * FROM drafts WHERE id = ? ORDER BY version DESC LIMIT 1", [id_])
     if not rows:
@@ -80,13 +80,13 @@ def draft_of(site: Site, id_: str) -> tuple[DraftRow, tuple[Entry, ...], NamedSe
 @page(f"{links.DRAFTS}/{{draft}}")
 def draft(site: Site, draft_id: str, as_json: bool) -> Data | Response:
     """Show a draft to edit."""
-    row, entries, named = draft_of(site, draft_id)
+    row, entries, named = get_draft(site, draft_id)
     if as_json:
-        return _told(row, entries)
-    return _page(site, row, entries, named)
+        return _make_draft_json(row, entries)
+    return _show_page(site, row, entries, named)
 
 
-def _page(
+def _show_page(
     site: Site,
     row: DraftRow,
     entries: Sequence[Entry],
@@ -103,13 +103,13 @@ def _page(
     written = {
         rubric.id: rubric.text for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)
     }
-    run = run_that_asked(site, named)
+    run = find_run_that_asked(site, named)
     # how much a refit would ask; the built-in judge asks nobody
     left = None
     if run and not named.rubric_set.judge.built_in:
-        left = count_unasked(site.store, run.id, _changed(named, entries))
+        left = count_unasked(site.store, run.id, _apply_draft(named, entries))
 
-    return frame.page(
+    return frame.answer_page(
         "draft.html",
         409 if theirs else 200,
         site=site.id,
@@ -124,8 +124,8 @@ def _page(
         run=run,
         left=left,
         judges={
-            name: cost_of(judge, left.prompt, left.completion)
-            for name, judge in judges_of(site, named).items()
+            name: compute_cost(judge, left.prompt, left.completion)
+            for name, judge in list_judge_profiles(site, named).items()
         }
         if left
         else {},
@@ -138,7 +138,7 @@ EARLIER = (
 )
 
 
-def _typed(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Entry]:
+def _read_typed_entries(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Entry]:
     """Return the entries with what a form says of them; those that it doesn't have as they are."""
     # empty words leave the old ones; a box that isn't ticked sends nothing
     return [
@@ -158,11 +158,11 @@ def _typed(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Ent
     ]
 
 
-def _edited(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Entry]:
+def _read_edited_entries(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Entry]:
     """Return the entries as a form has them, without those that it removes."""
     entries_left = [entry for entry in entries if f"remove-{entry.name}" not in form_fields]
     # words are filled in where the form has none, so that its ticks count for every entry
-    entries_typed = _typed(
+    entries_typed = _read_typed_entries(
         entries_left,
         {f"text-{entry.name}": entry.text for entry in entries_left} | dict(form_fields),
     )
@@ -201,7 +201,7 @@ def keep(
     """Keep a new version of a draft; what was typed over an older one comes back beside the newer."""
     # nobody else keeps a version between the comparison and the write
     with site.turn:
-        row, entries, named = draft_of(site, draft_id)
+        row, entries, named = get_draft(site, draft_id)
         # a newer version came meanwhile: both are shown, and neither is lost
         if version != row.version:
             if frame.wants_json(request.scope):
@@ -210,24 +210,28 @@ def keep(
                     "error": f"version {row.version} has come since",
                     "where": "",
                 }
-                error = what | {"remedy": "change that one", "status": 409} | _told(row, entries)
+                error = (
+                    what
+                    | {"remedy": "change that one", "status": 409}
+                    | _make_draft_json(row, entries)
+                )
                 return JSONResponse(error, 409)
 
             new = " ".join(str(given.get(f"text-{NEW}", "")).split())
-            return _page(
+            return _show_page(
                 site,
                 row,
-                _typed(entries, given),
+                _read_typed_entries(entries, given),
                 named,
                 entries,
                 new,
             )
 
-        row_kept = _row(
+        row_kept = _make_row(
             row.id,
             row.version + 1,
             named,
-            _edited(entries, given),
+            _read_edited_entries(entries, given),
         )
         site.store.keep([row_kept])
 
@@ -238,7 +242,7 @@ def keep(
 def take_again(site: Site, draft_id: str, version: Place) -> Done:
     """Keep an earlier version of a draft as its newest: nothing is lost by it."""
     with site.turn:
-        row, _, named = draft_of(site, draft_id)
+        row, _, named = get_draft(site, draft_id)
         sql = "SELECT payload FROM drafts WHERE id = ? AND version = ?"
         payload = site.store.value(sql, [row.id, version])
         if payload is None:
@@ -260,7 +264,7 @@ def take_again(site: Site, draft_id: str, version: Place) -> Done:
     return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": draft_row.version}
 
 
-def _told(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
+def _make_draft_json(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
     entries_json = [entry.model_dump(mode="json") for entry in entries]
     return {
         "draft": row.id,
@@ -273,13 +277,13 @@ def _told(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
 @post("/api/drafts/{draft}/preview")
 def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Response:  # noqa: ARG001 - the form's
     """Show what the words in the form would do, under the old θ; nothing is kept."""
-    row, entries, named = draft_of(site, draft_id)
+    row, entries, named = get_draft(site, draft_id)
     on, _ = apply_edits(
-        _edited(entries, given),
+        _read_edited_entries(entries, given),
         named.rubric_set.rubrics,
         named.rubric_set.off,
     )
-    run = run_that_asked(site, named)
+    run = find_run_that_asked(site, named)
     if run is None:
         raise NotThere(
             "no run in this store has asked these rubrics",
@@ -289,7 +293,7 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
     # a fixed seed: the same words give the same preview
     rng = np.random.default_rng(0)
     rubric_set = named.rubric_set
-    judges = judges_of(site, named)
+    judges = list_judge_profiles(site, named)
     judge = str(given.get("judge", ""))
     # new words, and no model chosen to judge by them: what each would cost is shown instead
     if (
@@ -299,10 +303,10 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
     ):
         plan = planned_preview(site.store, run.id, rubric_set, on, rng)
         prices = {
-            name: cost_of(judge, plan["prompt_tokens"], plan["completion_tokens"])
+            name: compute_cost(judge, plan["prompt_tokens"], plan["completion_tokens"])
             for name, judge in judges.items()
         }
-        return frame.page(
+        return frame.answer_page(
             "preview.html",
             found=None,
             plan=plan,
@@ -321,7 +325,7 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
             judges.get(judge),
         )
     )
-    return frame.page(
+    return frame.answer_page(
         "preview.html",
         found=previewed,
         run=run,
@@ -329,7 +333,7 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
     )
 
 
-def _changed(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
+def _apply_draft(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
     """Return a set as a draft has it; a rubric that changed its side was never answered."""
     on, off = apply_edits(entries, named.rubric_set.rubrics, named.rubric_set.off)
     sides = {
@@ -348,8 +352,8 @@ def _changed(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
 @post("/api/drafts/{draft}/refit")
 def refit(site: Site, draft_id: str, judge: str = "") -> Done:
     """Fit a draft again on the conversations of the set's run: a command of its own."""
-    row, entries, named = draft_of(site, draft_id)
-    run = run_that_asked(site, named)
+    row, entries, named = get_draft(site, draft_id)
+    run = find_run_that_asked(site, named)
     if run is None:
         raise Fault(
             "no run in this store has asked these rubrics",
@@ -357,8 +361,8 @@ def refit(site: Site, draft_id: str, judge: str = "") -> Done:
         )
 
     # the model's options stand on the command line, its key in the environment
-    asking, keys = _asking(site, run, named, entries, judge)
-    folder, grouped = laid_out(site, run, row, _changed(named, entries))
+    asking, keys = _make_model_words(site, run, named, entries, judge)
+    folder, grouped = write_for_command(site, run, row, _apply_draft(named, entries))
     arguments = [
         "refit",
         str(folder / "log.jsonl"),
@@ -387,7 +391,7 @@ def refit(site: Site, draft_id: str, judge: str = "") -> Done:
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
 
-def _asking(
+def _make_model_words(
     site: Site,
     run: Run,
     named: NamedSet,
@@ -403,9 +407,9 @@ def _asking(
         return [], {}
 
     options_of_refit: list[str] = []
-    judges = judges_of(site, named)
+    judges = list_judge_profiles(site, named)
     # all answers are in the store: no model is asked, whatever the server's settings name
-    if not count_unasked(site.store, run.id, _changed(named, entries)).calls:
+    if not count_unasked(site.store, run.id, _apply_draft(named, entries)).calls:
         return options_of_refit, {"POLLEX_MODEL": ""}
     if (options := judges.get(judge)) is None:
         what = f"{named.rubric_set.judge.name} answered these rubrics, and has to be asked about new words"
@@ -432,8 +436,8 @@ def _asking(
 @page(f"{links.DRAFTS}/{{draft}}/file")
 def as_file(site: Site, draft_id: str) -> Response:
     """Send a draft as the file that people edit beside a set."""
-    row, entries, _ = draft_of(site, draft_id)
-    return sent(
+    row, entries, _ = get_draft(site, draft_id)
+    return send_file(
         f"draft-{row.id}{EDITS_ENDING}",
         "application/toml",
         write_edits_toml(entries, row.name),
@@ -443,7 +447,7 @@ def as_file(site: Site, draft_id: str) -> Response:
 THUMBS = {"positive": "up", "negative": "down"}
 
 
-def judges_of(site: Site, named: NamedSet) -> dict[str, ModelOptions]:
+def list_judge_profiles(site: Site, named: NamedSet) -> dict[str, ModelOptions]:
     """Return the profiles of the model that answered a set's rubrics."""
     judges: dict[str, ModelOptions] = {}
     for name, profile in site.profiles.items():
@@ -452,7 +456,7 @@ def judges_of(site: Site, named: NamedSet) -> dict[str, ModelOptions]:
     return judges
 
 
-def cost_of(options: ModelOptions, prompt: int, completion: int) -> float | None:
+def compute_cost(options: ModelOptions, prompt: int, completion: int) -> float | None:
     """Return what tokens cost; None where prices aren't known."""
     price = options.limits.price
     if price:
@@ -460,7 +464,7 @@ def cost_of(options: ModelOptions, prompt: int, completion: int) -> float | None
     return None
 
 
-def laid_out(
+def write_for_command(
     site: Site,
     run: Run,
     row: DraftRow,

@@ -17,13 +17,13 @@ from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import describe_nothing_leading
 from pollex.web import links
-from pollex.web.hooks import panels_on, waiting_work
+from pollex.web.hooks import find_waiting_work, list_panels
 from pollex.web.likeness import estimate_good
-from pollex.web.pages.compare import built_in_beside
-from pollex.web.pages.run_states import status_shown
-from pollex.web.pages.runs import pulse_of
-from pollex.web.pages.sets import SupportedRubric, supported
-from pollex.web.site import SCORING, Site
+from pollex.web.pages.compare import find_built_in_run
+from pollex.web.pages.run_states import describe_status
+from pollex.web.pages.runs import measure_progress
+from pollex.web.pages.sets import SupportedRubric, support_rubrics
+from pollex.web.site import SCORING_COMMANDS, Site
 from pollex.web.views import Data, page
 
 LAST = 5
@@ -38,14 +38,14 @@ def home(site: Site) -> Data:
     named = site.set_at_home()
     rubric_set = named.rubric_set if named else None
     return {
-        "runs": [(run, status_shown(site, run, status)) for run, status in every[:LAST]],
+        "runs": [(run, describe_status(site, run, status)) for run, status in every[:LAST]],
         "total": len(every),
         "live": [
-            (run, status, pulse_of(site, run))
+            (run, status, measure_progress(site, run))
             for run, status in every
             if status in ("running", "stalled")
         ],
-        "with_scores": next((run for run, _ in every if run.command in SCORING), None),
+        "with_scores": next((run for run, _ in every if run.command in SCORING_COMMANDS), None),
         # the last run whose probabilities say how many conversations are good
         "scored": next(
             ((run, good) for run, _ in every if (good := estimate_good(site, run))), None
@@ -56,16 +56,16 @@ def home(site: Site) -> Data:
             for child in site.children.by_id.values()
             if child.back == links.HOME and child.state != "done"
         ],
-        "waiting": [work for run, _ in every if (work := waiting_work(site, run))],
+        "waiting": [work for run, _ in every if (work := find_waiting_work(site, run))],
         "left": site.store.rows(LEFT),
         "folder": site.store.folder,
         "named": named,
         "in_store": named is not None and named.run in run_ids,
         # for a model's set the run of a built-in one, if the store has its run
-        "beside": built_in_beside(site, named)
+        "beside": find_built_in_run(site, named)
         if named is not None and named.run in run_ids
         else None,
-        "panels": panels_on("home.html", site, named=named),
+        "panels": list_panels("home.html", site, named=named),
     } | findings_of(rubric_set)
 
 
@@ -77,7 +77,7 @@ def findings_of(rubric_set: RubricSet | None) -> Data:
     nothing = ""
     if rubric_set is not None:
         for kind, title in SIDES:
-            sides[title] = leading(rubric_set, kind)
+            sides[title] = list_leading(rubric_set, kind)
             strongest[title] = list_strongest_hints(rubrics, kind)
         if not any(sides.values()):
             nothing = describe_nothing_leading(rubrics, rubric_set.data)
@@ -106,11 +106,11 @@ LEFT = """
 """The queue that somebody labeled last."""
 
 
-def leading(
+def list_leading(
     rubric_set: RubricSet, kind: Polarity
 ) -> list[tuple[SupportedRubric, tuple[ChosenRubric, ...]]]:
     """Return the first five headlines of a kind, in their order, each with its near twins."""
-    every = {rubric.rubric.id: rubric for rubric in supported(rubric_set, kind)}
+    every = {rubric.rubric.id: rubric for rubric in support_rubrics(rubric_set, kind)}
     pairs: list[tuple[SupportedRubric, tuple[ChosenRubric, ...]]] = []
     for headline in list_headlines(rubric_set.rubrics, kind)[:LAST]:
         pairs.append((every[headline.rubric.id], headline.also))

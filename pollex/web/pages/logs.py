@@ -41,12 +41,12 @@ from pollex.web.log_forms import (
     MAPPINGS,
     PART_WORDS,
     ROLE_WORDS,
-    option_fields,
-    options_asked,
+    list_option_fields,
+    read_options,
 )
 from pollex.web.site import Site
 from pollex.web.typed_endpoints import require_endpoint
-from pollex.web.uploads import refused, upload
+from pollex.web.uploads import make_refusal, make_upload
 from pollex.web.views import Data, Done, page, post
 
 HERE = "Logs"
@@ -59,7 +59,7 @@ Address = Annotated[str, Field(max_length=2000)]
 Keys = Annotated[Fields, "key-"]
 """Keys of a tool, by the variable that its own client uses: they are in memory alone."""
 
-upload(links.UPLOAD, lambda reading: links.log(reading.id))
+make_upload(links.UPLOAD, lambda reading: links.log(reading.id))
 
 
 @dataclass(frozen=True)
@@ -84,17 +84,17 @@ class Tool:
     project: bool
 
 
-def tools() -> list[Tool]:
+def list_tools() -> list[Tool]:
     """Return the tools whose logs can be pulled."""
-    return [_tool(interface) for interface in interfaces()]
+    return [_make_tool(interface) for interface in list_interfaces()]
 
 
-def interfaces() -> list[ToolInterface]:
+def list_interfaces() -> list[ToolInterface]:
     """Return the interfaces of tools that logs can be fetched from."""
     return [interface for logs in hooks_of(FetchedLogs) for interface in logs.interfaces()]
 
 
-def _tool(interface: ToolInterface) -> Tool:
+def _make_tool(interface: ToolInterface) -> Tool:
     # an address is known where the tool has a usual one, or a variable of the server names one
     names, usual = interface.url
     is_addressed = bool(usual) or any(os.environ.get(name) for name in names)
@@ -121,7 +121,7 @@ def logs(site: Site, as_json: bool) -> Data:
     """Show the logs that were brought, and the ways to bring one."""
     readings = list_readings(site.store.folder, kept_only=False)
     if as_json:
-        return {"logs": [told(reading) for reading in readings]}
+        return {"logs": [make_log_json(reading) for reading in readings]}
     # somebody here soon brings a log, and what reads it takes seconds to start
     if not site.read_only:
         site.reader.warm_up()
@@ -133,18 +133,18 @@ def logs(site: Site, as_json: bool) -> Data:
         "sizes": {reading.id: size_told(reading.size) for reading in readings if reading.files},
         "has_roots": bool(site.roots.folders),
         "is_open": site.roots.is_open,
-        "tools": tools(),
+        "tools": list_tools(),
     }
 
 
-def told(reading: LogReading) -> Data:
+def make_log_json(reading: LogReading) -> Data:
     """Return a log as JSON; no path of the server is in it."""
     # the fields of a reading without its files and folder, which are paths of the server
     names = ("id", "name", "titles", "options", "is_kept", "conversations", "created", "notes")
     return {name: getattr(reading, name) for name in names} | {"argument": reading.argument}
 
 
-def reading_of(site: Site, log_id: str) -> LogReading:
+def get_reading(site: Site, log_id: str) -> LogReading:
     """Return a log by its id. Raises NotThere where there is none."""
     try:
         return find_reading(site.store.folder, log_id)
@@ -161,7 +161,7 @@ def log(
     name: Short = "",
 ) -> Data:
     """Show what was read of a log, as it was kept or as a form asks for it."""
-    return _shown(site, log_id, given, as_json=as_json, name=name)
+    return _show_log(site, log_id, given, as_json=as_json, name=name)
 
 
 @page(f"{links.LOGS}/{{log}}/part")
@@ -172,14 +172,14 @@ def log_part(
     name: Short = "",
 ) -> Response:
     """Show the same without its frame, for a script that puts it in place."""
-    shown = _shown(site, log_id, given, name=name)
+    shown = _show_log(site, log_id, given, name=name)
     # tells the script whether to ask for this part again
     headers = {"X-Pollex-Ended": "" if shown["is_waiting"] else "yes"}
     about: Data = {"site": site.id, "read_only": site.read_only}
-    return frame.page("log_read.html", headers=headers, **about, **shown)
+    return frame.answer_page("log_read.html", headers=headers, **about, **shown)
 
 
-def _shown(
+def _show_log(
     site: Site,
     log_id: str,
     form_fields: Mapping[str, Any],
@@ -188,24 +188,24 @@ def _shown(
     name: str = "",
 ) -> Data:
     """Return what the page of a log shows; for a program the view alone."""
-    reading = reading_of(site, log_id)
+    reading = get_reading(site, log_id)
     like: LogReading | None = None
     try:
         # options of the form; without one as the log was kept
         if form_fields:
-            options = options_asked(form_fields)
+            options = read_options(form_fields)
         else:
             options = dict(reading.options)
 
-        view = _view(site, reading, options)
+        view = _get_view(site, reading, options)
         # a new log is read as an earlier one of the same columns, until a person says otherwise
         if not form_fields and not options and not reading.is_kept and view is not None:
             like, view = _read_as_before(site, reading, view)
     except PollexError as error:
-        view = _without(error, {})
+        view = _make_fault_view(error, {})
 
     if as_json:
-        return {"log": told(reading), "view": view}
+        return {"log": make_log_json(reading), "view": view}
 
     # the command that fetches the log, shown while no file has come
     child = site.children.last_of(links.log(reading.id))
@@ -219,7 +219,7 @@ def _shown(
         "is_changed": view is not None and _differ(view["options"], reading.options),
         "asked": f"?{urlencode(form_fields)}" if form_fields else "",
         "typed_name": name or reading.name,
-        "fields": option_fields(),
+        "fields": list_option_fields(),
         "mappings": MAPPINGS,
         "part_words": PART_WORDS,
         "role_words": ROLE_WORDS,
@@ -231,7 +231,7 @@ def _differ(options: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
     return dict(options) != dict(others)
 
 
-def _view(
+def _get_view(
     site: Site,
     reading: LogReading,
     options: Mapping[str, Any],
@@ -255,21 +255,21 @@ def _view(
         # reading goes on beside, and a later look finds what came of it
         return None
 
-    titled: dict[str, Any] = _with_titles(reading, view)
+    titled: dict[str, Any] = _put_titles(reading, view)
     return titled
 
 
-def _with_titles(reading: LogReading, value: Any) -> Any:
+def _put_titles(reading: LogReading, value: Any) -> Any:
     """Return a value with the titles of files in place of the server's paths, in all its texts."""
     if isinstance(value, str):
         return reading.with_titles(value)
     if isinstance(value, list):
-        return [_with_titles(reading, inner) for inner in value]
+        return [_put_titles(reading, inner) for inner in value]
     if isinstance(value, dict):
         # names of options and columns are the log's own
         titles = {}
         for name, inner in value.items():
-            titles[name] = _with_titles(reading, inner)
+            titles[name] = _put_titles(reading, inner)
         return titles
 
     return value
@@ -287,14 +287,14 @@ def _read_as_before(
     if like is None or like.id == reading.id or not like.options:
         return None, view
 
-    in_its_way = _view(site, reading, like.options)
+    in_its_way = _get_view(site, reading, like.options)
     # options that this log can't be read with are dropped
     if in_its_way is not None and in_its_way["error"]:
         return None, view
     return like, in_its_way
 
 
-def _without(error: PollexError, options: Mapping[str, Any]) -> dict[str, Any]:
+def _make_fault_view(error: PollexError, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the view of a log that wasn't read, and why."""
     # empty lists, so that the page needs no case of its own for a log with an error
     lists = ("facts", "left_out", "notes", "columns", "values", "speakers", "talks")
@@ -312,17 +312,17 @@ def keep(
     name: Short = "",
 ) -> Done:
     """Keep how a log is read, under a name."""
-    reading = reading_of(site, log_id)
+    reading = get_reading(site, log_id)
     try:
         # options of the form; without one as the log was kept before
         if given:
-            options = options_asked(given)
+            options = read_options(given)
         else:
             options = dict(reading.options)
 
-        view = _view(site, reading, options)
+        view = _get_view(site, reading, options)
     except PollexError as error:
-        raise refused(error) from error
+        raise make_refusal(error) from error
 
     if view is None:
         raise Fault("it is still being read", hint="keep it once it was read")
@@ -353,7 +353,7 @@ def keep(
 @post("/api/logs/{log}/removal")
 def remove(site: Site, log_id: str) -> Done:
     """Remove a log with its files; what was learned from it stays."""
-    reading = reading_of(site, log_id)
+    reading = get_reading(site, log_id)
     # a command that still fetches it would write into a folder that is gone
     child = site.children.last_of(links.log(reading.id))
     if child is not None:
@@ -374,7 +374,7 @@ def place(site: Site, place_: str) -> Done:
             site.max_upload,
         )
     except PollexError as error:
-        raise refused(error) from error
+        raise make_refusal(error) from error
 
     return links.log(reading.id), {"log": reading.id}
 
@@ -399,10 +399,10 @@ def pull(
 
     The server's own keys go where its owner sends them, and to no address that a visitor types.
     """
-    by_name = {interface.name: interface for interface in interfaces()}
+    by_name = {interface.name: interface for interface in list_interfaces()}
     interface = by_name.get(tool)
     if interface is None:
-        names = ", ".join(tool.name for tool in tools())
+        names = ", ".join(tool.name for tool in list_tools())
         raise Fault(f"{tool!r:.40} can't be pulled from", hint=f"one of: {names}")
     if interface.project and not project:
         raise Fault(f"{tool} has projects", hint="name one")
@@ -410,7 +410,7 @@ def pull(
     if url:
         require_endpoint(site, url)
 
-    environment = environment_for(interface, keys, url)
+    environment = make_environment(interface, keys, url)
     store = site.store.folder
     # kept before any file has come, so that its page can show how far the command is
     title = f"{tool} {project}".strip()
@@ -437,7 +437,7 @@ def pull(
     return f"{links.CHILDREN}/{child.id}", {"child": child.id, "log": reading.id}
 
 
-def environment_for(
+def make_environment(
     interface: ToolInterface,
     keys: Mapping[str, Any],
     url: str = "",
@@ -447,17 +447,17 @@ def environment_for(
     Raises:
         Fault: A key is none of the tool's, or missing for the address.
     """
-    typed = _environment(interface, keys)
+    typed = _read_variables(interface, keys)
     # the tool's address is the server's own: its keys may go there
     if not url:
         return typed
     if not _is_owners(interface, url):
-        typed = _without_servers_keys(interface, typed)
+        typed = _blank_server_keys(interface, typed)
 
     return typed | {interface.url[0][0]: url}
 
 
-def _environment(interface: ToolInterface, keys: Mapping[str, Any]) -> dict[str, str]:
+def _read_variables(interface: ToolInterface, keys: Mapping[str, Any]) -> dict[str, str]:
     """Return the variables of a tool that were typed.
 
     Raises:
@@ -488,7 +488,7 @@ def _is_owners(interface: ToolInterface, url: str) -> bool:
     return url.rstrip("/") in [address.rstrip("/") for address in addresses if address]
 
 
-def _without_servers_keys(interface: ToolInterface, typed: Mapping[str, str]) -> dict[str, str]:
+def _blank_server_keys(interface: ToolInterface, typed: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that were typed, and empty ones in place of the server's own.
 
     Raises:

@@ -17,7 +17,7 @@ from pollex.store.tables import ReplayRow, now, pack, unpack
 from pollex.web import links
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Words
-from pollex.web.pages.conversation import looked_up
+from pollex.web.pages.conversation import find_trace
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
 
@@ -34,7 +34,7 @@ def replay(
     replay: str = "",
 ) -> Data:
     """Show what can be asked again, and what came of it."""
-    trace, _, named, _ = looked_up(site, run, id_)
+    trace, _, named, _ = find_trace(site, run, id_)
     if named is None:
         raise NotThere(
             "the rubric set of this run isn't here",
@@ -51,7 +51,7 @@ def replay(
     # what the question would cost at each profile
     plan = {}
     for name, options in site.profiles.items():
-        plan[name] = _price(rubric_set, trace.conversation, options)
+        plan[name] = _describe_price(rubric_set, trace.conversation, options)
 
     return {
         "own": rubric_set,
@@ -62,12 +62,12 @@ def replay(
         "over": False,
         "words": site.typed.get(replay) or chosen.text,
         "fault": task.result() if task is not None and task.done() else "",
-        "shown": _shown(site, rubric_set, replay),
-        "earlier": _earlier(site, run, id_),
+        "shown": _show_replay(site, rubric_set, replay),
+        "earlier": _list_earlier(site, run, id_),
     }
 
 
-def _price(
+def _describe_price(
     rubric_set: RubricSet,
     conversation: Any,
     options: ModelOptions,
@@ -81,7 +81,7 @@ def _price(
     }
 
 
-def _earlier(site: Site, run: Run, conversation: str) -> list[dict[str, Any]]:
+def _list_earlier(site: Site, run: Run, conversation: str) -> list[dict[str, Any]]:
     rows = site.store.rows(
         "SELECT id, time, payload FROM replays WHERE run = ? AND conversation = ? ORDER BY rowid DESC LIMIT 20",
         [run.id, conversation],
@@ -92,7 +92,7 @@ def _earlier(site: Site, run: Run, conversation: str) -> list[dict[str, Any]]:
     ]
 
 
-def _shown(site: Site, rubric_set: RubricSet, replay_id: str) -> dict[str, Any] | None:
+def _show_replay(site: Site, rubric_set: RubricSet, replay_id: str) -> dict[str, Any] | None:
     payload = None
     if replay_id:
         payload = site.store.value("SELECT payload FROM replays WHERE id = ?", [replay_id])
@@ -105,7 +105,7 @@ def _shown(site: Site, rubric_set: RubricSet, replay_id: str) -> dict[str, Any] 
     rows = []
     for id_, text in payload_fields["asked"].items():
         rows.append(
-            _row(
+            _make_row(
                 words.get(id_),
                 text,
                 payload_fields["before"].get(id_),
@@ -116,7 +116,7 @@ def _shown(site: Site, rubric_set: RubricSet, replay_id: str) -> dict[str, Any] 
     return payload_fields | {"rows": sorted(rows, key=lambda row: -abs(row["change"] or 0.0))}
 
 
-def _row(
+def _make_row(
     rubric: ChosenRubric | None,
     text: str,
     before: Any,
@@ -142,7 +142,7 @@ def ask(
     judge: str = OWN,
 ) -> Done:
     """Begin to ask again; the page tells when the answer has come."""
-    _, _, named, _ = looked_up(site, run, id_)
+    _, _, named, _ = find_trace(site, run, id_)
     if named is None:
         raise NotThere(
             "the rubric set of this run isn't here",
@@ -159,7 +159,7 @@ def ask(
     # only the chosen rubric has new words
     rubrics = []
     for asked_rubric in named.rubric_set.rubrics:
-        rubrics.append(_worded(asked_rubric, rubric, text))
+        rubrics.append(_reword_rubric(asked_rubric, rubric, text))
 
     if not judge and rubrics == [*named.rubric_set.rubrics]:
         raise Fault(
@@ -171,7 +171,7 @@ def ask(
     # a thread asks, and the page looks whether it has ended
     site.typed[replay] = text
     asking = (site, replay, run.id, id_, named.rubric_set, rubrics, judge)
-    site.working[replay] = site.at_work.submit(_work, *asking)
+    site.working[replay] = site.at_work.submit(_ask_again, *asking)
     address = links.address(
         links.REPLAY,
         run=run.id,
@@ -183,7 +183,7 @@ def ask(
     return address, {"replay": replay}
 
 
-def _worded(rubric: ChosenRubric, reworded: str, text: str) -> ChosenRubric:
+def _reword_rubric(rubric: ChosenRubric, reworded: str, text: str) -> ChosenRubric:
     words = " ".join(text.split())
     if not words or rubric.id != reworded or words == rubric.text:
         return rubric
@@ -192,7 +192,7 @@ def _worded(rubric: ChosenRubric, reworded: str, text: str) -> ChosenRubric:
     )  # what the old words were judged by tells nothing here
 
 
-def _work(
+def _ask_again(
     site: Site,
     id_: str,
     run: str,

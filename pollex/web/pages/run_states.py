@@ -14,7 +14,7 @@ from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Fields
-from pollex.web.kept_commands import go_on, require_yes
+from pollex.web.kept_commands import go_on_with_run, require_confirmation
 from pollex.web.site import Site
 from pollex.web.views import Done, page, post
 
@@ -44,10 +44,10 @@ class NodeChange:
     @property
     def told(self) -> str:
         """What it changed, in a line."""
-        return ", ".join(_counted(name, self.state[name]) for name in self.changed)
+        return ", ".join(_describe_count(name, self.state[name]) for name in self.changed)
 
 
-def _counted(name: str, value: Any) -> str:
+def _describe_count(name: str, value: Any) -> str:
     if isinstance(value, list | dict):
         return f"{name} {len(value)}"
     return name
@@ -71,15 +71,15 @@ class RunStates:
     trouble: str = ""
 
 
-def states_shown(site: Site, run: Run, status: str) -> RunStates:
+def read_states(site: Site, run: Run, status: str) -> RunStates:
     """Return the states of a run, or why they can't be read."""
     try:
-        return RunStates(changes_of(site, run), pool_waiting(site, run, status))
+        return RunStates(list_node_changes(site, run), read_waiting_pool(site, run, status))
     except PollexError as error:
         return RunStates(trouble=str(error))
 
 
-def changes_of(site: Site, run: Run) -> list[NodeChange]:
+def list_node_changes(site: Site, run: Run) -> list[NodeChange]:
     """Return what the nodes of a run changed, in their order; those of an ended run are kept.
 
     Raises:
@@ -88,11 +88,11 @@ def changes_of(site: Site, run: Run) -> list[NodeChange]:
     # a store without checkpoints has no states to read
     has_checkpoints = (site.store.folder / CHECKPOINTS).exists()
     if has_checkpoints:
-        return site.once("states", run, lambda: _changes(site, run))
+        return site.once("states", run, lambda: _compute_node_changes(site, run))
     return []
 
 
-def _changes(site: Site, run: Run) -> list[NodeChange]:
+def _compute_node_changes(site: Site, run: Run) -> list[NodeChange]:
     from pollex.graphs.run import list_states  # LangGraph comes with it
 
     node_changes: dict[str, NodeChange] = {}
@@ -102,7 +102,7 @@ def _changes(site: Site, run: Run) -> list[NodeChange]:
         changed = {}
         for key, value in state.items():
             if before.get(key) != value:
-                changed[key] = table_of(value)
+                changed[key] = make_state_table(value)
         for node in nodes:
             # start and end of the graph are nodes by name only
             if not node.startswith("__"):
@@ -139,36 +139,36 @@ class StateTable:
         return f"{len(self.rows) + self.more} rows"
 
 
-def table_of(value: Any) -> Any:
+def make_state_table(value: Any) -> Any:
     """Return a value of a state as people read it: lists and objects as tables, plain values as they are."""
     if isinstance(value, dict) and value:
-        return _table_of_object(value)
+        return _make_object_table(value)
     if isinstance(value, list) and value:
-        return _table_of_list(value)
+        return _make_list_table(value)
     if value is None or value in ({}, []):
         return "none"
     return ("no", "yes")[value] if isinstance(value, bool) else value
 
 
-def _table_of_object(value: Mapping[str, Any]) -> StateTable:
+def _make_object_table(value: Mapping[str, Any]) -> StateTable:
     items = list(value.items())[:MOST_ROWS]
     more = len(value) - len(items)
     # objects of the same shape share their columns, with a row for each
-    columns = _shared_columns([entry for _, entry in items])
+    columns = _find_shared_columns([entry for _, entry in items])
     if columns:
         rows = []
         for name, entry in items:
-            rows.append((name, *(table_of(entry.get(column)) for column in columns)))
+            rows.append((name, *(make_state_table(entry.get(column)) for column in columns)))
         return StateTable(("", *columns), tuple(rows), more)
 
     return StateTable(
         (),
-        tuple((name, table_of(entry)) for name, entry in items),
+        tuple((name, make_state_table(entry)) for name, entry in items),
         more,
     )
 
 
-def _table_of_list(value: Sequence[Any]) -> Any:
+def _make_list_table(value: Sequence[Any]) -> Any:
     # plain values need no table
     if not any(isinstance(entry, dict | list) for entry in value):
         return ", ".join(map(str, value[:MOST_ROWS])) + (
@@ -176,27 +176,27 @@ def _table_of_list(value: Sequence[Any]) -> Any:
         )
 
     first = value[:MOST_ROWS]
-    columns = _shared_columns(first)
+    columns = _find_shared_columns(first)
     if columns:
         rows = []
         for entry in first:
-            rows.append(tuple(table_of(entry.get(column)) for column in columns))
+            rows.append(tuple(make_state_table(entry.get(column)) for column in columns))
     else:
         rows = []
         for number, entry in enumerate(first, 1):
-            rows.append((number, table_of(entry)))
+            rows.append((number, make_state_table(entry)))
 
     return StateTable(columns, tuple(rows), len(value) - len(first))
 
 
-def _shared_columns(rows: Sequence[Any]) -> tuple[str, ...]:
+def _find_shared_columns(rows: Sequence[Any]) -> tuple[str, ...]:
     """Return the columns of rows that are all objects; none where one is none, or there is one row alone of many."""
     if not rows or not all(isinstance(row, dict) and row for row in rows):
         return ()
     return tuple(dict.fromkeys(name for row in rows for name in row))
 
 
-def pool_waiting(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any]]:
+def read_waiting_pool(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any]]:
     """Return the pool at which a run waits for people; empty where it doesn't."""
     # a learning run waits for people at its pool, and is stored as interrupted
     if (
@@ -209,10 +209,10 @@ def pool_waiting(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any
     return asyncio.run(waiting_pool(site.store, run))
 
 
-def status_shown(site: Site, run: Run, status: str) -> str:
+def describe_status(site: Site, run: Run, status: str) -> str:
     """Return a run's state as people read it: one that waits for them at its pool isn't interrupted."""
     try:
-        return "waiting" if pool_waiting(site, run, status) else status
+        return "waiting" if read_waiting_pool(site, run, status) else status
     except PollexError:  # its page says why its states can't be read
         return status
 
@@ -220,7 +220,7 @@ def status_shown(site: Site, run: Run, status: str) -> str:
 @page("/api/runs/{run}/state")
 def state(site: Site, run: Run, node: str) -> Response:
     """Return the state after a node as JSON."""
-    for change in changes_of(site, run):
+    for change in list_node_changes(site, run):
         if change.node == node:
             return JSONResponse(dict(change.state))
 
@@ -243,7 +243,7 @@ def edit_pool(
     An empty row of one's own is none. `confirmed` is the digest of the kept command that somebody
     said yes to.
     """
-    require_yes(site, run, confirmed)
+    require_confirmation(site, run, confirmed)
     # each rubric of the form has a side; those that were taken out are left out
     rows = []
     for name, side in pool.items():
@@ -255,7 +255,7 @@ def edit_pool(
             rows.append({"id": "", "text": text, "polarity": side})
 
     try:
-        named = asyncio.run(_edited(site, run, node, rows))
+        named = asyncio.run(_resume_with_pool(site, run, node, rows))
     except BadRubrics as wrong:
         place = f"{wrong.where}: " if wrong.where else ""
         raise Fault(
@@ -264,11 +264,11 @@ def edit_pool(
         ) from wrong
 
     # the run, or the fork that was made of it
-    child = go_on(site, site.run(named))
+    child = go_on_with_run(site, site.run(named))
     return links.run(named), {"run": named, "child": child and child.id}
 
 
-async def _edited(
+async def _resume_with_pool(
     site: Site,
     run: Run,
     node: str,

@@ -16,12 +16,12 @@ from pollex.rubrics.rubric import Polarity, Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.sets import diff_sets
 from pollex.web import drawings, links
-from pollex.web.by_class import answers_by_class
+from pollex.web.by_class import count_answers_by_class
 from pollex.web.faults import NotThere
-from pollex.web.hooks import panels_on
-from pollex.web.listing import run_that_asked
+from pollex.web.hooks import list_panels
+from pollex.web.listing import find_run_that_asked
 from pollex.web.site import NamedSet, Site
-from pollex.web.views import Data, page, sent
+from pollex.web.views import Data, page, send_file
 
 KINDS: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
 
@@ -80,15 +80,15 @@ def one_set(site: Site, named: NamedSet, as_json: bool) -> Data:
 
     kinds = {}
     for kind, title in KINDS:
-        kinds[kind, title] = supported(named.rubric_set, kind)
+        kinds[kind, title] = support_rubrics(named.rubric_set, kind)
 
     others = [other for other in site.sets().values() if other.id != named.id]
     in_store = {run.id for run in site.runs()}
-    run = run_that_asked(site, named)
+    run = find_run_that_asked(site, named)
 
     return {
-        "answered": answers_by_class(site, named, run) if run else None,
-        "draw": drawings.by_class,
+        "answered": count_answers_by_class(site, named, run) if run else None,
+        "draw": drawings.draw_by_class,
         "drafts": site.store.rows(DRAFTS, [named.id]),
         "kinds": kinds,
         "others": others,
@@ -102,7 +102,7 @@ DRAFTS = """
 """The drafts that began with a set, the last one first."""
 
 
-def supported(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubric]:
+def support_rubrics(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubric]:
     """Return a set's rubrics of one kind, with evidence: headlines in their order, then all others."""
     reasons = {reason.id: reason for reason in rubric_set.reasons}
     # headlines, each with its near twins behind it
@@ -120,7 +120,7 @@ def supported(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubric]:
     supports: list[SupportedRubric] = []
     for rubric in (*leading, *rest):
         supports.append(
-            _support(
+            _support_rubric(
                 rubric,
                 [reasons[id_] for id_ in rubric.reason_ids if id_ in reasons],
             )
@@ -129,7 +129,7 @@ def supported(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubric]:
     return supports
 
 
-def _support(rubric: ChosenRubric, reasons: Sequence[Reason]) -> SupportedRubric:
+def _support_rubric(rubric: ChosenRubric, reasons: Sequence[Reason]) -> SupportedRubric:
     # each quote once, those of the rubric itself first
     quotes = dict.fromkeys(
         (*rubric.best_quotes, *(quote for reason in reasons for quote in reason.quotes))
@@ -150,13 +150,13 @@ def one_rubric(
 ) -> Data:
     """Show where a rubric came from: reasons, quotes, turns, and what was merged into it."""
     rubric_set = named.rubric_set
-    rubric = rubric_of(rubric_set, id_)
+    rubric = get_rubric(rubric_set, id_)
     data: Data = {
         "rubric": rubric,
         "reasons": [reason for reason in rubric_set.reasons if reason.id in rubric.reason_ids],
         "merged": [dropped for dropped in rubric_set.dropped if dropped.duplicate_of == rubric.id],
     }
-    panels = panels_on("rubric.html", site, rubric=rubric)
+    panels = list_panels("rubric.html", site, rubric=rubric)
     if as_json:
         # programs get the figures of rooms, too
         for _, figures in panels:
@@ -167,7 +167,7 @@ def one_rubric(
     return data | {"run": named.run if in_store else "", "panels": panels}
 
 
-def rubric_of(rubric_set: RubricSet, id_: str) -> ChosenRubric:
+def get_rubric(rubric_set: RubricSet, id_: str) -> ChosenRubric:
     """Return a rubric of a set by its id. Raises NotThere where there is none."""
     rubric = next((rubric for rubric in rubric_set.rubrics if rubric.id == id_), None)
     if rubric is None:
@@ -183,17 +183,17 @@ def rubric_of(rubric_set: RubricSet, id_: str) -> ChosenRubric:
 def download(named: NamedSet) -> Response:
     """Send a set with its arrays and the file for edits, packed together."""
     try:
-        body = _packed(named.rubric_set)
+        body = _pack_set(named.rubric_set)
     except BadCalibrator as error:
         raise NotThere(
             error.what,
             hint="the folder that it was learned into has it whole",
         ) from None
 
-    return sent("rubrics.zip", "application/zip", body)
+    return send_file("rubrics.zip", "application/zip", body)
 
 
-def _packed(rubric_set: RubricSet) -> bytes:
+def _pack_set(rubric_set: RubricSet) -> bytes:
     # saved as into a folder, so that the archive holds the same files
     with tempfile.TemporaryDirectory() as folder, io.BytesIO() as whole:
         rubric_set.save(Path(folder) / "rubrics.json")

@@ -13,7 +13,7 @@ from pollex.store.labels import read_opinions, settle_answers
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.web import links
-from pollex.web.listing import lens_for, scoring_run
+from pollex.web.listing import find_scoring_run, load_run_columns
 from pollex.web.queues import QUESTION
 from pollex.web.site import Site
 from pollex.web.views import Data, page
@@ -32,7 +32,7 @@ def share(site: Site, run: str = "", by: str = "") -> Data:
         draw_forest_plot,  # SciPy comes with it, and takes half a second
     )
 
-    named = scoring_run(site, run)
+    named = find_scoring_run(site, run)
     share = None
     why_not = ""
     try:
@@ -40,7 +40,7 @@ def share(site: Site, run: str = "", by: str = "") -> Data:
         labels = site.store.value("SELECT max(rowid) FROM labels")
         share = site.kept(
             ("share", named.id, by, f"{named.finished} {labels}"),
-            lambda: _estimated(site, named, by),
+            lambda: _estimate_share(site, named, by),
         )
     except PollexError as error:
         why_not = str(error)
@@ -60,10 +60,10 @@ def share(site: Site, run: str = "", by: str = "") -> Data:
     }
 
 
-def _estimated(site: Site, run: Run, by: str) -> ShareResult:
+def _estimate_share(site: Site, run: Run, by: str) -> ShareResult:
     from pollex.services.share import NO_SCORE, share_of  # as above
 
-    lens = lens_for(site, run)
+    lens = load_run_columns(site, run)
     if len(lens) > MOST:
         raise WrongUse(
             f"{len(lens):,} conversations take a while",
@@ -83,7 +83,7 @@ def _estimated(site: Site, run: Run, by: str) -> ShareResult:
         nan=NO_SCORE,
     )
     # labels of the log, and those that people settled on
-    labels = [*labels_in(conversations, VOLUNTARY), *_of_annotators(site, run)]
+    labels = [*labels_in(conversations, VOLUNTARY), *_collect_labels(site, run)]
     if not labels:
         raise BadLabels(
             "no conversation has a label",
@@ -99,9 +99,9 @@ def _estimated(site: Site, run: Run, by: str) -> ShareResult:
     )
 
 
-def _of_annotators(site: Site, run: Run) -> list[GivenLabel]:
+def _collect_labels(site: Site, run: Run) -> list[GivenLabel]:
     """One label a conversation, as annotators settled on it."""
-    lens = lens_for(site, run)
+    lens = load_run_columns(site, run)
     ids = dict(zip(lens.hashes, lens.ids, strict=True))
     answers_settled = settle_answers(
         [

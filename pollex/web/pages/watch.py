@@ -10,9 +10,9 @@ from pollex.web.faults import Clash, Fault
 from pollex.web.forms import Short
 from pollex.web.site import Site
 from pollex.web.typed_endpoints import require_endpoint
-from pollex.web.uploads import refused
+from pollex.web.uploads import make_refusal
 from pollex.web.views import Data, Done, page, post
-from pollex.web.watching import MINUTES, watcher_of
+from pollex.web.watching import DEFAULT_MINUTES, get_watcher
 
 Place = Annotated[str, Field(max_length=2000)]
 Minutes = Annotated[float, Field(ge=0.1, le=10_000)]
@@ -23,7 +23,7 @@ LAST = 100
 @page(links.WATCH, "watch.html", here="Watch")
 def watch(site: Site, as_json: bool) -> Data:
     """Show the folders that are looked at, the files that arrived, and the alerts."""
-    watcher = watcher_of(site)
+    watcher = get_watcher(site)
     files = list(reversed(watcher.files.values()))
     alerts = list(reversed(watcher.alerts))
     if as_json:
@@ -56,17 +56,17 @@ def watch(site: Site, as_json: bool) -> Data:
         "told": watcher.told,
         "has_roots": bool(site.roots.folders),
         "has_set": site.set_at_home() is not None,
-        "minutes": MINUTES,
+        "minutes": DEFAULT_MINUTES,
     }
 
 
 @post("/api/watch/folders")
-def add(site: Site, place_: Place, minutes: Minutes = MINUTES) -> Done:
+def add(site: Site, place_: Place, minutes: Minutes = DEFAULT_MINUTES) -> Done:
     """Look at a folder from now on, under those that the server may read."""
     try:
         path = site.roots.require_path(place_.strip())
     except PollexError as error:
-        raise refused(error) from error
+        raise make_refusal(error) from error
 
     if not path.is_dir():
         raise Fault(
@@ -74,14 +74,14 @@ def add(site: Site, place_: Place, minutes: Minutes = MINUTES) -> Done:
             hint="name the folder in which logs arrive",
         )
 
-    watcher_of(site).add(path, minutes)
-    return links.WATCH, {"folders": len(watcher_of(site).folders)}
+    get_watcher(site).add(path, minutes)
+    return links.WATCH, {"folders": len(get_watcher(site).folders)}
 
 
 @post("/api/watch/removal")
 def remove(site: Site, place_: Place) -> Done:
     """Look at a folder no more."""
-    watcher = watcher_of(site)
+    watcher = get_watcher(site)
     folder = watcher.folders.get(place_)
     if folder is not None and folder.is_from_start:
         raise Clash(
@@ -116,12 +116,12 @@ def webhook(site: Site, url: Place = "", with_text: bool = False) -> Done:
     if address:
         require_endpoint(site, address)
 
-    watcher_of(site).set_webhook(address, with_text=with_text)
+    get_watcher(site).set_webhook(address, with_text=with_text)
     return links.WATCH, {"webhook": bool(address)}
 
 
 @post("/api/watch/seen")
 def seen(site: Site) -> Done:
     """Note that people have seen the alerts: they no longer stand first on the home page."""
-    watcher_of(site).mark_seen()
+    get_watcher(site).mark_seen()
     return links.HOME, {"seen": True}

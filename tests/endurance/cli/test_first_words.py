@@ -24,7 +24,7 @@ def test_help_teaches_by_example_and_imports_nothing_heavy(tmp_path: Path) -> No
 
 def test_pages_are_there_before_scipy_and_langgraph() -> None:
     code = (
-        "import sys\nfrom pollex.web.app import routes\nroutes()\n"
+        "import sys\nfrom pollex.web.app import list_routes\nlist_routes()\n"
         "assert not {'langgraph', 'scipy', 'sklearn', 'torch'} & set(sys.modules)"
     )
     ended = subprocess.run(

@@ -161,7 +161,7 @@ from pollex.rooms.exchange.formats.peers.targets import TARGETS
 from pollex.prompts.prompt import load_prompt
 from pollex.rooms.study.prompts.simulate.systems import systems
 from pollex.selection.policies import get_policy
-from pollex.web.views import every_route
+from pollex.web.views import list_every_route
 
 rows = [json.dumps({"acme_session": f"c{n}", "acme_thumb": 1}) for n in range(3)]
 Path("rows.jsonl").write_text("\\n".join(rows))
@@ -174,7 +174,7 @@ for look in (
     lambda: get_policy("last_first").__doc__,
     lambda: get_model_class("uniform")().fit([[.2, .8], [.7, .3]], [0, 1]).predict_proba([[.9, .1]]),
     lambda: load_prompt("polite").purpose,
-    lambda: [one.path for one in every_route()],
+    lambda: [one.path for one in list_every_route()],
     lambda: told("inspect", "rows.jsonl"),
     lambda: SIGNALS["shouts"].statement,
     lambda: systems(),

@@ -20,7 +20,7 @@ from pollex.runs.pool_review import Fork, begin_fork
 from pollex.store.database import FILE
 from pollex.store.resume import find_run, read_facts
 from pollex.store.store import Store
-from pollex.web.kept_commands import go_on
+from pollex.web.kept_commands import go_on_with_run
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +180,7 @@ async def test_what_keeps_a_run_from_going_on_stands_on_its_page_with_the_comman
         fork = await begin_fork(store, Fork(parent.id, "select"), arguments, parent.fingerprint)
         app = made_app(store)
         async with client_of(app) as client:
-            go_on(app.app.state.site, fork)  # type: ignore[attr-defined]
+            go_on_with_run(app.app.state.site, fork)  # type: ignore[attr-defined]
             ended = await carried_on(client, fork.id)
             page = (await client.get(f"/runs/{fork.id}")).text
     assert ended["status"] == "interrupted"

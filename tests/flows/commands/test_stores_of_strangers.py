@@ -25,7 +25,7 @@ from pollex.rooms import hooks_of
 from pollex.store.resume import runs
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
-from pollex.web.kept_commands import go_on, kept_command
+from pollex.web.kept_commands import go_on_with_run, read_kept_command
 
 
 @dataclass(frozen=True)
@@ -368,7 +368,7 @@ async def test_what_a_kept_command_would_read_and_ask_is_shown_and_the_key_stays
             refused = await client.post(
                 f"/api/runs/{run.id}/pool", json={"text-1": "A.", "polarity-1": "sat"}
             )
-        kept = kept_command(app.app.state.site, run)  # type: ignore[attr-defined]
+        kept = read_kept_command(app.app.state.site, run)  # type: ignore[attr-defined]
     assert told in page
     assert "pollex learn other.jsonl" in page
     assert (refused.status_code, "learn other.jsonl" in refused.text) == (409, True)
@@ -391,4 +391,4 @@ async def test_what_is_no_command_that_learns_is_never_started(
             page = await client.get(f"/runs/{run.id}")
         assert page.status_code == 200
         assert "curl" not in page.text.partition("What it was started with")[0]
-        assert go_on(app.app.state.site, run) is None  # type: ignore[attr-defined]
+        assert go_on_with_run(app.app.state.site, run) is None  # type: ignore[attr-defined]

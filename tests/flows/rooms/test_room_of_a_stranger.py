@@ -95,12 +95,12 @@ LOOK_AT_THE_PAGE = """
 from pathlib import Path
 from starlette.testclient import TestClient
 from web_site import made_store
-from pollex.web.views import every_route
-assert any(route.path == "/speakers/{run}" for route in every_route())
-from pollex.web.frame import environment
-print(environment().get_template("web/speakers.html").name)
-from pollex.web.hooks import every_entry
-print([entry.name for entry in every_entry()][2:5])
+from pollex.web.views import list_every_route
+assert any(route.path == "/speakers/{run}" for route in list_every_route())
+from pollex.web.frame import make_environment
+print(make_environment().get_template("web/speakers.html").name)
+from pollex.web.hooks import list_entries
+print([entry.name for entry in list_entries()][2:5])
 import pollex
 print(pollex.speakers("log.jsonl").turns)
 """

@@ -7,16 +7,16 @@ import pytest
 from httpx2 import AsyncClient
 from starlette.routing import Route
 
-from pollex.web.app import routes
+from pollex.web.app import list_routes
 from pollex.web.faults import Fault
-from pollex.web.questions import of_toml
+from pollex.web.questions import parse_questionnaire
 
 VALUES = ("99999999999999999999", "9223372036854775807", "nan\x00")
 PLACES = {"run": "learn-1", "queue": "all", "set": "last"}
 
 
 async def test_no_parameter_of_a_page_ends_in_a_traceback(client: AsyncClient) -> None:
-    for route in routes():
+    for route in list_routes():
         if (
             not isinstance(route, Route)
             or "GET" not in (route.methods or ())
@@ -34,7 +34,7 @@ async def test_no_parameter_of_a_page_ends_in_a_traceback(client: AsyncClient) -
 
 async def test_no_value_of_a_body_ends_in_a_traceback(client: AsyncClient) -> None:
     bad = (10**30, -(10**19), float("inf"), "\ud800", {"\ud800": 1}, [["\udfff"]], "[" * 100_000)
-    for route in routes():
+    for route in list_routes():
         if not isinstance(route, Route) or "POST" not in (route.methods or ()):
             continue
         path = re.sub(r"{(\w+)(?::\w+)?}", lambda found: PLACES.get(found[1], "1"), route.path)
@@ -53,4 +53,4 @@ async def test_no_value_of_a_body_ends_in_a_traceback(client: AsyncClient) -> No
 
 def test_deep_toml_is_no_questionnaire() -> None:
     with pytest.raises(Fault, match="nested too deep"):
-        of_toml("a = " + "[" * 20_000)
+        parse_questionnaire("a = " + "[" * 20_000)

@@ -11,28 +11,30 @@ from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows, make_fact_row
 from pollex.store.store import Store
 from pollex.web.calibrated import (
+    draw_reliability_of_run,
     find_tails,
     find_usable,
     make_bands,
+    make_score_bands,
     measure_subgroups_of_run,
-    reliability_of,
-    score_bands,
 )
-from pollex.web.lens import lens_of
-from pollex.web.likeness import drift_of
-from pollex.web.pages.calibration import fields_of, moment_of, times_among, weeks
+from pollex.web.lens import read_run_columns
+from pollex.web.likeness import measure_drift_of_set
+from pollex.web.pages.calibration import find_time_fields, list_fields, make_weeks, parse_moment
 from pollex.web.site import Site
 
 
 @pytest.mark.parametrize("own", [120], indirect=True)
 async def test_bands_hold_what_was_predicted_and_seen(own: Store) -> None:
     learn, score = runs(own)
-    assert not find_usable(lens_of(own, learn)).any(), "labels that were learned from say nothing"
-    lens = lens_of(own, score)
+    assert not find_usable(read_run_columns(own, learn)).any(), (
+        "labels that were learned from say nothing"
+    )
+    lens = read_run_columns(own, score)
     found = make_bands(lens)
     rows = find_usable(lens)
     known_elsewhere = frozenset(lens.hashes[place][:16] for place in np.flatnonzero(rows)[:7])
-    assert find_usable(lens_of(own, score, known_elsewhere)).sum() == rows.sum() - 7, (
+    assert find_usable(read_run_columns(own, score, known_elsewhere)).sum() == rows.sum() - 7, (
         "nor what another set learned from"
     )
     assert sum(band.seen.n for band in found) == rows.sum()
@@ -40,13 +42,13 @@ async def test_bands_hold_what_was_predicted_and_seen(own: Store) -> None:
         mine = rows & (lens.probability >= band.low) & (lens.probability < band.high)
         assert band.predicted == pytest.approx(lens.probability[mine].mean())
         assert band.seen.value == pytest.approx((lens.label[mine] == 1).mean())
-    scored = score_bands(lens)
+    scored = make_score_bands(lens)
     assert sum(band.seen.n for band in scored) == rows.sum()
     for band in scored:
         mine = rows & (lens.netsat >= band.low) & (lens.netsat <= band.high)
         assert band.seen.n == mine.sum()
         assert band.seen.value == pytest.approx((lens.label[mine] == 1).mean())
-    diagram = reliability_of(lens)
+    diagram = draw_reliability_of_run(lens)
     assert diagram
     assert sum(each.share.n for each in diagram.bins) == rows.sum()
     for tail in find_tails(lens):
@@ -64,7 +66,7 @@ async def test_bands_hold_what_was_predicted_and_seen(own: Store) -> None:
 @pytest.mark.parametrize("own", [120], indirect=True)
 async def test_conversations_unlike_those_of_the_set_are_marked(own: Store) -> None:
     learn = runs(own)[0]
-    lens = lens_of(own, learn)
+    lens = read_run_columns(own, learn)
     known = lens.netsat[~np.isnan(lens.netsat)]
     for edges, marked in (
         (np.quantile(known, (0.25, 0.5, 0.75)), False),
@@ -72,7 +74,7 @@ async def test_conversations_unlike_those_of_the_set_are_marked(own: Store) -> N
     ):
         spread = SpreadRecord(edges=tuple(edges.tolist()), counts=(30, 30, 30, 30))
         found = rubric_set(run=learn.id).model_copy(update={"spread": spread})
-        assert is_unlike(drift_of(known, found)) is marked
+        assert is_unlike(measure_drift_of_set(known, found)) is marked
         own.put([make_fact_row(learn.id, "rubric_set", "set", found)])
         own.flush()
         async with client_of(made_app(own)) as client:
@@ -85,7 +87,7 @@ async def test_conversations_unlike_those_of_the_set_are_marked(own: Store) -> N
 def test_times_are_read_however_logs_write_them() -> None:
     days = {"2026-10-01T10:00:00Z": 1, "2026-10-02": 2, "1790935200": 2, "1790935200000": 2}
     for written, day in (days | dict.fromkeys(("u154", "17", "nan"))).items():
-        found = moment_of(written)
+        found = parse_moment(written)
         assert (found and found.day) == day
 
 
@@ -103,12 +105,12 @@ async def test_weeks_and_groups_are_those_of_a_field_of_the_log(own: Store) -> N
     ]
     own.put(conversation_rows(score.id, told))
     own.flush()
-    lens = lens_of(own, score)
-    fields = fields_of(Site(own, {}), score, lens)
+    lens = read_run_columns(own, score)
+    fields = list_fields(Site(own, {}), score, lens)
     assert sorted(fields) == ["about.at", "about.side"]
-    assert [*times_among(fields)] == ["about.at"]
+    assert [*find_time_fields(fields)] == ["about.at"]
     learned = np.quantile(lens.netsat[~np.isnan(lens.netsat)], (0.1, 0.9))
-    found = weeks(lens, fields["about.at"], None, learned)
+    found = make_weeks(lens, fields["about.at"], None, learned)
     assert [week.begins.isoformat() for week in found] == ["2026-08-31", "2026-09-07"]
     first = np.array([int(id_.split()[-1]) < 72 for id_ in lens.ids])
     known = first & ~np.isnan(lens.probability)

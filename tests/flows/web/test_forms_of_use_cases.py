@@ -12,9 +12,9 @@ from web_site import client_of, made_app
 
 from pollex.store.store import Store
 from pollex.usecases.use_case import options_of
-from pollex.web.begun import word_of_set
+from pollex.web.begun import find_set_word
 from pollex.web.children import Children
-from pollex.web.doors.hooks import Door, doors
+from pollex.web.doors.hooks import UseCaseDoor, list_doors
 from pollex.web.site import Site
 
 KEY = "sk-this-is-nobody's-key-0123456789"
@@ -29,9 +29,9 @@ def labels_of(page: str) -> dict[str, str]:
     return by_id | dict(around) | {name: legend for legend, name in boxes}
 
 
-@pytest.mark.parametrize("door", doors(), ids=lambda door: door.slug)
+@pytest.mark.parametrize("door", list_doors(), ids=lambda door: door.slug)
 async def test_each_field_of_a_use_case_has_a_control_with_a_label_or_a_reason_why_not(
-    door: Door, client: AsyncClient
+    door: UseCaseDoor, client: AsyncClient
 ) -> None:
     page = (await client.get(f"/begin/{door.slug}")).text
     labels = labels_of(page)
@@ -48,7 +48,7 @@ async def test_each_field_of_a_use_case_has_a_control_with_a_label_or_a_reason_w
 
 
 def test_what_people_need_can_be_begun() -> None:
-    slugs = [door.slug for door in doors()]
+    slugs = [door.slug for door in list_doors()]
     assert slugs[:3] == ["learn", "label-queue", "score"]
     assert {"evaluate", "compare", "check", "remedy-brief", "remedy-run"} <= {*slugs}
 
@@ -209,7 +209,7 @@ async def test_nothing_is_begun_on_a_server_that_only_shows(store: Store) -> Non
 def test_a_rubric_set_is_named_by_its_digest_where_the_store_has_it(own: Store) -> None:
     site = Site(own, {})
     named = next(iter(site.sets().values()))
-    assert word_of_set(site, named) == named.id
+    assert find_set_word(site, named) == named.id
 
 
 def test_a_record_of_a_strangers_store_removes_nothing_outside_of_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pollex.calibration.active_learning import make_text_vectors, select_queries
 from pollex.rubrics.answers import Answer
 from pollex.store.resume import answers_of
 from pollex.store.store import Store
-from pollex.web.listing import ANEW, FIRST
+from pollex.web.listing import FIRST, LABELS_BEFORE_NEW_ORDER
 
 
 @pytest.mark.parametrize("own", [40], indirect=True)
@@ -38,14 +38,14 @@ async def test_the_most_telling_first_is_what_the_design_picks_and_labels_change
     ]
 
     queue = (await web.post("/api/queues", json=QUEUE)).json()["queue"]
-    for number in range(ANEW):
+    for number in range(LABELS_BEFORE_NEW_ORDER):
         lease = (await web.post(f"/api/queues/{queue}/next", json={"who": "Ann"})).json()
         assert lease["conversation"] == rows[number]["id"], "not made anew before ten"
         label = {"lease": lease["lease"], "who": "Ann", "value": "up"}
         assert (await web.post("/api/labels", json=label)).status_code == 200
     after = (await web.get("/api/conversations", params=asked)).json()["rows"]
-    labeled = {row["id"] for row in rows[:ANEW]}
-    assert labeled.isdisjoint(row["id"] for row in after[: len(known) - ANEW]), (
+    labeled = {row["id"] for row in rows[:LABELS_BEFORE_NEW_ORDER]}
+    assert labeled.isdisjoint(row["id"] for row in after[: len(known) - LABELS_BEFORE_NEW_ORDER]), (
         "they are known by now"
     )
 

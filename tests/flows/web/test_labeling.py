@@ -22,7 +22,7 @@ from pollex.store.labels import Opinion, read_opinions, settle_answers
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow, unpack
-from pollex.web.pages.agreement import disputed, with_oneself
+from pollex.web.pages.agreement import list_disputed, measure_self_agreement
 
 
 @pytest.fixture(autouse=True)
@@ -289,7 +289,7 @@ def test_most_answers_settle_a_text_and_a_tie_settles_none() -> None:
         ("a", "t", "up"), ("b", "t", "up"), ("c", "t", "down"), ("a", "s", "up"), ("b", "s", "down")
     )
     assert {text: one.value for text, one in settle_answers(given).items()} == {"t": "up"}
-    assert set(disputed(given)) == {"t", "s"}
+    assert set(list_disputed(given)) == {"t", "s"}
 
 
 QUESTIONNAIRE = """
@@ -497,7 +497,7 @@ async def test_what_is_shown_twice_tells_how_far_one_agrees_with_oneself_and_not
     assert repeats > 0
     rows = (await web.get("/api/export", params={"shape": "long"})).text.splitlines()[1:]
     assert len(rows) == 12, "a second answer is no second label"
-    assert repeats < 5 or with_oneself(own, "thumb").n == 2 * repeats
+    assert repeats < 5 or measure_self_agreement(own, "thumb").n == 2 * repeats
 
 
 async def test_a_thumb_given_while_reading_is_of_its_own_kind_and_changes_no_blind_one(
@@ -518,7 +518,7 @@ async def test_a_thumb_given_while_reading_is_of_its_own_kind_and_changes_no_bli
         await web.post("/api/thumbs", json=about | {"id": "nobody", "value": "up"})
     ).status_code == 404
     assert "1\xa0label of people" in (await web.get("/label/agreement")).text
-    assert disputed(read_opinions(own, "thumb")) == {}, (
+    assert list_disputed(read_opinions(own, "thumb")) == {}, (
         "who had seen the score disagrees with nobody"
     )
     export = (await web.get("/api/export")).text

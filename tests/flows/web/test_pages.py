@@ -29,13 +29,13 @@ from pollex.services.sets import diff_words
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
-from pollex.web.app import application
-from pollex.web.frame import static_files
-from pollex.web.guard import Door
-from pollex.web.hooks import every_entry
-from pollex.web.listing import search
-from pollex.web.pages.conversation import Summand, by_effect, told_move
-from pollex.web.reasons import first_reason
+from pollex.web.app import make_application
+from pollex.web.frame import read_static_files
+from pollex.web.guard import AccessRules
+from pollex.web.hooks import list_entries
+from pollex.web.listing import search_texts
+from pollex.web.pages.conversation import Contribution, describe_move, sort_by_effect
+from pollex.web.reasons import choose_first_reason
 from pollex.web.site import Site
 
 ID = "conversation 4"
@@ -228,9 +228,9 @@ async def test_a_search_tells_hits_and_progress_and_its_list_has_the_same(
 
 def test_texts_are_searched_piece_by_piece_each_once(store: Store) -> None:
     run = runs(store)[0].id
-    batches = [*search(store, run, "parcel 1", batch=7)]
+    batches = [*search_texts(store, run, "parcel 1", batch=7)]
     assert [done for _, done, _ in batches] == [7, 14, 21, 28, 30]
-    whole = [*search(store, run, "parcel 1")]
+    whole = [*search_texts(store, run, "parcel 1")]
     assert len(whole) == 1
     assert sum(len(hashes) for hashes, *_ in batches) == len(whole[0][0]) == 11
     assert frozenset().union(*(hashes for hashes, *_ in batches)) == whole[0][0]
@@ -248,7 +248,7 @@ def test_roles_and_names_of_fields_are_no_words(own: Store, words: str, n: int) 
     run = own.begin("score", arguments={}, fingerprint={}, versions={}).id
     own.put(conversation_rows(run, [Conversation(id="a", turns=turns)]))
     own.flush()
-    assert [len(hashes) for hashes, *_ in search(own, run, words)] == [n]
+    assert [len(hashes) for hashes, *_ in search_texts(own, run, words)] == [n]
 
 
 FIND = ToolCall(name="find", arguments='{"city": "Oslo"}')
@@ -256,7 +256,7 @@ FIND = ToolCall(name="find", arguments='{"city": "Oslo"}')
 
 async def test_a_search_ends_when_whoever_asked_has_gone(store: Store) -> None:
     site = Site(store, {}, None)
-    app = application(site, Door.at(("127.0.0.1",), PORT, None, site.id))
+    app = make_application(site, AccessRules.at(("127.0.0.1",), PORT, None, site.id))
     sent: list[dict[str, Any]] = []
 
     async def gone() -> dict[str, Any]:
@@ -298,7 +298,7 @@ async def test_a_list_is_narrowed_by_answers_groups_and_ranges(client: AsyncClie
 async def test_each_page_of_a_store_without_runs_says_what_would_be_there_and_leads_to_it(
     nothing: AsyncClient,
 ) -> None:
-    addresses = {"/check", "/share", "/compare", *(entry.address for entry in every_entry())}
+    addresses = {"/check", "/share", "/compare", *(entry.address for entry in list_entries())}
     empty = sorted(addresses - {"/begin", "/at-work", "/logs"})
     shown = {address: await nothing.get(address) for address in empty}
     assert {address: answer.status_code for address, answer in shown.items()} == dict.fromkeys(
@@ -326,7 +326,7 @@ async def test_static_files_are_kept_for_good_under_a_name_that_changes_with_the
 
 
 def test_all_static_files_are_light() -> None:
-    kept = static_files()
+    kept = read_static_files()
     assert sum(len(body) for body in kept.values()) < 120_000
     for name, body in kept.items():
         if name.endswith(".js") and name != "part.js":
@@ -438,25 +438,25 @@ async def test_a_sets_page_says_how_its_rubrics_were_answered_by_class(
 
 
 def test_a_reason_is_told_by_what_it_does_to_the_probability() -> None:
-    assert told_move(-0.21) == "makes a thumb up much less likely"
-    assert told_move(0.05) == "makes a thumb up more likely"
-    assert told_move(0.001) == "hardly changes it"
+    assert describe_move(-0.21) == "makes a thumb up much less likely"
+    assert describe_move(0.05) == "makes a thumb up more likely"
+    assert describe_move(0.001) == "hardly changes it"
 
 
 def test_reasons_for_a_bad_verdict_begin_with_what_speaks_most_for_it_and_end_with_what_never_came_up() -> (
     None
 ):
-    parts = [Summand(rubric(n, "dsat"), None, value, never) for n, value, never in
+    parts = [Contribution(rubric(n, "dsat"), None, value, never) for n, value, never in
              ((1, 0.0, False), (2, 10.0, True), (3, 9.0, False), (4, 8.0, False))]  # fmt: skip
     ids = [part.rubric.id for part in parts]
     moves = {ids[0]: 0.1, ids[2]: -0.02, ids[3]: -0.3}
-    assert [part.rubric.id for part in by_effect(parts, moves, good=False)] == [
+    assert [part.rubric.id for part in sort_by_effect(parts, moves, good=False)] == [
         ids[3],
         ids[2],
         ids[0],
         ids[1],
     ]
-    assert [part.rubric.id for part in by_effect(parts, moves, good=True)] == [
+    assert [part.rubric.id for part in sort_by_effect(parts, moves, good=True)] == [
         ids[0],
         ids[2],
         ids[3],
@@ -501,7 +501,7 @@ def test_what_speaks_most_for_a_verdict_is_what_moved_the_score_most() -> None:
 
     def reason(answers: dict[str, int], *, good: bool, scorer: NetSat = by_hand.explainer) -> str:
         answered = [point_answer(id_, chosen) for id_, chosen in answers.items()]
-        return first_reason(answered, rubrics, scorer, good=good)
+        return choose_first_reason(answered, rubrics, scorer, good=good)
 
     both = {"rubric1": 4, "rubric2": 3}
     assert reason(both, good=True) == sat

@@ -19,7 +19,7 @@ from pollex.store.resume import find_run, runs
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import SpanRow
-from pollex.web.run_page import BINS, spans_of, times_of
+from pollex.web.run_page import BINS, read_spans, sum_times
 
 CODE = "0123456789abcdef" * 2
 SYSTEM = {"role": "system", "content": "<b>Judge</b>"}
@@ -111,7 +111,7 @@ def test_activity_is_how_many_spans_touch_each_stretch(tmp_path: Path) -> None:
         )
         store.flush()
         run = run.model_copy(update={"started": f"{day}T00:00:00+00:00"})
-        (node,) = times_of(spans_of(store, run), 0.0, 12.0).nodes
+        (node,) = sum_times(read_spans(store, run), 0.0, 12.0).nodes
     ends = begun + lasting
     edges = np.linspace(0, 12_000, BINS + 1)
     by_hand = [((begun < high) & (ends >= low)).sum() for low, high in pairwise(edges.tolist())]

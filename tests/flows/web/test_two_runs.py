@@ -11,8 +11,8 @@ from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow
-from pollex.web.lens import lens_of
-from pollex.web.pages.compare import differences, labeled_unseen, pairs_of
+from pollex.web.lens import read_run_columns
+from pollex.web.pages.compare import estimate_differences, find_labeled_unseen, pair_texts
 
 
 @pytest.mark.parametrize("own", [24], indirect=True)
@@ -42,11 +42,11 @@ async def test_texts_are_paired_and_flips_come_first(own: Store, web: AsyncClien
 
 
 def test_a_run_beside_itself_differs_in_nothing(own: Store) -> None:
-    (_, run) = [lens_of(own, run) for run in runs(own)]
-    pairs = pairs_of(run, run)
+    (_, run) = [read_run_columns(own, run) for run in runs(own)]
+    pairs = pair_texts(run, run)
     assert len(pairs.flips) == 0
-    found = differences(pairs, run, run)
-    of_two_sets = differences(pairs, run, run, one_scale=False)
+    found = estimate_differences(pairs, run, run)
+    of_two_sets = estimate_differences(pairs, run, run, one_scale=False)
     assert {name: figure.value for name, figure in found.items()} == {
         "NetSAT": 0.0,
         "P(up)": 0.0,
@@ -54,10 +54,10 @@ def test_a_run_beside_itself_differs_in_nothing(own: Store) -> None:
     }
     assert "NetSAT" not in of_two_sets, "it is on two scales"
     assert np.isnan(pairs.netsat[0]).sum() == 12 - pairs.scored
-    every = labeled_unseen(pairs, run, run)
+    every = find_labeled_unseen(pairs, run, run)
     assert len(every) > 3
     seen = frozenset(run.hashes[pairs.rows[0][i]][:16] for i in every[:3])
-    left = labeled_unseen(pairs, run, lens_of(own, runs(own)[1], seen))
+    left = find_labeled_unseen(pairs, run, read_run_columns(own, runs(own)[1], seen))
     assert set(left.tolist()) == set(every[3:].tolist()), (
         "the AUC has nothing that a set was learned from"
     )

@@ -18,7 +18,7 @@ from pollex.store.store import Store
 from pollex.web.alerts import Alert
 from pollex.web.children import Child
 from pollex.web.site import Site
-from pollex.web.watching import Watcher, watcher_of
+from pollex.web.watching import Watcher, get_watcher
 from pollex.web.webhook import SIGNATURE, make_webhook_message, tell_webhook
 
 ALERT = Alert(
@@ -50,7 +50,7 @@ def watcher(own: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watc
     monkeypatch.setattr(site.children, "start", commands.start)
     monkeypatch.setattr("pollex.web.watching.Watcher._reading_words", lambda *_: [])
     (tmp_path / "in").mkdir()
-    watcher = watcher_of(site)
+    watcher = get_watcher(site)
     watcher.add(tmp_path / "in", 0.0)
     return watcher
 
@@ -199,7 +199,7 @@ def test_a_webhook_is_signed_tried_again_and_sent_on_nowhere(
 
 async def test_alerts_stand_first_at_home_until_somebody_has_seen_them(own: Store) -> None:
     app = made_app(own)
-    watcher_of(app.app.state.site).alerts.append(ALERT)  # type: ignore[attr-defined]
+    get_watcher(app.app.state.site).alerts.append(ALERT)  # type: ignore[attr-defined]
     async with client_of(app) as client:
         home = (await client.get("/")).text
         told = (await client.get("/api/watch")).text
@@ -217,7 +217,7 @@ async def test_a_folder_is_named_only_under_those_that_may_be_read(
 ) -> None:
     (tmp_path / "logs" / "today").mkdir(parents=True)
     app = made_app(own, roots=Roots((str(tmp_path / "logs"),)))
-    watcher = watcher_of(app.app.state.site)  # type: ignore[attr-defined]
+    watcher = get_watcher(app.app.state.site)  # type: ignore[attr-defined]
     async with client_of(app) as client:
         for place in ("/etc", "..", "../..", str(tmp_path), "today/../../", "nowhere", "a\0b"):
             refused = await client.post("/api/watch/folders", json={"place": place})

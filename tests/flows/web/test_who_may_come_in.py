@@ -9,11 +9,11 @@ from web_site import TOKEN, made_app
 
 from pollex.store.store import Store
 from pollex.web import links
-from pollex.web.app import routes
-from pollex.web.views import every_route
+from pollex.web.app import list_routes
+from pollex.web.views import list_every_route
 
 OPEN = {links.ENTER, links.HEALTH}
-ROUTES = {route.path: route for route in routes() if isinstance(route, Route)}
+ROUTES = {route.path: route for route in list_routes() if isinstance(route, Route)}
 NAMES = {"run": "learn-1", "door": "learn"}
 NAMES |= dict.fromkeys(("id", "set", "rubric", "calibrator", "study", "begun", "log"), "x")
 NAMES |= dict.fromkeys(("queue", "child", "draft", "guest"), "1")
@@ -56,7 +56,7 @@ async def test_no_other_site_writes_and_a_form_of_our_own_page_that_tells_no_ref
     assert (await client.post("/api/queues", data={"name": ""}, headers=ours)).status_code == 400
 
 
-WRITES = sorted({route.path for route in every_route() if "POST" in (route.methods or ())})
+WRITES = sorted({route.path for route in list_every_route() if "POST" in (route.methods or ())})
 
 
 @pytest.mark.parametrize("path", WRITES)

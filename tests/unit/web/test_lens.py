@@ -7,10 +7,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pollex.web.calibrated import share_outside
-from pollex.web.filters import all_of, choices, histogram
-from pollex.web.lens import Lens
-from pollex.web.listing import ListForm, masks_of
+from pollex.web.calibrated import measure_share_outside
+from pollex.web.filters import combine_masks, count_choices, make_histogram
+from pollex.web.lens import RunColumns
+from pollex.web.listing import ListForm, make_masks
 
 NUMBER = st.one_of(st.just(math.nan), st.floats(-50, 50))
 SHARE = st.one_of(st.just(math.nan), st.floats(0, 1))
@@ -19,12 +19,12 @@ SIDE = st.sampled_from(["train", "test", ""])
 ROW = st.tuples(CODE, CODE, NUMBER, SHARE, st.text(max_size=5), SIDE)
 
 
-def lens(rows: list[tuple[Any, ...]]) -> Lens:
+def lens(rows: list[tuple[Any, ...]]) -> RunColumns:
     def ints(place: int) -> Any:
         return np.array([row[place] for row in rows], dtype=np.int64)
 
     n = len(rows)
-    return Lens(
+    return RunColumns(
         version="v",
         ids=[f"c{i}" for i in range(n)],
         hashes=[f"h{i}" for i in range(n)],
@@ -55,7 +55,7 @@ def test_filters_leave_what_a_loop_leaves(
     form = ListForm.model_validate(
         {"thumb": {1: "up", 0: "down", -1: "none"}[thumb], "netsat_from": low, "q": words}
     )
-    left = all_of(masks_of(form, seen), len(seen))
+    left = combine_masks(make_masks(form, seen), len(seen))
     by_hand = [
         row[0] == thumb
         and row[2] >= low
@@ -84,8 +84,8 @@ def test_orders_are_stable_and_what_has_no_figure_comes_last(
 @given(rows=st.lists(ROW, min_size=1, max_size=30))
 def test_a_facet_counts_what_each_choice_would_leave(rows: list[tuple[Any, ...]]) -> None:
     seen = lens(rows)
-    masks = masks_of(ListForm(predicted="up"), seen)
-    for option in choices(seen, masks).get("thumb", []):
+    masks = make_masks(ListForm(predicted="up"), seen)
+    for option in count_choices(seen, masks).get("thumb", []):
         code = {"up": 1, "down": 0, "none": -1}[option.value]
         assert option.count == sum(row[0] == code and row[1] == 1 for row in rows)
 
@@ -99,16 +99,16 @@ def test_surprise_is_minus_log_of_the_thumb_that_came() -> None:
 
 def test_a_histogram_counts_every_figure_once() -> None:
     values = np.array([0.0, 1.0, 1.0, np.nan, 10.0])
-    counted = histogram(values, np.array([True, True, False, True, True]))
+    counted = make_histogram(values, np.array([True, True, False, True, True]))
     assert counted is not None
     assert (counted.all.sum(), counted.found.sum()) == (4, 3)
-    assert histogram(np.array([1.0, 1.0]), np.array([True, True])) is None
+    assert make_histogram(np.array([1.0, 1.0]), np.array([True, True])) is None
 
 
 def test_values_beyond_all_earlier_ones_are_counted_and_missing_ones_are_not() -> None:
     before = np.array([-3.0, 0.0, 5.0, np.nan])
     after = np.array([-3.0, 5.0, 5.1, -4.0, 1.0, np.nan])
-    found = share_outside(before, after)
+    found = measure_share_outside(before, after)
     assert (found.value, found.n) == (0.4, 5)
     assert found.low is not None
     assert found.low < 0.4

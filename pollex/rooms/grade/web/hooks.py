@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pollex.store.runs import Run
-from pollex.web.hooks import PagePanel, of_runs
+from pollex.web.hooks import PagePanel, make_run_figures
 from pollex.web.site import Site
 
 
@@ -15,4 +15,4 @@ def grades_shown(site: Site, run: Run) -> Mapping[str, Any] | None:
     return grades_of(site, run)
 
 
-HOOKS = (PagePanel("run.html", "grades_sections.html", of_runs("grade", grades_shown)),)
+HOOKS = (PagePanel("run.html", "grades_sections.html", make_run_figures("grade", grades_shown)),)

@@ -5,7 +5,7 @@ from typing import Any
 
 from pollex.rooms.judge.web.links import WAITING
 from pollex.store.runs import Run
-from pollex.web.hooks import MenuEntry, PagePanel, WaitingWork, of_runs, ran
+from pollex.web.hooks import MenuEntry, PagePanel, WaitingWork, make_has_run, make_run_figures
 from pollex.web.site import Site
 
 
@@ -26,7 +26,7 @@ def doubtful_cases(site: Site, run: Run) -> int:
 
 
 HOOKS = (
-    MenuEntry("Waiting", WAITING, "w", 160, ran("judge")),
-    PagePanel("run.html", "web/judged.html", of_runs("judge", ratings_shown)),
+    MenuEntry("Waiting", WAITING, "w", 160, make_has_run("judge")),
+    PagePanel("run.html", "web/judged.html", make_run_figures("judge", ratings_shown)),
     WaitingWork("judge", "doubtful case", doubtful_cases, lambda run: f"{WAITING}/{run.id}"),
 )

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pollex.web import links
-from pollex.web.hooks import MenuEntry, PageLink, PagePanel, ran
+from pollex.web.hooks import MenuEntry, PageLink, PagePanel, make_has_run
 from pollex.web.site import Site
 
 REMEDIES = "/remedies"
@@ -63,7 +63,7 @@ def open_rubrics(site: Site, about: Mapping[str, Any]) -> Mapping[str, Any] | No
 
 
 HOOKS = (
-    MenuEntry("Changes", REMEDIES, "x", 60, ran("remedy")),
+    MenuEntry("Changes", REMEDIES, "x", 60, make_has_run("remedy")),
     PagePanel("home.html", "web/open_rubrics.html", open_rubrics),
     PagePanel("rubric.html", "web/life.html", life_of_rubric),
     PageLink("runs.html", "Remedies", all_remedies),

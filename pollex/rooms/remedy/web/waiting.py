@@ -10,8 +10,8 @@ from pollex.rooms.remedy.agents.assistant import REPLIES, TODO, keyed_lines
 from pollex.rooms.remedy.services.result import PROPOSED, SHEET
 from pollex.store.resume import step
 from pollex.store.runs import Run
-from pollex.web.kept_commands import ASKED, kept_command, values_of
-from pollex.web.line_changes import line_changes
+from pollex.web.kept_commands import ASKED_FOLDER, list_option_values, read_kept_command
+from pollex.web.line_changes import list_line_changes
 from pollex.web.pages.runs import ENDED
 from pollex.web.site import Site
 from pollex.web.views import Data
@@ -27,7 +27,7 @@ def proposals_of(site: Site, run: Run) -> list[dict[str, Any]]:
     proposals: list[dict[str, Any]] = []
     for candidate in proposed["candidates"]:
         proposals.append(
-            candidate | {"changes": line_changes(proposed["prompt"], candidate["text"])}
+            candidate | {"changes": list_line_changes(proposed["prompt"], candidate["text"])}
         )
 
     return proposals
@@ -61,21 +61,21 @@ def waits_for(site: Site, run: Run) -> Data | None:
         "fit": [proposal["name"] for proposal in proposals if not proposal["refused"]],
         "asked": asked,
         "answered": answered,
-        "kept": kept_command(site, run),
+        "kept": read_kept_command(site, run),
         "folder": site.store.folder,
     }
 
 
 def files_folder(site: Site, run: Run) -> Path | None:
     """Return the folder of the files by which the assistant of a run is asked; None where it is asked otherwise."""
-    kept = kept_command(site, run)
+    kept = read_kept_command(site, run)
     if kept is not None:
-        folders = values_of(kept.words, "--assistant")
+        folders = list_option_values(kept.words, "--assistant")
     else:
         folders = ()
 
     inside = [Path(folder).resolve() for folder in folders]
-    own = (site.store.folder / ASKED).resolve()
+    own = (site.store.folder / ASKED_FOLDER).resolve()
     return next((folder for folder in inside if own in folder.parents), None)
 
 

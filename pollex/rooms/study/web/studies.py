@@ -30,7 +30,7 @@ from pollex.store.store import Store
 from pollex.store.tables import now, unpack
 from pollex.text import parse_toml, read_lines
 from pollex.web.faults import Fault, NotThere
-from pollex.web.questions import of_toml
+from pollex.web.questions import parse_questionnaire
 from pollex.web.site import Site
 
 MEND = "it wants title, systems (names of profiles), and a [[question]] for each question, or questionnaire = FILE"
@@ -156,7 +156,7 @@ def read_study(path: Path) -> Study:
         else:
             questions = bundled_questionnaire(named) or path.parent / named
 
-        questions_read = of_toml(text if questions == path else read_lines(questions))
+        questions_read = parse_questionnaire(text if questions == path else read_lines(questions))
         # a study is stored whole, so it has to stay small
         if len(text.encode()) > LARGEST:
             raise BadInput(

@@ -18,7 +18,7 @@ from pollex.store.tables import LabelRow, SheetRow, pack
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Name, Short, Words
-from pollex.web.pages.agreement import disputed
+from pollex.web.pages.agreement import list_disputed
 from pollex.web.said import keep_said
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
@@ -73,7 +73,7 @@ def said_of(site: Site, run: Run, waiting: Tallied) -> list[Opinion]:
 def differ(opinions: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     """Return differing answers by conversation, which are to be adjudicated."""
     answers: dict[str, list[Opinion]] = {}
-    for every in disputed(opinions).values():
+    for every in list_disputed(opinions).values():
         answers[every[0].conversation] = every
     return answers
 

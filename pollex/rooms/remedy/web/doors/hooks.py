@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pollex.measures.intervals import Figure
-from pollex.web.doors.hooks import LIMITS, Door, ResultView
+from pollex.web.doors.hooks import DEFAULT_LIMITS, ResultView, UseCaseDoor
 
 
 def brief_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -19,7 +19,7 @@ def brief_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 HOOKS = (
-    Door(
+    UseCaseDoor(
         "remedy brief",
         "What to change in the prompt",
         "Says what fails in replies, how often, what the assistant's prompt says of it, and a "
@@ -33,14 +33,14 @@ HOOKS = (
             "target": "One of the rubric set that is chosen above.",
         },
     ),
-    Door(
+    UseCaseDoor(
         "remedy run",
         "Prove a change of the prompt",
         "Asks the assistant under the old prompt and under yours, at replies that failed, on users "
         "who took no part in finding it, and says: release, try, don't, or not enough seen.",
         "Prove it",
         first=("logs", "rubrics", "target", "prompt", "edit", "profiles"),
-        usual=LIMITS,
+        usual=DEFAULT_LIMITS,
         result="remedy.json",
         helps={
             "prompt": "The system prompt that it has now.",

@@ -16,9 +16,9 @@ from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.children import Child
 from pollex.web.faults import Clash, Fault, NotThere
-from pollex.web.kept_commands import go_on, kept_command, require_yes
+from pollex.web.kept_commands import go_on_with_run, read_kept_command, require_confirmation
 from pollex.web.site import Site
-from pollex.web.views import Done, page, post, sent
+from pollex.web.views import Done, page, post, send_file
 
 Replies = Annotated[str, Field(max_length=1 << 20)]
 
@@ -76,7 +76,7 @@ def todo(site: Site, run: Run) -> Response:
             hint="its page says what it waits for",
         )
 
-    return sent(
+    return send_file(
         f"{run.id}-{TODO}",
         "application/jsonl",
         (folder / TODO).read_bytes(),
@@ -104,7 +104,7 @@ def replies(
         raise Fault(what, hint='a line each: {"key": …, "reply": …}') from None
 
     # a yes to the command first: to go on costs money
-    require_yes(site, run, confirmed)
+    require_confirmation(site, run, confirmed)
     # appended, readable by the owner alone
     make_private(folder)
     with os.fdopen(
@@ -128,13 +128,13 @@ def _gone_on(
     Raises:
         Clash: Nobody has, or it can't be gone on with here.
     """
-    require_yes(site, run, confirmed)
+    require_confirmation(site, run, confirmed)
     # a key stays in memory, never in the store
-    command = kept_command(site, run)
+    command = read_kept_command(site, run)
     if command is not None and key.strip():
         site.keys[command.key_address] = key.strip()
 
-    child = go_on(site, run, *words)
+    child = go_on_with_run(site, run, *words)
     if child is None:
         raise Clash(
             f"no form of this server began {run.id}",

@@ -28,13 +28,13 @@ from pollex.store.tables import LabelRow, SheetRow, pack
 from pollex.web import links
 from pollex.web.faults import NothingYet, NotThere
 from pollex.web.forms import Name, Place, Short, Words
-from pollex.web.listing import run_that_asked
-from pollex.web.logs_at_hand import logs_at_hand
-from pollex.web.pages.runs import costs_of
-from pollex.web.pages.sets import rubric_of
+from pollex.web.listing import find_run_that_asked
+from pollex.web.logs_at_hand import list_logs_at_hand
+from pollex.web.pages.runs import list_costs
+from pollex.web.pages.sets import get_rubric
 from pollex.web.said import keep_said
 from pollex.web.site import NamedSet, Site
-from pollex.web.soon import Soon
+from pollex.web.soon import BackgroundValue
 from pollex.web.views import Data, Done, page, post
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _row(site: Site, run: Run) -> dict[str, Any]:
             "edit": " · ".join(diffs),
             "verdict": record["verdict"],
         }
-        about |= {"level": record["level"], "cost": costs_of(site).get(run.id)}
+        about |= {"level": record["level"], "cost": list_costs(site).get(run.id)}
 
     return about
 
@@ -265,7 +265,7 @@ def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
         sources = set(map(str, logs))
 
     # the run's log, if it may be read again here
-    at_hand = [log.value for log in logs_at_hand(site) if log.source in sources]
+    at_hand = [log.value for log in list_logs_at_hand(site) if log.source in sources]
     more |= {"log": at_hand[0] if at_hand else ""}
     return {"rubric": rubric, "soon": soon, "run": run, "most": MOST, "command": command} | more
 
@@ -277,16 +277,22 @@ def change_live(site: Site, named: NamedSet, rubric_id: str) -> Data:
     return {"headers": {"X-Pollex-Ended": "again" if soon.over else ""}, "soon": soon}
 
 
-def _foreseen(site: Site, named: NamedSet, rubric_id: str) -> tuple[ChosenRubric, Soon, Run]:
-    rubric = rubric_of(named.rubric_set, rubric_id)
-    if (run := run_that_asked(site, named)) is None:
+def _foreseen(
+    site: Site, named: NamedSet, rubric_id: str
+) -> tuple[ChosenRubric, BackgroundValue, Run]:
+    rubric = get_rubric(named.rubric_set, rubric_id)
+    if (run := find_run_that_asked(site, named)) is None:
         raise NothingYet(
             "no run of this store asked these rubrics",
             hint="`pollex score` does",
         )
 
     key = ("change", named.id, rubric.id, run.finished or "")
-    return rubric, site.kept(key, lambda: Soon(partial(foresee, site, named, run, rubric.id))), run
+    return (
+        rubric,
+        site.kept(key, lambda: BackgroundValue(partial(foresee, site, named, run, rubric.id))),
+        run,
+    )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.faults import Fault
 from pollex.web.forms import Name, Short, Words
-from pollex.web.pages.sets import rubric_of
+from pollex.web.pages.sets import get_rubric
 from pollex.web.site import NamedSet, Site
 from pollex.web.views import Done, post
 
@@ -60,7 +60,7 @@ def state(
     note: Words = "",
 ) -> Done:
     """Keep what a person says of a rubric."""
-    rubric = rubric_of(named.rubric_set, id_)
+    rubric = get_rubric(named.rubric_set, id_)
     try:
         remark = said_of(rubric.model_dump(), state, release, note, who)
     except WrongUse as error:

@@ -18,7 +18,7 @@ from pollex.services.telemetry import exporter_of
 from pollex.store.folder import STORE
 from pollex.usecases.serve import ServeStore
 from pollex.web.guard import is_loopback
-from pollex.web.server import Server, listen
+from pollex.web.server import Server, open_socket
 
 TOKEN = "POLLEX_TOKEN"  # noqa: S105 - the name of a variable
 GRACE = 30
@@ -46,7 +46,7 @@ def serve_scores(serve_store: ServeStore) -> int:
     # the set is read before the port is taken
     store = serve_store.store or Path(STORE)
     scorer = opened(rubrics, store)
-    listening = listen(serve_store.host, serve_store.port)
+    listening = open_socket(serve_store.host, serve_store.port)
     tell(
         serve_store,
         listening.getsockname()[1],

@@ -21,7 +21,7 @@ from pollex.web import links
 from pollex.web.faults import Clash, Forbidden
 from pollex.web.forms import Answers, Place
 from pollex.web.guests import Guest, find_guest
-from pollex.web.questions import answers_on
+from pollex.web.questions import read_sheet_answers
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
 
@@ -219,7 +219,7 @@ def keep(
         moment = now()
         # questions that weren't asked are stored as skipped, with why
         answer_rows = [
-            *answers_on(questions, answers),
+            *read_sheet_answers(questions, answers),
             *(
                 (question.id, None, question.skip)
                 for question in study.questions

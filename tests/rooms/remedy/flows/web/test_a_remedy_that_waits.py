@@ -11,7 +11,7 @@ from web_site import client_of, made_app, made_store
 from pollex.runs.workspace import run_to_end
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.web.kept_commands import kept_command
+from pollex.web.kept_commands import read_kept_command
 from pollex.web.site import Site
 
 PROMPT = "You book tables.\nBe short.\n"
@@ -56,7 +56,7 @@ async def test_proposals_stand_beside_the_prompt_and_those_that_are_ticked_are_p
         proposed(store, run)
         app = made_app(store)
         site: Site = app.app.state.site  # type: ignore[attr-defined]
-        kept = kept_command(site, run)
+        kept = read_kept_command(site, run)
         assert kept is not None
         async with client_of(app) as client:
             page = unescape((await client.get(f"/remedies/{run.id}", headers=HTML)).text)
@@ -95,7 +95,7 @@ def test_a_file_of_models_that_no_form_wrote_is_not_gone_on_with(
 ) -> None:
     with made_store(tmp_path / ".pollex", n=3) as store:
         run = waiting_run(store, profiles(store, *words))
-        assert kept_command(Site(store, {}), run) is None
+        assert read_kept_command(Site(store, {}), run) is None
 
 
 @pytest.mark.parametrize("word", ["--assistant=shop:answer", "--assistant=/tmp", "--assistant=.."])
@@ -104,7 +104,7 @@ def test_an_assistant_that_is_code_or_a_folder_elsewhere_is_not_gone_on_with(
 ) -> None:
     with made_store(tmp_path / ".pollex", n=3) as store:
         run = waiting_run(store, word)
-        assert kept_command(Site(store, {}), run) is None
+        assert read_kept_command(Site(store, {}), run) is None
 
 
 def test_the_servers_key_goes_to_no_assistant_at_an_address_that_its_owner_did_not_name(
@@ -114,7 +114,7 @@ def test_the_servers_key_goes_to_no_assistant_at_an_address_that_its_owner_did_n
     table = '[assistant]\nmodel = "m"\nkey_env = "POLLEX_ASSISTANT_KEY"\n'
     with made_store(tmp_path / ".pollex", n=3) as store:
         run = waiting_run(store, profiles(store, f'{table}base_url = "https://evil.example/v1"\n'))
-        kept = kept_command(Site(store, {}), run)
+        kept = read_kept_command(Site(store, {}), run)
     assert kept is not None
     assert kept.environment["POLLEX_ASSISTANT_KEY"] == ""
 
@@ -127,7 +127,7 @@ async def test_replies_are_brought_as_a_file_and_the_run_goes_on(tmp_path: Path)
         run = waiting_run(store, f"--assistant={folder}")
         app = made_app(store)
         site: Site = app.app.state.site  # type: ignore[attr-defined]
-        kept = kept_command(site, run)
+        kept = read_kept_command(site, run)
         assert kept is not None
         async with client_of(app) as client:
             page = unescape((await client.get(f"/remedies/{run.id}", headers=HTML)).text)
