@@ -286,9 +286,11 @@ def _encode_records(records: Sequence[Record], questions: Questionnaire) -> Judg
         )
 
     # names become codes, in alphabetical order
-    names = sorted(
-        {name for _, _, judge, _ in records if (name := get_judge_name(judge)) is not None}
-    )
+    judge_names = set()
+    for _, _, judge, _ in records:
+        if (name := get_judge_name(judge)) is not None:
+            judge_names.add(name)
+    names = sorted(judge_names)
     return Judgments(
         row=np.array([row for row, *_ in records], dtype=np.int64),
         question=np.array([places[question] for _, question, *_ in records], dtype=np.int64),

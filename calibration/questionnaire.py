@@ -87,7 +87,11 @@ class Questionnaire:
         """Accept a list of questions; refuse duplicates, and an unknown main question."""
         object.__setattr__(self, "scales", tuple(self.scales))
         names = [scale.question for scale in self.scales]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
+        repeated = set()
+        for name in names:
+            if names.count(name) > 1:
+                repeated.add(name)
+        if twice := sorted(repeated):
             raise WrongUse(
                 f"two questions are called {twice[0]!r}",
                 hint="give each a name of its own",

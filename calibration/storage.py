@@ -171,7 +171,10 @@ def _require_predictions(model: JudgedEstimator) -> None:
         ValueError, IndexError: It gives none.
     """
     asked_scales = [scale for scale in model.questionnaire_.scales if scale.asked]
-    undecided = [1 / len(scale.values) for scale in asked_scales for _ in scale.values]
+    undecided = []
+    for scale in asked_scales:
+        for _ in scale.values:
+            undecided.append(1 / len(scale.values))
     with np.errstate(all="ignore"):
         probabilities = model.predict_proba(np.array([undecided]), model.judges_[:1] or None)
     if not np.isfinite(probabilities).all():
@@ -400,9 +403,9 @@ def _to_json(value: Any) -> Any:
 
 def _restore_settings(kind: type[JudgedEstimator], stored: Mapping[str, Any]) -> dict[str, Any]:
     """Restore settings from JSON: lists become tuples if the default is one."""
-    defaults = {
-        name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()
-    }
+    defaults = {}
+    for name, parameter in inspect.signature(kind).parameters.items():
+        defaults[name] = parameter.default
     restored = {}
     for name, value in stored.items():
         if name not in RETIRED_SETTINGS:

@@ -295,17 +295,19 @@ def make_candidate_scores(
             strict=True,
         )
     )
-    return tuple(
-        CandidateScore(
-            name,
-            float(loss.mean()),
-            float((loss - least).mean()),
-            compute_standard_error(loss - least, blocks),
-            len(loss),
-            *ahead.get(name, ()),
+    scores = []
+    for name, loss in losses.items():
+        scores.append(
+            CandidateScore(
+                name,
+                float(loss.mean()),
+                float((loss - least).mean()),
+                compute_standard_error(loss - least, blocks),
+                len(loss),
+                *ahead.get(name, ()),
+            )
         )
-        for name, loss in losses.items()
-    )
+    return tuple(scores)
 
 
 FIT_SEED = 11

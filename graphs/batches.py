@@ -255,8 +255,11 @@ def add_batches(
     Args:
         last: The node that comes after all batches.
     """
-    for node in [plan_batch, *(node for step in steps for node in step), commit_batch, last]:
-        graph.add_node(node.__name__, node)  # type: ignore[call-overload]  # it takes functions, says its typing
+    work_nodes: list[Node] = []
+    for step in steps:
+        work_nodes.extend(step)
+    for node in [plan_batch, *work_nodes, commit_batch, last]:
+        graph.add_node(node.__name__, node)
 
     # each step leads to the next, the commit back to the plan
     rows = [*([node.__name__ for node in step] for step in steps), ["commit_batch"], ["plan_batch"]]

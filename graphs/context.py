@@ -94,7 +94,11 @@ class Context:
         values = {}
         for context_field in fields(cls):
             values[context_field.name] = arguments.get(context_field.name)
-        return cls(**{name: value for name, value in values.items() if value is not None})
+        settings = {}
+        for name, value in values.items():
+            if value is not None:
+                settings[name] = value
+        return cls(**settings)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -106,7 +106,11 @@ class Findings:
         update: dict[str, Any] = {}
         step = self.steps.get(node)
         if isinstance(step, dict) and step:
-            update["by_node"] = {node: [step[id_] for id_ in self.shown_ids if id_ in step]}
+            shown_rows = []
+            for id_ in self.shown_ids:
+                if id_ in step:
+                    shown_rows.append(step[id_])
+            update["by_node"] = {node: shown_rows}
         elif step:
             update["by_node"] = {node: step}
 
@@ -123,8 +127,12 @@ class Findings:
         for name, (n, total) in self.sums.items():
             means[name] = {"mean": round(total / n, 4), "n": n}
 
+        first = []
+        for id_ in self.shown_ids:
+            if id_ in self.batch:
+                first.append(self.batch[id_])
         return {
-            "first": [self.batch[id_] for id_ in self.shown_ids if id_ in self.batch],
+            "first": first,
             "worst": [row for _, _, row in self.ranked],
             "so_far": means,
         }
@@ -187,9 +195,11 @@ def get_first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> 
 
     Of questions that don't apply nothing is told, where another one was answered.
     """
-    if failures := [
-        describe_failure(answer) for answer in answers if isinstance(answer, Unanswered)
-    ]:
+    failures = []
+    for answer in answers:
+        if isinstance(answer, Unanswered):
+            failures.append(describe_failure(answer))
+    if failures:
         return shorten_text(failures[0], LONGEST_REASON)
     if not texts:
         return ""

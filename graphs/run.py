@@ -152,7 +152,12 @@ async def get_states_around(
 def _name_nodes(run: Run, states: Sequence[tuple[tuple[str, ...], Mapping[str, Any]]]) -> str:
     """Name the nodes of a run's graph, those that ran first; or say where its states are."""
     nodes = [name for name in build_run_graph(run).nodes if not name.startswith("__")]
-    ran = list(dict.fromkeys(name for names, _ in states for name in names if name in nodes))
+    names_that_ran = []
+    for names, _ in states:
+        for name in names:
+            if name in nodes:
+                names_that_ran.append(name)
+    ran = list(dict.fromkeys(names_that_ran))
     others = ", ".join(name for name in nodes if name not in ran)
     if not ran:
         return (

@@ -201,7 +201,11 @@ def describe_moves(
         raised: Whether those that raised it are wanted, or those that lowered it; None: both.
     """
     unit = "points" if netsat.thumb_model is None else "log-odds"
-    moves = netsat.moves([answer for answer in answers if answer.question_id in rubrics])
+    rubric_answers = []
+    for answer in answers:
+        if answer.question_id in rubrics:
+            rubric_answers.append(answer)
+    moves = netsat.moves(rubric_answers)
     ways = {True: 1.0, False: -1.0}
     strength = {}
     for id_, move in moves.items():
@@ -223,9 +227,10 @@ def describe_moves(
             return "no answer moved it"
         return describe_failure(failed)
 
-    return "; ".join(
-        describe_move(rubrics[id_], values[id_], f"{moves[id_]:+.2f} {unit}") for id_ in named
-    )
+    descriptions = []
+    for id_ in named:
+        descriptions.append(describe_move(rubrics[id_], values[id_], f"{moves[id_]:+.2f} {unit}"))
+    return "; ".join(descriptions)
 
 
 def describe_move(rubric: Rubric, value: float, move: str) -> str:
@@ -272,21 +277,23 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
         else:
             new_scores = scores.take(new)
 
+        new_conversations = []
+        for conversation in about:
+            if conversation.id not in live.stored_ids:
+                new_conversations.append(conversation)
         live.store.put(
             conversation_rows(
                 live.run,
-                [conversation for conversation in about if conversation.id not in live.stored_ids],
+                new_conversations,
             )
         )
         answer_columns = [new_scores.answers]
         if new_scores.tone is not None:
             answer_columns.append(new_scores.tone)
-        live.store.put(
-            [
-                live.cells.block(about, live.questions, answers, live.judge.fingerprint)
-                for answers in answer_columns
-            ]
-        )
+        blocks = []
+        for answers in answer_columns:
+            blocks.append(live.cells.block(about, live.questions, answers, live.judge.fingerprint))
+        live.store.put(blocks)
         live.store.put([score_block(live.run, new_scores)])
 
     live.settle(scores)

@@ -96,10 +96,12 @@ class DomainProfile(BaseModel):
 
     def toml(self) -> str:
         """Return the text that `parse` turns back into this profile, each field under its question."""
-        return "\n".join(
-            f"# {field.description}\n{name} = {write_toml_value(getattr(self, name))}\n"
-            for name, field in type(self).questions().items()
-        )
+        lines = []
+        for name, field in type(self).questions().items():
+            lines.append(
+                f"# {field.description}\n{name} = {write_toml_value(getattr(self, name))}\n"
+            )
+        return "\n".join(lines)
 
     @classmethod
     def questions(cls) -> dict[str, FieldInfo]:
@@ -127,9 +129,11 @@ class DomainProfile(BaseModel):
         )
         # hyphens at a word's ends are dashes or list marks
         words = (match.group().strip("-").casefold() for match in _WORD.finditer(text))
-        return tuple(
-            dict.fromkeys(word for word in words if len(word) > 1 and word not in STOPWORDS)
-        )
+        telling_words = []
+        for word in words:
+            if len(word) > 1 and word not in STOPWORDS:
+                telling_words.append(word)
+        return tuple(dict.fromkeys(telling_words))
 
 
 def get_log_table(rubrics: object) -> dict[str, Any]:
@@ -168,9 +172,10 @@ def describe_faults(error: ValidationError) -> str:
     for fault in error.errors(include_url=False, include_input=False):
         names.setdefault(fault["type"], []).append(".".join(str(part) for part in fault["loc"]))
 
-    return "; ".join(
-        f"{_FAULTS.get(kind, kind)}: {', '.join(fields)}" for kind, fields in names.items()
-    )
+    faults = []
+    for kind, fields in names.items():
+        faults.append(f"{_FAULTS.get(kind, kind)}: {', '.join(fields)}")
+    return "; ".join(faults)
 
 
 _FAULTS = {

@@ -101,10 +101,10 @@ def list_glossed_options(options: Sequence[str]) -> str:
     """
     # the last option is for what never came up, however many there are before
     meanings = [*GLOSSES[: len(options) - 1], NO_OCCASION]
-    return "\n".join(
-        f"  - {write_option(option)}: {gloss}"
-        for option, gloss in zip(options, meanings, strict=True)
-    )
+    lines = []
+    for option, gloss in zip(options, meanings, strict=True):
+        lines.append(f"  - {write_option(option)}: {gloss}")
+    return "\n".join(lines)
 
 
 def list_options(options: Sequence[str]) -> str:

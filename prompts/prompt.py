@@ -108,7 +108,11 @@ def load_prompt(name: str) -> Prompt:
 
 def list_prompt_names() -> list[str]:
     """Return all prompts there are."""
-    return sorted(file.stem for folder in folders_of("prompts") for file in folder.glob("*.md"))
+    stems = []
+    for folder in folders_of("prompts"):
+        for file in folder.glob("*.md"):
+            stems.append(file.stem)
+    return sorted(stems)
 
 
 def parse_prompt(name: str, text: str) -> Prompt:
@@ -147,7 +151,9 @@ def parse_prompt(name: str, text: str) -> Prompt:
         ).hexdigest()[:12],
     )
     # what is declared and what stands in the texts must be the same
-    parts = [part for section in sections.values() for part in section]
+    parts: list[PromptPart] = []
+    for section in sections.values():
+        parts.extend(section)
     gaps = {part.text for part in parts if part.gap}
     blocks = {part.block for part in parts if part.block}
     if gaps != prompt.variables or blocks != prompt.blocks:

@@ -88,15 +88,17 @@ def choose_alpha(
             hint="use fewer folds, or stratify them",
         )
 
-    table = tuple(
-        AlphaScore(
-            alpha,
-            float(np.mean(auc_of_seeds)),
-            float(np.std(auc_of_seeds, ddof=1)) if len(auc_of_seeds) > 1 else None,
-            len(auc_of_seeds),
+    alpha_scores = []
+    for alpha, auc_of_seeds in zip(alphas, zip(*aucs, strict=True), strict=True):
+        alpha_scores.append(
+            AlphaScore(
+                alpha,
+                float(np.mean(auc_of_seeds)),
+                float(np.std(auc_of_seeds, ddof=1)) if len(auc_of_seeds) > 1 else None,
+                len(auc_of_seeds),
+            )
         )
-        for alpha, auc_of_seeds in zip(alphas, zip(*aucs, strict=True), strict=True)
-    )
+    table = tuple(alpha_scores)
     # of αs that do equally well, the smallest
     best = max(score.mean_auc for score in table)
     row = min(

@@ -96,9 +96,8 @@ class PrecisionCurves(NamedTuple):
 
 def split_by_class(values: Floats, positive: Bools) -> tuple[Floats, Floats]:
     """Transpose evals `[conversation, rubric]` and split them into positives and negatives."""
-    positives, negatives = (
-        np.ascontiguousarray(values[side].T, dtype=float) for side in (positive, ~positive)
-    )
+    positives = np.ascontiguousarray(values[positive].T, dtype=float)
+    negatives = np.ascontiguousarray(values[~positive].T, dtype=float)
     return positives, negatives
 
 

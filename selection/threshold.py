@@ -120,10 +120,8 @@ def fit_window(
     # thresholds half way between scores, and θ
     levels = np.unique(np.round(scores, 9))
     thresholds = np.sort(np.append((levels[:-1] + levels[1:]) / 2, theta))
-    up, down = (
-        np.searchsorted(np.sort(scores[side]), thresholds, side="right")
-        for side in (positive, ~positive)
-    )
+    up = np.searchsorted(np.sort(scores[positive]), thresholds, side="right")
+    down = np.searchsorted(np.sort(scores[~positive]), thresholds, side="right")
     # precision of both sides at each threshold
     over = len(scores) - up - down
     over_up = positive.sum() - up
@@ -303,10 +301,8 @@ def _count_over_thresholds(
     levels = np.unique(scores)
     middle = (levels[:-1] + levels[1:]) / 2
     thresholds = np.append(middle[middle > theta][::-1], theta)
-    over, errors = (
-        len(scores_of_side) - np.searchsorted(np.sort(scores_of_side), thresholds, side="right")
-        for scores_of_side in (scores, scores[wrong])
-    )
+    over = len(scores) - np.searchsorted(np.sort(scores), thresholds, side="right")
+    errors = len(scores[wrong]) - np.searchsorted(np.sort(scores[wrong]), thresholds, side="right")
     return thresholds, over, errors
 
 

@@ -44,11 +44,11 @@ def get_model_class(name: str) -> type[JudgedEstimator]:
 
     module = import_module(home)
     classes = [kind for _, kind in inspect.getmembers(module, inspect.isclass)]
-    (estimator,) = [
-        kind
-        for kind in classes
-        if issubclass(kind, JudgedEstimator) and kind.__module__ == module.__name__
-    ]
+    estimators = []
+    for kind in classes:
+        if issubclass(kind, JudgedEstimator) and kind.__module__ == module.__name__:
+            estimators.append(kind)
+    (estimator,) = estimators
     return estimator
 
 

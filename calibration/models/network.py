@@ -434,10 +434,10 @@ class CalibrationNetwork(JudgedEstimator):
         else:
             facts_of_starts = ()
 
-        self.starts_ = tuple(
-            self._restored_start(number, facts, state)
-            for number, facts in enumerate(facts_of_starts)
-        )
+        starts = []
+        for number, facts in enumerate(facts_of_starts):
+            starts.append(self._restored_start(number, facts, state))
+        self.starts_ = tuple(starts)
 
     def _restored_start(
         self,

@@ -183,9 +183,9 @@ class WeightedSum(JudgedEstimator):
 
     def _restore(self, state: State) -> None:
         arrays = state.arrays
-        self.mean_, self.spread_, self.weights_ = (
-            arrays[name] for name in ("mean", "spread", "weights")
-        )
+        self.mean_ = arrays["mean"]
+        self.spread_ = arrays["spread"]
+        self.weights_ = arrays["weights"]
         self.terms_ = LinkTerms(*(arrays[part] for part in TERM_NAMES))
 
 

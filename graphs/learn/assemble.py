@@ -124,6 +124,10 @@ def assemble_set(
     rubrics = explain_by_circumstances(material, rubrics, measured, about)
     # notes on what was left out, and why
     reader = material.by_model and bool(live.extractions)
+    alone_by_id = {}
+    for r in rubrics:
+        if r.alone:
+            alone_by_id[r.id] = r.alone
     notes = [
         *(describe_yield(live.extractions, chosen) if reader else ()),
         *selection["notes"],
@@ -131,7 +135,7 @@ def assemble_set(
         *list_caveats(
             material, unseen, len(live.unextracted), write_language_notes(material.training)
         ),
-        *list_nearly_constant(chosen, {r.id: r.alone for r in rubrics if r.alone}),
+        *list_nearly_constant(chosen, alone_by_id),
     ]
     # the probability, and plain methods beside it
     calibrator, arrays = make_calibrator_record(
@@ -162,6 +166,11 @@ def assemble_set(
             together=blocks,
         )
 
+    chosen_ids = {rubric.id for rubric in chosen}
+    never_counts = {}
+    for id_, value in material.table.never_counts.items():
+        if id_ in chosen_ids:
+            never_counts[id_] = value
     rubric_set = RubricSet(
         pollex=version("pollex"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -194,11 +203,7 @@ def assemble_set(
         remarks=find_remarks((*training, *material.held_out)),
         spread=make_spread_record(taught.own),
         found_nothing=measure_share_without_reason(live.extractions) if reader else None,
-        never={
-            id_: value
-            for id_, value in material.table.never_counts.items()
-            if id_ in {r.id for r in chosen}
-        },
+        never=never_counts,
     )
     # notes that need the whole set
     note_on_support = (
@@ -240,8 +245,12 @@ def make_chosen_rubrics(
 
     measured = unseen.conversations
     # where each rubric could have held, and what it is worth there
+    event_rubrics = []
+    for rubric in chosen:
+        if by[rubric.id] == "event":
+            event_rubrics.append(rubric)
     occasions = list_judged_occasions(table, chosen, measured) | find_occasions(
-        [rubric for rubric in chosen if by[rubric.id] == "event"], measured
+        event_rubrics, measured
     )
     worths: Mapping[str, RubricEvidence] = measure_worths(chosen, unseen, occasions)
     standings = make_standings(material, selection, training)
@@ -260,25 +269,27 @@ def make_chosen_rubrics(
     twin_of = find_twins(material, training)
     standings, worths = reconcile_standings(chosen, standings, worths)
 
-    return tuple(
-        ChosenRubric(
-            **r.model_dump(),
-            written=r.text,
-            choice=Choice(**selection["choices"][r.id]),
-            standing=standings.get(r.id),
-            family=Family(**families[r.id]) if families.get(r.id) else None,
-            worth=worths.get(r.id),
-            signals=beside.get(r.id, ()),
-            unexpected=is_unexpected(r),
-            alone=alone[r.id],
-            twin_of=twin_of.get(r.id, ""),
-            yields=mixed and r.answered_by == BUILT_IN and not is_proven(standings.get(r.id)),
-            never_came_up=measure_never_came_up(table, training, r)
-            if asked_when and not r.answered_by
-            else None,
+    chosen_rubrics = []
+    for r in chosen:
+        chosen_rubrics.append(
+            ChosenRubric(
+                **r.model_dump(),
+                written=r.text,
+                choice=Choice(**selection["choices"][r.id]),
+                standing=standings.get(r.id),
+                family=Family(**families[r.id]) if families.get(r.id) else None,
+                worth=worths.get(r.id),
+                signals=beside.get(r.id, ()),
+                unexpected=is_unexpected(r),
+                alone=alone[r.id],
+                twin_of=twin_of.get(r.id, ""),
+                yields=mixed and r.answered_by == BUILT_IN and not is_proven(standings.get(r.id)),
+                never_came_up=measure_never_came_up(table, training, r)
+                if asked_when and not r.answered_by
+                else None,
+            )
         )
-        for r in chosen
-    )
+    return tuple(chosen_rubrics)
 
 
 def add_borne_out_evidence(
@@ -302,10 +313,10 @@ def add_borne_out_evidence(
     up = flag_positives(training)
     blocks = number_blocks(training)
 
-    return dict(worths) | {
-        rubric.id: measure_worth(here, up, blocks)
-        for rubric, here in zip(unmeasured, held.T, strict=True)
-    }
+    measured_worths = {}
+    for rubric, here in zip(unmeasured, held.T, strict=True):
+        measured_worths[rubric.id] = measure_worth(here, up, blocks)
+    return dict(worths) | measured_worths
 
 
 def find_twins(material: Material, training: Sequence[Conversation]) -> dict[str, str]:
@@ -359,14 +370,16 @@ def explain_by_circumstances(
     up = flag_positives(measured)
     held = material.table.held(measured, material.chosen)
 
-    return tuple(
-        rubric.model_copy(
-            update={"circumstance": find_explaining_circumstance(here, up, circumstances)}
+    explained_rubrics = []
+    for rubric, here in zip(rubrics, held.T, strict=True):
+        explained_rubrics.append(
+            rubric.model_copy(
+                update={"circumstance": find_explaining_circumstance(here, up, circumstances)}
+            )
+            if rubric.id in leading
+            else rubric
         )
-        if rubric.id in leading
-        else rubric
-        for rubric, here in zip(rubrics, held.T, strict=True)
-    )
+    return tuple(explained_rubrics)
 
 
 def reconcile_standings(
@@ -419,11 +432,11 @@ def make_judge_record(live: LearnContext, chosen: Sequence[Rubric]) -> JudgeReco
 def list_reasons(live: LearnContext, chosen: Sequence[Rubric]) -> tuple[Reason, ...]:
     """Return the reasons behind the chosen rubrics."""
     reason_ids = {id_ for rubric in chosen for id_ in rubric.reason_ids}
-    return tuple(
-        reason
-        for reason in [*live.reasons("sat"), *live.reasons("dsat")]
-        if reason.id in reason_ids
-    )
+    reasons = []
+    for reason in [*live.reasons("sat"), *live.reasons("dsat")]:
+        if reason.id in reason_ids:
+            reasons.append(reason)
+    return tuple(reasons)
 
 
 def write_language_notes(training: Sequence[Conversation]) -> list[str]:
@@ -479,9 +492,11 @@ def describe_yield(
     read = [extraction for extraction in extractions.values() if isinstance(extraction, Extraction)]
     left_out = sum(extraction.dropped for extraction in read)
     unquoted = sum(extraction.unquoted for extraction in read)
-    proposed = left_out + sum(
-        not is_built_in(reason.source) for extraction in read for reason in extraction.reasons
-    )
+    model_reasons = 0
+    for extraction in read:
+        for reason in extraction.reasons:
+            model_reasons += not is_built_in(reason.source)
+    proposed = left_out + model_reasons
     from_model = sum(not is_built_in(rubric.source) for rubric in chosen)
     if from_model and not left_out:
         return []

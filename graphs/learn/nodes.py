@@ -79,10 +79,9 @@ async def extract(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # no
     live.progress.start("extract", len(ids), len(ids) - len(left))
     await await_all(map(one, left[: live.batch]))
     await live.store.settle()  # the batch is durable: a kill costs one batch at most
-    outcomes = (
-        extraction.outcome if isinstance(extraction, Unanswered) else "extracted"
-        for extraction in extractions.values()
-    )
+    outcomes = []
+    for extraction in extractions.values():
+        outcomes.append(extraction.outcome if isinstance(extraction, Unanswered) else "extracted")
 
     return {
         "progress": {
@@ -190,9 +189,10 @@ async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
 
     # all are stored, with what each was merged into
     live.store.put(rubric_rows(live.run, [*pool, *deduplication.kept]))
-    merged = {
-        id_: deduplication.merged.get(into, into) for id_, into in equal.items()
-    } | deduplication.merged
+    merged_equal = {}
+    for id_, into in equal.items():
+        merged_equal[id_] = deduplication.merged.get(into, into)
+    merged = merged_equal | deduplication.merged
     payload = {
         "kept": [rubric.model_dump(mode="json") for rubric in deduplication.kept],
         "merged": merged,
@@ -225,13 +225,14 @@ async def reword(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     await live.store.write_step(live.run, "reword", payload)
     named = rewording.reworded
 
+    mirrors = []
+    for pair in state["mirrors"]:
+        mirrors.append([named.get(rubric_id, rubric_id) for rubric_id in pair])
     return {
         "kept": live.rows(rewording.rubrics),
         "reworded": named,
         "merged": {duplicate: named.get(into, into) for duplicate, into in state["merged"].items()},
-        "mirrors": [
-            [named.get(rubric_id, rubric_id) for rubric_id in pair] for pair in state["mirrors"]
-        ],
+        "mirrors": mirrors,
     }
 
 
@@ -365,17 +366,17 @@ async def _judge(
     async def one(id_: str) -> None:
         left = []
         for side in questions:
-            left.append(
-                [question for question in side if question.id not in table.values.get(id_, {})]
-            )
+            questions_left = []
+            for question in side:
+                if question.id not in table.values.get(id_, {}):
+                    questions_left.append(question)
+            left.append(questions_left)
 
-        for answers in await asyncio.gather(
-            *(
-                ask_judge(live, stage, judge, live.by_id[id_], unanswered)
-                for unanswered in left
-                if unanswered
-            )
-        ):
+        calls = []
+        for unanswered in left:
+            if unanswered:
+                calls.append(ask_judge(live, stage, judge, live.by_id[id_], unanswered))
+        for answers in await asyncio.gather(*calls):
             table.take(id_, answers)
 
         live.progress.advance(shown)

@@ -173,9 +173,12 @@ class LearnContext(Resources):
         for side, written_side in written.items():
             pool[side] = tuple(map(Rubric.model_validate, written_side["pool"]))
 
+        written_rubrics: list[Rubric] = []
+        for rubrics in pool.values():
+            written_rubrics.extend(rubrics)
         known_rubrics = [
             *self.material.kept,
-            *(rubric for rubrics in pool.values() for rubric in rubrics),
+            *written_rubrics,
         ]
         if "merged" in state:
             known_rubrics += map(
@@ -197,14 +200,14 @@ class LearnContext(Resources):
         else:
             never = {}
 
+        refused = {}
+        for written_side in written.values():
+            for cause, n in written_side["refused"].items():
+                refused[cause] = n
         return replace(
             self.material,
             pool=pool,  # type: ignore[arg-type]  # sides are polarities
-            refused={
-                cause: n
-                for written_side in written.values()
-                for cause, n in written_side["refused"].items()
-            },
+            refused=refused,
             kept=pool_rubrics,
             merged=state.get("merged", {}),
             reworded=state.get("reworded", {}),
@@ -222,9 +225,13 @@ class LearnContext(Resources):
 
         A process that goes on with a run has roles of its own.
         """
+        rubric_ids = []
+        for pool in rubrics:
+            for rubric in pool:
+                rubric_ids.append(rubric.id)
         name = make_content_id(
             role.name,
-            *(rubric.id for pool in rubrics for rubric in pool),
+            *rubric_ids,
             str(len(rubrics)),
         )
         if name not in self.fitted:
@@ -239,11 +246,12 @@ class LearnContext(Resources):
             ids.append([c.id for c in side])
 
         settings = vars(self.material.settings).items()
+        settings_json = {}
+        for name, value in settings:
+            settings_json[name] = list(value) if isinstance(value, tuple) else value
         return {
             "run": self.run,
-            "settings": {
-                name: list(value) if isinstance(value, tuple) else value for name, value in settings
-            },
+            "settings": settings_json,
             "split": {
                 "training": len(ids[0]),
                 "held_out": len(ids[1]),
@@ -254,21 +262,19 @@ class LearnContext(Resources):
     @property
     def unextracted(self) -> dict[str, Unanswered]:
         """Reasons for missing extractions, by conversation."""
-        return {
-            id_: extraction
-            for id_, extraction in self.extractions.items()
-            if isinstance(extraction, Unanswered)
-        }
+        failures = {}
+        for id_, extraction in self.extractions.items():
+            if isinstance(extraction, Unanswered):
+                failures[id_] = extraction
+        return failures
 
     def reasons(self, polarity: Polarity) -> list[Reason]:
         """List all reasons of one polarity, in the order of the conversations."""
         extractions = (
             self.extractions.get(conversation.id) for conversation in self.material.training
         )
-        every = (
-            reason
-            for extraction in extractions
-            if isinstance(extraction, Extraction)
-            for reason in extraction.reasons
-        )
+        every: list[Reason] = []
+        for extraction in extractions:
+            if isinstance(extraction, Extraction):
+                every.extend(extraction.reasons)
         return [reason for reason in every if reason.polarity == polarity]

@@ -33,10 +33,9 @@ async def write_rubrics(
     """
     reasons = live.reasons(polarity)
     size = live.material.settings.mini_batch
-    sides = (
-        [reason for reason in reasons if is_built_in(reason.source) is built_in]
-        for built_in in (False, True)
-    )
+    sides = []
+    for built_in in (False, True):
+        sides.append([reason for reason in reasons if is_built_in(reason.source) is built_in])
     batches = []
     for side in sides:
         for start in range(0, len(side), size):
@@ -76,6 +75,10 @@ async def write_rubrics(
 
 def unused_reasons(batch: Sequence[Reason], answered: Summary) -> list[Reason]:
     """Return the reasons that stand under no rubric."""
-    used = {id_ for rubric in answered.rubrics for id_ in rubric.reason_ids}
-    used |= {reason.id for reasons in answered.supported.values() for reason in reasons}
+    used: set[str] = set()
+    for rubric in answered.rubrics:
+        used.update(rubric.reason_ids)
+    for reasons in answered.supported.values():
+        for reason in reasons:
+            used.add(reason.id)
     return [reason for reason in batch if reason.id not in used]

@@ -110,10 +110,14 @@ def split_words(text: str) -> list[str]:
 
 def words_of_conversation(conversation: Conversation) -> list[str]:
     """Return the words of all turns, and of what was written of them."""
-    texts = [turn.shown for turn in conversation.turns] + [
-        feedback.text for feedback in conversation.feedback
-    ]
-    return [word for text in texts for word in split_words(text)]
+    comments = []
+    for feedback in conversation.feedback:
+        comments.append(feedback.text)
+    texts = [turn.shown for turn in conversation.turns] + comments
+    words = []
+    for text in texts:
+        words.extend(split_words(text))
+    return words
 
 
 # marks and dashes in which a true copy may differ

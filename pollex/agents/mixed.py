@@ -112,9 +112,11 @@ class MixedDeduplicator(Both[Deduplicator]):
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """Merge rubrics that say the same, whoever they come from."""
-        of_built_in = await self.built_in.deduplicate(
-            [rubric for rubric in rubrics if rubric.answered_by == BUILT_IN]
-        )
+        built_in_rubrics = []
+        for rubric in rubrics:
+            if rubric.answered_by == BUILT_IN:
+                built_in_rubrics.append(rubric)
+        of_built_in = await self.built_in.deduplicate(built_in_rubrics)
         # built-in rubrics as merging left them, in the pool's order
         kept_built_in = {rubric.id: rubric for rubric in of_built_in.kept}
         left = []
@@ -144,13 +146,21 @@ class Divided(Both[Judge]):
 
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Learn the scale of the rubrics of either side."""
+        built_in_rubrics = []
+        for rubric in rubrics:
+            if not self._is_models(rubric):
+                built_in_rubrics.append(rubric)
         await self.built_in.fit(
             training,
-            [rubric for rubric in rubrics if not self._is_models(rubric)],
+            built_in_rubrics,
         )
+        model_rubrics = []
+        for rubric in rubrics:
+            if self._is_models(rubric):
+                model_rubrics.append(rubric)
         await self.model.fit(
             training,
-            [rubric for rubric in rubrics if self._is_models(rubric)],
+            model_rubrics,
         )
 
     def understood(self, rubric: Rubric) -> Rubric:
@@ -180,8 +190,16 @@ class Divided(Both[Judge]):
         self, conversation: Conversation, questions: Sequence[Question]
     ) -> list[Answer | Unanswered]:
         """Answer each question by whom it belongs to, in the questions' order."""
-        sides = [(self.model, [q for q in questions if self._is_models(q.rubric)])]
-        sides += [(self.built_in, [q for q in questions if not self._is_models(q.rubric)])]
+        model_questions = []
+        for q in questions:
+            if self._is_models(q.rubric):
+                model_questions.append(q)
+        sides = [(self.model, model_questions)]
+        built_in_questions = []
+        for q in questions:
+            if not self._is_models(q.rubric):
+                built_in_questions.append(q)
+        sides += [(self.built_in, built_in_questions)]
         # a side without questions isn't asked; the others are, at the same time
         judges_with_part = []
         for judge, part in sides:

@@ -327,10 +327,10 @@ async def answer_each(
     if trusted:
         return list(answers)
     if wrong := foreign_types(answers):
-        return [
-            unanswered(judge, question, f"Malformed: {wrong} in place of answers")
-            for question in questions
-        ]
+        malformed: list[Answer | Unanswered] = []
+        for question in questions:
+            malformed.append(unanswered(judge, question, f"Malformed: {wrong} in place of answers"))
+        return malformed
 
     # an answer without an id is to the question in its place
     if len(answers) != len(questions) or any(
@@ -340,9 +340,10 @@ async def answer_each(
         detail = f"Mismatch: {len(answers)} answers that are not to the {len(questions)} questions"
         return [unanswered(judge, question, detail) for question in questions]
 
-    return [
-        check(judge, question, answer) for question, answer in zip(questions, answers, strict=True)
-    ]
+    checked = []
+    for question, answer in zip(questions, answers, strict=True):
+        checked.append(check(judge, question, answer))
+    return checked
 
 
 def foreign_types(answers: object) -> str:
@@ -350,15 +351,11 @@ def foreign_types(answers: object) -> str:
     if not isinstance(answers, Sequence):
         return type(answers).__name__
 
-    return ", ".join(
-        sorted(
-            {
-                type(answer).__name__
-                for answer in answers
-                if not isinstance(answer, Answer | Unanswered)
-            }
-        )
-    )
+    type_names = set()
+    for answer in answers:
+        if not isinstance(answer, Answer | Unanswered):
+            type_names.add(type(answer).__name__)
+    return ", ".join(sorted(type_names))
 
 
 def check(
@@ -414,7 +411,7 @@ def detail_of(error: Exception, secrets: Collection[str]) -> str:
 def sides(questions: Sequence[Question]) -> list[list[Question]]:
     """Split questions into those about SAT and about DSAT rubrics; omit an empty side."""
     # a question about no rubric is on neither side
-    kinds = (
-        [q for q in questions if q.rubric and q.rubric.polarity == kind] for kind in ("sat", "dsat")
-    )
+    kinds = []
+    for kind in ("sat", "dsat"):
+        kinds.append([q for q in questions if q.rubric and q.rubric.polarity == kind])
     return [side for side in kinds if side]

@@ -296,9 +296,8 @@ def estimate_auc_difference(
     """
     # both statistics see the same resamples
     order, sample = _order_positives_first(positive, together)
-    auc_of_first, auc_of_second = (
-        make_auc_statistic(scores[order], sample.sizes[0]) for scores in (first, second)
-    )
+    auc_of_first = make_auc_statistic(first[order], sample.sizes[0])
+    auc_of_second = make_auc_statistic(second[order], sample.sizes[0])
     measure = _Measure(
         lambda weights: auc_of_first(weights) - auc_of_second(weights),
         len(order),
@@ -493,9 +492,8 @@ def estimate_recovered_share(
 
     # there is nothing to recover where the plain method itself only guesses
     order = _order_positives_first(positive)[0]
-    our_auc, plain_auc = (
-        make_auc_statistic(scores[order], int(positive.sum())) for scores in (ours, plain)
-    )
+    our_auc = make_auc_statistic(ours[order], int(positive.sum()))
+    plain_auc = make_auc_statistic(plain[order], int(positive.sum()))
     plain_figure = estimate_figures({"plain": Measure(plain_auc)}, unit[order], rng, OF_RATIOS)[
         "plain"
     ]
@@ -536,10 +534,9 @@ def measure_auc_by_labels(
     # the mean AUC over draws of labels, for each number of labels
     order = _order_positives_first(positive)[0]
     up = int(positive.sum())
-    statistics = {
-        size: [make_auc_statistic(draw[order], up) for draw in draws]
-        for size, draws in scores.items()
-    }
+    statistics = {}
+    for size, draws in scores.items():
+        statistics[size] = [make_auc_statistic(draw[order], up) for draw in draws]
 
     def mean_auc(of_draws: Sequence[Statistic], weights: Floats) -> Floats:
         aucs: Floats = np.mean([statistic(weights) for statistic in of_draws], axis=0)

@@ -139,13 +139,13 @@ def estimate_smece(
     hits = np.eye(options)[answer]
     codes = number_units(text)
     values = _smooth_errors(proba, hits, np.ones((1, len(answer))))[0]
+    resampled_errors = []
+    for weights in draw_resamples(codes, resamples, rng):
+        resampled_errors.append(_smooth_errors(proba, hits, weights))
     draws = np.concatenate(
         [
             np.zeros((0, options)),
-            *(
-                _smooth_errors(proba, hits, weights)
-                for weights in draw_resamples(codes, resamples, rng)
-            ),
+            *resampled_errors,
         ]
     )
     # an interval for each answer, and for the mean over answers
@@ -536,10 +536,12 @@ def assess_by_group(
         of: Whose each judgment is `[judgment]`: the judge's name, the system, the topic.
     """
     codes = number_names(of)
-    return {
-        label: assess_predictions(predictions.where(codes == code), rng, resamples, smece_resamples)
-        for code, label in enumerate(dict.fromkeys(of))
-    }
+    qualities = {}
+    for code, label in enumerate(dict.fromkeys(of)):
+        qualities[label] = assess_predictions(
+            predictions.where(codes == code), rng, resamples, smece_resamples
+        )
+    return qualities
 
 
 def compute_answer_log_losses(proba: Floats, answer: Ints) -> Floats:
@@ -596,9 +598,8 @@ def estimate_difference(
     Args:
         measure: `rmse`, `pearson`, `spearman`, `kendall`, `log_loss`, `brier` or `kappa`.
     """
-    first_measure, second_measure = (
-        make_measures(predictions)[measure] for predictions in (first, second)
-    )
+    first_measure = make_measures(first)[measure]
+    second_measure = make_measures(second)[measure]
     figure = Measure(
         lambda weights: first_measure.statistic(weights) - second_measure.statistic(weights),
         first_measure.undefined or second_measure.undefined,

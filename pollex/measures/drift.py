@@ -103,10 +103,8 @@ def measure_count_stability(
 
 def compute_stability_index(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> Floats:
     """Compute the population stability index of counts `[…, bin]`."""
-    p, q = (
-        (counts + PRIOR_COUNT) / (counts + PRIOR_COUNT).sum(axis=-1, keepdims=True)
-        for counts in (before, after)
-    )
+    p = (before + PRIOR_COUNT) / (before + PRIOR_COUNT).sum(axis=-1, keepdims=True)
+    q = (after + PRIOR_COUNT) / (after + PRIOR_COUNT).sum(axis=-1, keepdims=True)
     return np.asarray(((q - p) * np.log(q / p)).sum(axis=-1))
 
 

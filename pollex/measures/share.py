@@ -425,14 +425,10 @@ def estimate_mean_differences(
         unit: Number of what is resampled together: a user's conversations, and a pair of one id
             `[conversation]`.
     """
-    return estimate_figures(
-        {
-            name: Measure(_make_difference_statistic(column, second))
-            for name, column in values.items()
-        },
-        unit,
-        rng,
-    )
+    measures = {}
+    for name, column in values.items():
+        measures[name] = Measure(_make_difference_statistic(column, second))
+    return estimate_figures(measures, unit, rng)
 
 
 def _make_difference_statistic(values: Floats, second: Bools) -> Statistic:
@@ -479,11 +475,11 @@ def list_moved_names(differences: Mapping[str, Figure]) -> frozenset[str]:
     else:
         adjusted = ()
 
-    return frozenset(
-        name
-        for name, adjusted_p in zip(p, adjusted, strict=True)
-        if adjusted_p <= FALSE_DISCOVERY_RATE
-    )
+    moved_names = []
+    for name, adjusted_p in zip(p, adjusted, strict=True):
+        if adjusted_p <= FALSE_DISCOVERY_RATE:
+            moved_names.append(name)
+    return frozenset(moved_names)
 
 
 def count_conversations_for_difference(difference: float, spread: float) -> int:

@@ -180,7 +180,11 @@ def read_edits(path: Path) -> tuple[Entry, ...]:
     entries = _parse_model(_Entries, path, str(path), EDITS_HINT).rubrics
     names = [entry.name for entry in entries]
     # an id of two rubrics leaves open which of them is meant
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    repeated = set()
+    for name in names:
+        if names.count(name) > 1:
+            repeated.add(name)
+    if twice := sorted(repeated):
         raise BadRubrics(
             f"two rubrics have the id {twice[0]}",
             where=str(path),
@@ -193,10 +197,12 @@ def read_edits(path: Path) -> tuple[Entry, ...]:
 def make_entries(rubrics: Iterable[ChosenRubric], off: Iterable[ChosenRubric]) -> tuple[Entry, ...]:
     """Return rubrics as people edit them, those that are off last."""
     sides = [(rubric, True) for rubric in rubrics] + [(rubric, False) for rubric in off]
-    return tuple(
-        Entry(id=r.id, text=r.text, polarity=r.polarity, on=on, judge_anew=r.anew, note=r.note)
-        for r, on in sides
-    )
+    entries = []
+    for r, on in sides:
+        entries.append(
+            Entry(id=r.id, text=r.text, polarity=r.polarity, on=on, judge_anew=r.anew, note=r.note)
+        )
+    return tuple(entries)
 
 
 def write_edits_toml(entries: Iterable[Entry], name: str) -> str:
@@ -222,9 +228,11 @@ def apply_edits(
     for entry in entries:
         edited.append((entry.on, _edit_rubric(entry, by_id.get(entry.name))))
 
-    return tuple(rubric for on, rubric in edited if on), tuple(
-        rubric for on, rubric in edited if not on
-    )
+    rubrics_off = []
+    for on, rubric in edited:
+        if not on:
+            rubrics_off.append(rubric)
+    return tuple(rubric for on, rubric in edited if on), tuple(rubrics_off)
 
 
 def _edit_rubric(entry: Entry, before: ChosenRubric | None) -> ChosenRubric:
@@ -332,9 +340,11 @@ def read_edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, .
     for rubric in pool:
         words.append((rubric.polarity, rubric.text.casefold()))
 
-    if twice := [
-        rubric.text for number, rubric in enumerate(pool) if words[number] in words[:number]
-    ]:
+    twice = []
+    for number, rubric in enumerate(pool):
+        if words[number] in words[:number]:
+            twice.append(rubric.text)
+    if twice:
         raise BadRubrics(f"{twice[0]!r} stands there twice", hint=POOL_HINT)
     return tuple(pool)
 

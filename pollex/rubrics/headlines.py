@@ -63,11 +63,10 @@ def list_headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Head
     )
     by_id = {rubric.id: rubric for rubric in of_side}
     # words that are said where a deed is done, or where it isn't, are no finding of their own
-    said_there = [
-        rubric
-        for rubric in sort_by_choice(rubrics)
-        if is_finding_in_words(rubric) and rubric.twin_of in by_id and _is_shown(rubric)
-    ]
+    said_there = []
+    for rubric in sort_by_choice(rubrics):
+        if is_finding_in_words(rubric) and rubric.twin_of in by_id and _is_shown(rubric):
+            said_there.append(rubric)
     # a twin stands under the rubric that it names, in the order of first rubrics
     groups: dict[str, list[ChosenRubric]] = {}
     for rubric in (*of_side, *said_there):
@@ -131,13 +130,15 @@ def list_thin_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
 
 def list_unexpected_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List deeds and outcomes that go along with the thumb that one would least expect."""
-    return [
-        rubric
-        for rubric in sort_by_choice(rubrics)
-        if rubric.unexpected
-        and (rubric.leads or rubric.outcome)
-        and not (rubric.circumstance or has_turned(rubric) or says_too_little(rubric))
-    ]
+    unexpected_rubrics = []
+    for rubric in sort_by_choice(rubrics):
+        if (
+            rubric.unexpected
+            and (rubric.leads or rubric.outcome)
+            and not (rubric.circumstance or has_turned(rubric) or says_too_little(rubric))
+        ):
+            unexpected_rubrics.append(rubric)
+    return unexpected_rubrics
 
 
 UNEXPECTED: dict[Polarity, str] = {
@@ -154,8 +155,12 @@ def list_outcomes(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
         if rubric.outcome and rubric.stands != "hint" and not rubric.circumstance:
             outcomes.append(rubric)
 
+    shown_outcomes = []
+    for rubric in outcomes:
+        if _is_shown(rubric):
+            shown_outcomes.append(rubric)
     return sorted(
-        (rubric for rubric in outcomes if _is_shown(rubric)),
+        shown_outcomes,
         key=lambda rubric: (rubric.polarity, -count_thumbs_explained(rubric)),
     )
 
@@ -180,7 +185,9 @@ class Habit:
 
 def list_habits(rubrics: Sequence[ChosenRubric]) -> list[Habit]:
     """List deeds to check in conversations that end as labels bear out, without those shown otherwise."""
-    strongest = [rubric for side in SIDES for rubric in list_strongest_hints(rubrics, side)]
+    strongest = []
+    for side in SIDES:
+        strongest.extend(list_strongest_hints(rubrics, side))
     shown = {rubric.text for rubric in (*filter(_is_leading, rubrics), *strongest)}
     habits = []
     for ending in list_outcomes(rubrics):
@@ -194,13 +201,16 @@ def list_habits(rubrics: Sequence[ChosenRubric]) -> list[Habit]:
 def list_words(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List words that labels bear out, most thumbs explained first, without those that stand under a deed."""
     leading = {rubric.id for rubric in rubrics if _is_leading(rubric)}
-    worded = [
-        rubric
-        for rubric in rubrics
-        if is_finding_in_words(rubric) and rubric.twin_of not in leading
-    ]
+    worded = []
+    for rubric in rubrics:
+        if is_finding_in_words(rubric) and rubric.twin_of not in leading:
+            worded.append(rubric)
+    shown_words = []
+    for rubric in worded:
+        if _is_shown(rubric):
+            shown_words.append(rubric)
     return sorted(
-        (rubric for rubric in worded if _is_shown(rubric)),
+        shown_words,
         key=lambda rubric: (rubric.polarity, -count_thumbs_explained(rubric)),
     )
 
@@ -224,11 +234,11 @@ def list_topics_apart(segments: Sequence[Segment]) -> list[Segment]:
 
 def list_along_with_circumstances(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List what goes along with a circumstance that explains its difference: what it says is no cause to act on."""
-    return [
-        rubric
-        for rubric in sort_by_choice(rubrics)
-        if rubric.circumstance and rubric.stands != "hint" and not says_too_little(rubric)
-    ]
+    explained_rubrics = []
+    for rubric in sort_by_choice(rubrics):
+        if rubric.circumstance and rubric.stands != "hint" and not says_too_little(rubric):
+            explained_rubrics.append(rubric)
+    return explained_rubrics
 
 
 def count_thumbs_explained(rubric: ChosenRubric) -> float:
@@ -268,9 +278,11 @@ def list_strongest_hints(rubrics: Sequence[ChosenRubric], side: Polarity) -> lis
 
 def list_also_borne_out(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List deeds that labels bear out, and that don't lead all the same; `explain_beside` says why."""
-    return [
-        rubric for rubric in _list_not_leading(rubrics) if rubric.stands in ("proven", "likely")
-    ]
+    borne_out = []
+    for rubric in _list_not_leading(rubrics):
+        if rubric.stands in ("proven", "likely"):
+            borne_out.append(rubric)
+    return borne_out
 
 
 def explain_beside(rubric: ChosenRubric) -> str:
@@ -281,13 +293,15 @@ def explain_beside(rubric: ChosenRubric) -> str:
 
 
 def _list_not_leading(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
-    return [
-        rubric
-        for rubric in sort_by_choice(rubrics)
-        if rubric.leads
-        and not (rubric.headlined or _is_told_elsewhere(rubric))
-        and _is_shown(rubric)
-    ]
+    not_leading = []
+    for rubric in sort_by_choice(rubrics):
+        if (
+            rubric.leads
+            and not (rubric.headlined or _is_told_elsewhere(rubric))
+            and _is_shown(rubric)
+        ):
+            not_leading.append(rubric)
+    return not_leading
 
 
 def _is_told_elsewhere(rubric: ChosenRubric) -> bool:
@@ -366,8 +380,12 @@ def find_headline_twins(
         alike |= (correlate_rubrics(values) >= enough) | _differ_in_breadth(rubrics)
 
     # each rubric that leads, under the first one that is its twin; built-in ones come last
+    leading_places = []
+    for place, rubric in enumerate(rubrics):
+        if rubric.leads:
+            leading_places.append(place)
     leading = sorted(
-        (place for place, rubric in enumerate(rubrics) if rubric.leads),
+        leading_places,
         key=lambda place: (bool(from_built_in[place]), place),
     )
     earlier_twins = {}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Rubric
+from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Quote, Rubric
 
 R = TypeVar("R", bound=Rubric)
 
@@ -21,8 +21,14 @@ def sort_by_support(rubrics: Iterable[R]) -> list[R]:
 def merge_rubrics(ranked: Sequence[R]) -> R:
     """Give the first rubric the reasons of all, and quotes up to the maximum."""
     # each once, in the order of the ranking
-    reasons = dict.fromkeys(id_ for rubric in ranked for id_ in rubric.reason_ids)
-    quotes = dict.fromkeys(quote for rubric in ranked for quote in rubric.quotes)
+    reason_ids: list[str] = []
+    for rubric in ranked:
+        reason_ids.extend(rubric.reason_ids)
+    reasons = dict.fromkeys(reason_ids)
+    all_quotes: list[Quote] = []
+    for rubric in ranked:
+        all_quotes.extend(rubric.quotes)
+    quotes = dict.fromkeys(all_quotes)
     return ranked[0].model_copy(
         update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES]}
     )

@@ -419,7 +419,11 @@ class ChosenRubric(Rubric):
         """Its quotes, that of the case that it begins with first."""
         first = self.lead.quote if self.lead else None
         if first:
-            return (first, *(quote for quote in self.quotes if quote != first))
+            other_quotes = []
+            for quote in self.quotes:
+                if quote != first:
+                    other_quotes.append(quote)
+            return (first, *other_quotes)
         return self.quotes
 
     @property
@@ -435,11 +439,11 @@ class ChosenRubric(Rubric):
 
         # narrower forms of the same kind, and those that nobody judged
         first = self.lead
-        alike = [
-            case
-            for case in self.cases
-            if case is not first and case.kind in ("", get_detector_kind(self.source))
-        ][:MOST_MEMBERS]
+        alike_cases = []
+        for case in self.cases:
+            if case is not first and case.kind in ("", get_detector_kind(self.source)):
+                alike_cases.append(case)
+        alike = alike_cases[:MOST_MEMBERS]
         if first is not None:
             whole = f"“{self.text.removesuffix('.')}”"
             return first.text, f"This explains most of the wider finding {whole}."

@@ -213,9 +213,10 @@ def add_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
     # a reason that it has already isn't counted again
     new = [reason for reason in reasons if reason.id not in rubric.reason_ids]
     # the first quotes of all reasons, then the second ones, then the third
-    ranked = [
-        quote for rank in range(3) for reason in new for quote in reason.quotes[rank : rank + 1]
-    ]
+    ranked: list[Quote] = []
+    for rank in range(3):
+        for reason in new:
+            ranked.extend(reason.quotes[rank : rank + 1])
     update = {
         "reason_ids": (*rubric.reason_ids, *(reason.id for reason in new)),
         "quotes": tuple(sorted((*rubric.quotes, *ranked), key=rank_quote)[:MAX_QUOTES]),

@@ -317,7 +317,11 @@ class RubricSet(Record):
             ) from error
 
         ids = [rubric.id for rubric in rubrics.rubrics]
-        if twice := sorted(id_ for id_, times in Counter(ids).items() if times > 1):
+        repeated = []
+        for id_, times in Counter(ids).items():
+            if times > 1:
+                repeated.append(id_)
+        if twice := sorted(repeated):
             raise BadRubrics(
                 f"two rubrics have the id {twice[0]}",
                 where=where,
@@ -697,8 +701,10 @@ class RubricSet(Record):
 
 def hash_rubrics(rubrics: Sequence[Rubric]) -> str:
     """Hash of what a judge is asked: texts, kinds and evidence, not their order."""
-    parts = sorted(
-        "\x1e".join([r.id, r.polarity, r.text, r.source, *(q.text for q in r.quotes)])
-        for r in rubrics
-    )
+    rubric_lines = []
+    for r in rubrics:
+        rubric_lines.append(
+            "\x1e".join([r.id, r.polarity, r.text, r.source, *(q.text for q in r.quotes)])
+        )
+    parts = sorted(rubric_lines)
     return make_content_id(*parts)

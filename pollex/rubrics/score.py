@@ -237,11 +237,19 @@ class ScoreColumns(Sequence[Score]):
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Put scores by the same set behind one another."""
-        ids = [id_ for part in parts for id_ in part.ids]
-        names = dict.fromkeys(name for part in parts for name in part.fields)
+        ids: list[str] = []
+        for part in parts:
+            ids.extend(part.ids)
+        all_names: list[str] = []
+        for part in parts:
+            all_names.extend(part.fields)
+        names = dict.fromkeys(all_names)
         fields = {}
         for name in names:
-            fields[name] = [value for part in parts for value in part.column(name)]
+            column_values = []
+            for part in parts:
+                column_values.extend(part.column(name))
+            fields[name] = column_values
 
         tones = [part.tone for part in parts if part.tone is not None]
         tone = None
@@ -648,16 +656,19 @@ class NetSat:
             by_judge[judge] = (model.grades(rows, judge) @ np.array(values)).tolist()
 
         grades = model.grades(rows).tolist()
+        grade_shares = []
+        for grade_proba in grades:
+            ratings = {}
+            for value, p in zip(values, grade_proba, strict=True):
+                ratings[f"{value:g}"] = p
+            grade_shares.append(ratings)
         return fields | {
             # the expected grade, and each probability by its grade
             "rating": [
                 sum(p * value for p, value in zip(grade_proba, values, strict=True))
                 for grade_proba in grades
             ],
-            "grades": [
-                {f"{value:g}": p for value, p in zip(values, grade_proba, strict=True)}
-                for grade_proba in grades
-            ],
+            "grades": grade_shares,
             "judge_ratings": _split_by_row(by_judge, len(rows)),
         }
 
@@ -705,7 +716,10 @@ class NetSat:
 
 
 def _split_by_row(columns: Mapping[str, Sequence[float]], count: int) -> list[dict[str, float]]:
-    return [{name: values[row] for name, values in columns.items()} for row in range(count)]
+    rows = []
+    for row in range(count):
+        rows.append({name: values[row] for name, values in columns.items()})
+    return rows
 
 
 def describe_verdict(decision: str | None, probability: float) -> str:

@@ -518,7 +518,11 @@ def describe_nothing_leading(rubrics: Sequence[ChosenRubric], data: DataRecord) 
         (rubric.standing.n for rubric in rubrics if rubric.standing),
         data.thumbs,
     )
-    if along := sorted({rubric.circumstance.name for rubric in rubrics if rubric.circumstance}):
+    circumstance_names = set()
+    for rubric in rubrics:
+        if rubric.circumstance:
+            circumstance_names.add(rubric.circumstance.name)
+    if along := sorted(circumstance_names):
         return (
             f"Nothing that happens in these conversations explains the {thumbs} thumbs by itself: what differs goes "
             f"along with the {', the '.join(along)}, and within each of these there is hardly a difference left."

@@ -92,11 +92,14 @@ class Student:
             BadRubrics: It has another form.
         """
         try:
+            curve = []
+            for row in stored["curve"]:
+                curve.append([float(w) for w in row])
             return cls(
                 float(stored["intercept"]),
                 {str(name): float(w) for name, w in stored["weights"].items()},
                 [int(place) for place in stored["classes"]],
-                [[float(w) for w in row] for row in stored["curve"]],
+                curve,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             what = f"judge.learned.{rubric} is nothing that was distilled"
@@ -120,8 +123,12 @@ def learn_student(
     if came_up.sum() < 2 * INNER_FOLDS or np.ptp(values[came_up]) == 0:
         return _make_constant_student(values, picked)
 
+    rows_with_occasion = []
+    for row, came in zip(features, came_up, strict=True):
+        if came:
+            rows_with_occasion.append(row)
     names, x = build_feature_matrix(
-        [row for row, came in zip(features, came_up, strict=True) if came],
+        rows_with_occasion,
         values[came_up],
     )
     # columns are standardized `[conversation, feature]`, so that one penalty fits all
@@ -141,9 +148,13 @@ def learn_student(
     weight = np.array([float(f"{w:.4g}") for w in weight / spread])
     intercept = float(intercept - weight @ middle)
     # its curve is a stand-in: this student predicts values only
+    weights = {}
+    for n, w in zip(names, weight.tolist(), strict=True):
+        if w:
+            weights[n] = w
     student = Student(
         intercept,
-        {n: w for n, w in zip(names, weight.tolist(), strict=True) if w},
+        weights,
         [0],
         [[0.0] * 3],
     )
@@ -264,19 +275,15 @@ def compute_features(conversation: Conversation, embedder: Embedder) -> dict[str
     # signals as the built-in judge measures them
     for name, signal in SIGNALS_BY_WORDS.items():
         values = measure_marks(signal.marks(view), view.of(signal.party))
-        features |= {
-            f"s:{name}:{measure}": float(v)
-            for measure, v in zip(MEASURES, values, strict=True)
-            if v
-        }
+        for measure, v in zip(MEASURES, values, strict=True):
+            if v:
+                features[f"s:{name}:{measure}"] = float(v)
 
     # events of any topic, by how sure they are
     reading = view.reading("{}", NO_TOPICS)
-    features |= {
-        f"e:{event.pattern}": reading.sure(event)
-        for event in reading.firings
-        if event.topic == ANY_TOPIC
-    }
+    for event in reading.firings:
+        if event.topic == ANY_TOPIC:
+            features[f"e:{event.pattern}"] = reading.sure(event)
     return features
 
 
@@ -321,9 +328,10 @@ class DistilledJudge(Judge):
         lessons: Lessons | None = None,
     ) -> None:
         self.embedder = embedder
-        self.students = {
-            id_: Student.from_json(id_, stored) for id_, stored in (learned or {}).items()
-        }
+        students = {}
+        for id_, stored in (learned or {}).items():
+            students[id_] = Student.from_json(id_, stored)
+        self.students = students
         self.lessons = lessons or {}
         self._fold_students: list[dict[str, Student]] = []
         self._folds: dict[str, int] = {}
@@ -351,8 +359,12 @@ class DistilledJudge(Judge):
             return
 
         # sums depend on their order, in the last digit
+        scorable = []
+        for c in training:
+            if not c.not_scorable:
+                scorable.append(c)
         ordered = sorted(
-            (c for c in training if not c.not_scorable),
+            scorable,
             key=lambda c: (c.text_hash, c.id),
         )
         features = []
@@ -367,14 +379,20 @@ class DistilledJudge(Judge):
         )
         self._folds = dict(zip(hashes, folds.tolist(), strict=True))
         self.students = self._learned(rubrics, features, hashes)
-        self._fold_students = [
-            self._learned(
-                rubrics,
-                [row for row, its in zip(features, folds, strict=True) if its != fold],
-                [text_hash for text_hash, its in zip(hashes, folds, strict=True) if its != fold],
+        fold_students = []
+        for fold in range(FOLDS):
+            fold_students.append(
+                self._learned(
+                    rubrics,
+                    [row for row, its in zip(features, folds, strict=True) if its != fold],
+                    [
+                        text_hash
+                        for text_hash, its in zip(hashes, folds, strict=True)
+                        if its != fold
+                    ],
+                )
             )
-            for fold in range(FOLDS)
-        ]
+        self._fold_students = fold_students
 
     def _learned(
         self,

@@ -288,8 +288,12 @@ class StudiedLog:
 
         # −1 for conversations outside `rows`, which no scale has seen
         fold = np.full(len(rows), -1)
+        hashes_here = []
+        for c, here in zip(self.conversations, rows, strict=True):
+            if here:
+                hashes_here.append(c.text_hash)
         fold[rows] = deal_into_folds(
-            [c.text_hash for c, here in zip(self.conversations, rows, strict=True) if here],
+            hashes_here,
             positive[rows],
         )
         log_odds = odds(rows)
@@ -330,9 +334,8 @@ def score_contrasts(present: Any, positive: Flags) -> Floats:
     """Compute z for each column; 0 if the contrast of every second conversation of a class fails on the others."""
     rank = np.where(positive, positive.cumsum(), (~positive).cumsum())  # within its class
     # every second conversation of either class, and the others
-    first, second = (
-        contrast_classes(present[half], positive[half]) for half in (rank % 2 == 1, rank % 2 == 0)
-    )
+    first = contrast_classes(present[rank % 2 == 1], positive[rank % 2 == 1])
+    second = contrast_classes(present[rank % 2 == 0], positive[rank % 2 == 0])
     # both halves show it in one direction, and one of them clearly
     held = (np.minimum(first, second) >= HELD_Z) | (np.maximum(first, second) <= -HELD_Z)
     picked = np.maximum(abs(first), abs(second)) >= PICKED_Z
@@ -394,9 +397,10 @@ def collect_phrases(turns: Sequence[str], stop: frozenset[str] = STOPWORDS) -> s
     for turn in turns:
         words = _WORD.findall(turn.lower())
         # where no spaces part words, all short pieces stand for them
-        phrases |= {
-            piece for word in words if UNSPACED.search(word) for piece in cut_unspaced_word(word)
-        }
+        for word in words:
+            if UNSPACED.search(word):
+                for piece in cut_unspaced_word(word):
+                    phrases.add(piece)
         for length in range(1, LONGEST_PHRASE + 1):
             for phrase in zip(*(words[i:] for i in range(length)), strict=False):
                 # too short, nothing but stop words, or with a digit

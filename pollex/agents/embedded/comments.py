@@ -48,11 +48,10 @@ def find_remarks(conversations: Iterable[Conversation]) -> tuple[CommentFinding,
         "dsat": [conversation for conversation in rated if conversation.label is Label.NEGATIVE],
         "sat": [conversation for conversation in rated if conversation.label is Label.POSITIVE],
     }
-    return tuple(
-        remark
-        for side, of_side in sides.items()
-        for remark in _find_remarks_of_side(side, of_side, sides)
-    )
+    remarks: list[CommentFinding] = []
+    for side, of_side in sides.items():
+        remarks.extend(_find_remarks_of_side(side, of_side, sides))
+    return tuple(remarks)
 
 
 def _find_remarks_of_side(
@@ -76,17 +75,17 @@ def _find_remarks_of_side(
         {stems: set(places) for stems, places in named.items()}, len(conversations)
     ):
         places = named[stems]
+        quotes = []
+        for place in list(places)[:EXAMPLES_PER_REMARK]:
+            if quote := quote_comment_with(conversations[place], set(stems)):
+                quotes.append(quote)
         yield CommentFinding(
             # the commonest wording, of equals the first in the alphabet
             text=max(sorted(places.values()), key=list(places.values()).count),
             polarity=side,
             share=measure_share(len(places), len(conversations)),
             other=measure_share(sum(stems in phrases for phrases in other), len(other)),
-            quotes=tuple(
-                quote
-                for place in list(places)[:EXAMPLES_PER_REMARK]
-                if (quote := quote_comment_with(conversations[place], set(stems)))
-            ),
+            quotes=tuple(quotes),
         )
 
 
@@ -114,11 +113,10 @@ def _choose_telling_phrases(
     named: dict[tuple[str, ...], set[int]], comments: int
 ) -> list[tuple[str, ...]]:
     """Choose phrases that many comments have, longer ones before their parts, each for comments of its own."""
-    often = {
-        stems: places
-        for stems, places in named.items()
-        if len(places) >= max(FEWEST, LEAST_SHARE * comments)
-    }
+    often = {}
+    for stems, places in named.items():
+        if len(places) >= max(FEWEST, LEAST_SHARE * comments):
+            often[stems] = places
     # a part says no more than the longer phrase that nearly always holds it
     whole = []
     for stems, places in often.items():

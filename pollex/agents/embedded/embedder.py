@@ -98,11 +98,11 @@ class Embedder:
         """Return float32 vectors [text, width] of length 1; encode only texts not in the cache."""
         keys = [hash_text(text) for text in texts]
         # each new text once, however often it is in the list
-        new = list(
-            {
-                key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors
-            }.items()
-        )
+        new_texts = {}
+        for key, text in zip(keys, texts, strict=True):
+            if key not in self._vectors:
+                new_texts[key] = text
+        new = list(new_texts.items())
         # a short encoding needs no progress bar
         watched = self._progress if len(new) > TEXTS_PER_WRITE else None
         if watched:
@@ -268,7 +268,11 @@ def hash_folder(folder: Path) -> str:
     """Twelve hex digits that name the files of a folder by their contents."""
     digest = hashlib.sha256()
     # names and contents in a fixed order
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    file_paths = []
+    for path in folder.rglob("*"):
+        if path.is_file():
+            file_paths.append(path)
+    for path in sorted(file_paths):
         with path.open("rb") as file:
             digest.update(
                 f"{path.relative_to(folder)}\0".encode()

@@ -150,9 +150,11 @@ def mark_by_likeness(rubric: Rubric, embedder: Embedder) -> Callable[[View], Flo
     party = find_party(rubric)
 
     def marks(view: View) -> Floats:
-        examples = [
-            quote.text for quote in quotes if quote.conversation_id != view.conversation.id
-        ] or [rubric.text]
+        other_quotes = []
+        for quote in quotes:
+            if quote.conversation_id != view.conversation.id:
+                other_quotes.append(quote.text)
+        examples = other_quotes or [rubric.text]
         turns = view.of(party)
         out = np.zeros(len(view.texts))
         if len(turns):
@@ -185,14 +187,16 @@ def quote_turns(
     most: int = 2,
 ) -> tuple[Quote, ...]:
     """Quote the turns with the strongest marks, around the place where the signal occurs."""
-    return tuple(
-        Quote(
-            conversation_id=view.conversation.id,
-            turn=turn,
-            text=cut_excerpt(view.texts[turn], locate_signal(view, signal, turn)),
+    turn_quotes = []
+    for turn in choose_strongest_turns(marks, view.of(signal.party), most):
+        turn_quotes.append(
+            Quote(
+                conversation_id=view.conversation.id,
+                turn=turn,
+                text=cut_excerpt(view.texts[turn], locate_signal(view, signal, turn)),
+            )
         )
-        for turn in choose_strongest_turns(marks, view.of(signal.party), most)
-    )
+    return tuple(turn_quotes)
 
 
 def choose_strongest_turns(

@@ -159,10 +159,12 @@ class EmbeddedJudge:
         # it named what was learned before
         self._fingerprint = None
         self.scales = learn_scales(measures, positive, rubrics, evidence)
-        self._fold_scales = [
-            learn_scales(measures[folds != fold], positive[folds != fold], rubrics, evidence)
-            for fold in range(FOLDS)
-        ]
+        fold_scales = []
+        for fold in range(FOLDS):
+            fold_scales.append(
+                learn_scales(measures[folds != fold], positive[folds != fold], rubrics, evidence)
+            )
+        self._fold_scales = fold_scales
 
     def again(self, replicate: int) -> Self:
         """Return the judge on resampled turns; see `agents.votes.Repeatable`."""
@@ -180,8 +182,12 @@ class EmbeddedJudge:
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Embed all turns at once, where a rubric reads vectors."""
         if self.vectors:
+            scorable = []
+            for c in conversations:
+                if not c.not_scorable:
+                    scorable.append(c)
             make_views(
-                [c for c in conversations if not c.not_scorable],
+                scorable,
                 self.embedder,
                 vectors=True,
             )
@@ -391,9 +397,11 @@ def deal_into_folds(hashes: Sequence[str], positive: Flags) -> Indices:
     # within each class, texts in the order of their hashes go to the folds in turn
     order = {}
     for label in (True, False):
-        for rank, text in enumerate(
-            sorted({h for h, p in zip(hashes, positive, strict=True) if p == label})
-        ):
+        class_hashes = set()
+        for h, p in zip(hashes, positive, strict=True):
+            if p == label:
+                class_hashes.add(h)
+        for rank, text in enumerate(sorted(class_hashes)):
             order[text] = rank
 
     return np.array([order[text] % FOLDS for text in hashes], dtype=np.intp)
@@ -446,9 +454,10 @@ def find_nearest_source(rubric: Rubric, embedder: Embedder) -> str:
     near.
     """
     # sentences of all signals and events, with the source that each stands for
-    sources_by_sentence = {
-        signal.statement: f"signal:{signal.name}" for signal in SIGNALS.values()
-    } | dict(list_plain_events())
+    signal_sources = {}
+    for signal in SIGNALS.values():
+        signal_sources[signal.statement] = f"signal:{signal.name}"
+    sources_by_sentence = signal_sources | dict(list_plain_events())
     # only sentences that deny, or don't, as the rubric does
     alike = []
     for sentence in sources_by_sentence:

@@ -242,11 +242,11 @@ class EmbeddedSummarizer:
 
         # a source that the pool has makes no second rubric
         rubric_of = {rubric.source: rubric for rubric in pool if rubric.polarity == polarity}
-        rubrics = tuple(
-            self._written(source, group, polarity)
-            for source, group in by_source.items()
-            if source not in rubric_of
-        )
+        written = []
+        for source, group in by_source.items():
+            if source not in rubric_of:
+                written.append(self._written(source, group, polarity))
+        rubrics = tuple(written)
         supported = {}
         for source, group in by_source.items():
             if source in rubric_of:
@@ -290,7 +290,9 @@ class EmbeddedSummarizer:
                 )
             )
 
-        counts = {word: sum(word in words for words in quoted) for word in self.domain_words}
+        counts = {}
+        for word in self.domain_words:
+            counts[word] = sum(word in words for words in quoted)
         frequent = []
         for word, count in counts.items():
             if count >= max(2, LEAST_SHARE * len(reasons)):
@@ -344,8 +346,12 @@ class EmbeddedDeduplicator:
             kept_rubrics[ranked[0].id] = merge_rubrics(ranked)
             merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
 
+        kept_in_order = []
+        for r in rubrics:
+            if r.id in kept_rubrics:
+                kept_in_order.append(kept_rubrics[r.id])
         return Deduplication(
-            kept=tuple(kept_rubrics[r.id] for r in rubrics if r.id in kept_rubrics),
+            kept=tuple(kept_in_order),
             merged=merged,
         )
 
@@ -361,7 +367,10 @@ class EmbeddedDeduplicator:
             self.near,
             [r.source for r in rubrics],
         )
-        return [[rubrics[i] for i in group] for group in groups]
+        groups_of_rubrics = []
+        for group in groups:
+            groups_of_rubrics.append([rubrics[i] for i in group])
+        return groups_of_rubrics
 
 
 def find_near_components(

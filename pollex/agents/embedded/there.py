@@ -21,9 +21,9 @@ def write_rubrics_of_deeds(conversations: Sequence[Conversation]) -> tuple[Rubri
     for conversation in conversations:
         readings.append(read_conversation(conversation, NO_TOPICS))
 
-    counts = {
-        name: sum(Event(name) in reading.firings for reading in readings) for name in PATTERNS
-    }
+    counts = {}
+    for name in PATTERNS:
+        counts[name] = sum(Event(name) in reading.firings for reading in readings)
     least = count_needed_conversations(len(conversations))
     rubrics: list[Rubric] = []
     families: set[tuple[str, str]] = set()
@@ -62,9 +62,10 @@ def _write_rubric(
 
     text = write_event_sentence(event, NO_TOPICS, (), details)
     source = f"event:{event.pattern}"
-    quotes = tuple(
-        quote.quote for quote in quote_event(event, readings, (), NO_TOPICS)[:MAX_QUOTES]
-    )
+    all_quotes = []
+    for quote in quote_event(event, readings, (), NO_TOPICS)[:MAX_QUOTES]:
+        all_quotes.append(quote.quote)
+    quotes = tuple(all_quotes)
 
     return Rubric(
         id=make_content_id(polarity, text, source),

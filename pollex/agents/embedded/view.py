@@ -191,9 +191,11 @@ class View:
         if party not in self._places:
             roles = ("user", "assistant") if party == "both" else (party,)
             spoken = enumerate(zip(self.roles, self.texts, strict=True))
-            self._places[party] = [
-                place for place, (role, text) in spoken if role in roles and text
-            ]
+            places = []
+            for place, (role, text) in spoken:
+                if role in roles and text:
+                    places.append(place)
+            self._places[party] = places
 
         return self._places[party]
 
@@ -248,7 +250,11 @@ def make_views(
 
     # vectors stay in the embedder, where each view finds them
     if vectors:
-        embedder.embed([view.texts[turn] for view in views for turn in view.of("both")])
+        texts = []
+        for view in views:
+            for turn in view.of("both"):
+                texts.append(view.texts[turn])
+        embedder.embed(texts)
 
     return views
 

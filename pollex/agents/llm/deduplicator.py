@@ -51,9 +51,11 @@ class LlmDeduplicator(Role):
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """Return the kept rubrics in their order, with the reasons of those merged into them."""
-        by_group = await asyncio.gather(
-            *(self._alike(group) for group in self.groups(rubrics) if len(group) > 1)
-        )
+        calls = []
+        for group in self.groups(rubrics):
+            if len(group) > 1:
+                calls.append(self._alike(group))
+        by_group = await asyncio.gather(*calls)
         rubrics_by_id = {rubric.id: rubric for rubric in rubrics}
         merged: dict[str, str] = {}
         # of each set the best supported rubric stays, with the reasons of all
@@ -64,14 +66,16 @@ class LlmDeduplicator(Role):
 
         # a mirror of a rubric that went is one of the rubric that it went into
         pairs = [(first.id, second.id) for _, pairs in by_group for first, second in pairs]
-        mirrors = tuple(
-            dict.fromkeys(
-                (merged.get(first_id, first_id), merged.get(second_id, second_id))
-                for first_id, second_id in pairs
-            )
-        )
+        merged_pairs = []
+        for first_id, second_id in pairs:
+            merged_pairs.append((merged.get(first_id, first_id), merged.get(second_id, second_id)))
+        mirrors = tuple(dict.fromkeys(merged_pairs))
+        kept_rubrics = []
+        for id_, r in rubrics_by_id.items():
+            if id_ not in merged:
+                kept_rubrics.append(r)
         return Deduplication(
-            kept=tuple(r for id_, r in rubrics_by_id.items() if id_ not in merged),
+            kept=tuple(kept_rubrics),
             merged=merged,
             mirrors=mirrors,
         )
@@ -113,7 +117,11 @@ class LlmDeduplicator(Role):
         same = []
         for numbers_alike in disjoint_sets(value["same"], len(group)):
             for kind in ("sat", "dsat"):
-                same.append([group[i - 1] for i in numbers_alike if group[i - 1].polarity == kind])
+                rubrics_alike = []
+                for i in numbers_alike:
+                    if group[i - 1].polarity == kind:
+                        rubrics_alike.append(group[i - 1])
+                same.append(rubrics_alike)
 
         pairs = []
         mirrored = value.get("mirrored")
@@ -128,7 +136,11 @@ class LlmDeduplicator(Role):
             if len(pair) == 2 and pair[0].polarity != pair[1].polarity:
                 apart.append(pair)
 
-        return [set_alike for set_alike in same if len(set_alike) > 1], apart
+        larger_sets = []
+        for set_alike in same:
+            if len(set_alike) > 1:
+                larger_sets.append(set_alike)
+        return larger_sets, apart
 
     def _of_both(self, group: Sequence[Rubric]) -> list[list[Rubric]]:
         """Return sets of one side in which built-in rubrics and the model's are one by their words."""

@@ -122,7 +122,9 @@ class LlmExtractor(Role):
 
         source = source_of(self.prompts[polarity])
         # the id covers all that makes the reason, so that equal ones are one
-        parts = [part for quote in quotes for part in (str(quote.turn), quote.text)]
+        parts: list[str] = []
+        for quote in quotes:
+            parts.extend((str(quote.turn), quote.text))
         return Reason(
             id=make_content_id(
                 conversation.id, conversation.text_hash, polarity, text, source, *parts

@@ -232,14 +232,16 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
 
 def distrust(answers: Sequence[Answer | Unanswered], why: str) -> list[Answer | Unanswered]:
     """Replace all answers by `suspect` outcomes."""
-    return [
-        Unanswered(
-            question_id=answer.question_id, outcome="suspect", detail=why, judge=answer.judge
+    distrusted: list[Answer | Unanswered] = []
+    for answer in answers:
+        distrusted.append(
+            Unanswered(
+                question_id=answer.question_id, outcome="suspect", detail=why, judge=answer.judge
+            )
+            if isinstance(answer, Answer)
+            else answer
         )
-        if isinstance(answer, Answer)
-        else answer
-        for answer in answers
-    ]
+    return distrusted
 
 
 def in_order_of_rubrics(questions: Sequence[Question]) -> list[Question]:
@@ -570,9 +572,10 @@ class Batched(Elicitation):
                 )
             )
 
-        self.tally["never came up"] += sum(
-            isinstance(answer, Answer) and answer.never_came_up for answer in answers
-        )
+        never_came_up = 0
+        for answer in answers:
+            never_came_up += isinstance(answer, Answer) and answer.never_came_up
+        self.tally["never came up"] += never_came_up
         missing = [question for question, place in pairs if sheet.missing(place)]
         # an empty sheet says nothing of the canary
         if probe is None or len(missing) == len(questions):
@@ -729,13 +732,15 @@ class LlmJudge(Role, Judge):
             fresh_answers = []
 
         by_id = {answer.question_id: answer for answer in fresh_answers}
-        return [
-            # answers are known by the question's digest; its id may be another one now
-            stored[question.digest].model_copy(update={"question_id": question.id})
-            if question.digest in stored
-            else by_id[question.id]
-            for question in questions
-        ]
+        # answers are known by the question's digest; its id may be another one now
+        answers_in_order = []
+        for question in questions:
+            answers_in_order.append(
+                stored[question.digest].model_copy(update={"question_id": question.id})
+                if question.digest in stored
+                else by_id[question.id]
+            )
+        return answers_in_order
 
     async def known_about(self, conversation: Conversation) -> Mapping[str, Answer | Unanswered]:
         """Return what is known of a conversation, by the question's digest."""

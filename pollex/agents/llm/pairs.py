@@ -34,17 +34,15 @@ def matched_pairs(
         ):
             summaries[id_] = extraction.summary
 
-    up, down = (
-        [c for c in training if c.label is label and summaries.get(c.id)]
-        for label in (Label.POSITIVE, Label.NEGATIVE)
-    )
+    up = [c for c in training if c.label is Label.POSITIVE and summaries.get(c.id)]
+    down = [c for c in training if c.label is Label.NEGATIVE and summaries.get(c.id)]
     if not up or not down:
         return ()
 
-    return tuple(
-        Pair(satisfied=summaries[a.id], dissatisfied=summaries[b.id])
-        for a, b in pair_up(up, down, most)
-    )
+    pairs = []
+    for a, b in pair_up(up, down, most):
+        pairs.append(Pair(satisfied=summaries[a.id], dissatisfied=summaries[b.id]))
+    return tuple(pairs)
 
 
 def in_turns(pairs: Sequence[Pair], size: int) -> Iterator[tuple[Pair, ...]]:
@@ -64,7 +62,11 @@ def pair_up(
 
     words = []
     for c in (*up, *down):
-        words.append(" ".join(turn.content for turn in c.turns if turn.role == "user"))
+        contents = []
+        for turn in c.turns:
+            if turn.role == "user":
+                contents.append(turn.content)
+        words.append(" ".join(contents))
 
     try:
         vectors = TfidfVectorizer(sublinear_tf=True, min_df=1).fit_transform(words)

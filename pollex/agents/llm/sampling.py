@@ -59,10 +59,10 @@ async def ask_samples(
     if replicates == 1:
         return list(samples[0])
 
-    return [
-        pool(answers, len(q.options))
-        for q, answers in zip(questions, zip(*samples, strict=True), strict=True)
-    ]
+    pooled = []
+    for q, answers in zip(questions, zip(*samples, strict=True), strict=True):
+        pooled.append(pool(answers, len(q.options)))
+    return pooled
 
 
 def error_without_logprobs(question: Question, judge: str) -> Unanswered:

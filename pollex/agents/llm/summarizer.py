@@ -120,7 +120,11 @@ class _Batch:
         self._polarity = polarity
         self._source = source
         # words of the quotes, which no rubric may copy
-        self._quoted = [split_words(quote.text) for reason in reasons for quote in reason.quotes]
+        quoted = []
+        for reason in reasons:
+            for quote in reason.quotes:
+                quoted.append(split_words(quote.text))
+        self._quoted = quoted
         self.rubrics: dict[str, Rubric] = {}
         self.refused: Counter[str] = Counter()
 
@@ -186,9 +190,11 @@ class _Summarizing(_Batch):
 
     def drop_single(self) -> None:
         """Refuse new rubrics that rest on fewer reasons than they must; these reasons are shown again."""
-        for rubric in [
-            rubric for rubric in self.rubrics.values() if len(rubric.reason_ids) < self._least
-        ]:
+        thin_rubrics = []
+        for rubric in self.rubrics.values():
+            if len(rubric.reason_ids) < self._least:
+                thin_rubrics.append(rubric)
+        for rubric in thin_rubrics:
             del self.rubrics[rubric.id]
             self.refused["rests on one reason"] += 1
 

@@ -245,21 +245,24 @@ def count_never(material: Material) -> tuple[Material, list[str]]:
     judged = [rubric for rubric in pool.rubrics if not rubric.answered_by]
     counts = learn_never_values(table, pool.conversations, judged)
     # how many of the answers are “never came up”, for the note
-    answers = sum(
-        rubric.id in table.distributions.get(c.id, {})
-        for c in pool.conversations
-        for rubric in judged
-    )
-    never = sum((c.id, rubric.id) in table.never for c in pool.conversations for rubric in judged)
+    answers = 0
+    for c in pool.conversations:
+        for rubric in judged:
+            answers += rubric.id in table.distributions.get(c.id, {})
+    never = 0
+    for c in pool.conversations:
+        for rubric in judged:
+            never += (c.id, rubric.id) in table.never
     # all rubrics of a side have the same value, so that one of each tells it
     by_side = {}
     for rubric in judged:
         if rubric.id in counts:
             by_side[rubric.polarity] = counts[rubric.id]
 
-    sides_told = " and ".join(
-        f"{value:.1f} of 10 for {SIDES[side]}" for side, value in sorted(by_side.items())
-    )
+    sides_in_words = []
+    for side, value in sorted(by_side.items()):
+        sides_in_words.append(f"{value:.1f} of 10 for {SIDES[side]}")
+    sides_told = " and ".join(sides_in_words)
     counting = replace(material, table=replace(table, never_counts=counts))
     return counting, [
         f"“Never came up” ({never / max(answers, 1):.0%} of the model's answers) counts as {sides_told or 'neutral'}."
@@ -326,6 +329,14 @@ def choose_for_run(material: Material) -> dict[str, Any]:
         stability = shares.tolist()
 
     # columns become ids, as the result is stored as JSON
+    dropped = {}
+    for drop in selection.drops:
+        dropped[pool.ids[drop.index]] = {
+            "loss": drop.loss,
+            "beaten_by": None if drop.beaten_by is None else pool.ids[drop.beaten_by],
+            "stability": stability[drop.index],
+            **chosen.why.get(drop.index, {}),
+        }
     return {
         "alpha": chosen.alpha,
         "alphas": chosen.table,
@@ -343,16 +354,7 @@ def choose_for_run(material: Material) -> dict[str, Any]:
             }
             for number, step in enumerate(selection.steps, start=1)
         },
-        "dropped": {
-            pool.ids[drop.index]: {
-                "loss": drop.loss,
-                "beaten_by": None if drop.beaten_by is None else pool.ids[drop.beaten_by],
-                "stability": stability[drop.index],
-                **chosen.why.get(drop.index, {}),
-            }
-            for drop in selection.drops
-        }
-        | pool.unjudged,
+        "dropped": dropped | pool.unjudged,
         "notes": notes,
         "never": dict(material.table.never_counts),
     }
@@ -415,10 +417,8 @@ def choose_by_labels(material: Material, pool: Candidates) -> Chosen:
         )
         families = describe_families(weighed, narrowed)
 
-    why |= {
-        column: {"why": "went the other way on conversations that it did not see"}
-        for column in turned.tolist()
-    }
+    for column in turned.tolist():
+        why[column] = {"why": "went the other way on conversations that it did not see"}
 
     # A model's words come from these conversations: where others are held out, these alone can
     # prove them.

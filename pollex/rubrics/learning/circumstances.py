@@ -78,8 +78,11 @@ def list_circumstances(
         [conversation.label is Label.POSITIVE for conversation in conversations],
         dtype=bool,
     )
+    sizes = []
+    for conversation in conversations:
+        sizes.append(sum(turn.size for turn in conversation.turns))
     lengths = np.array(
-        [sum(turn.size for turn in conversation.turns) for conversation in conversations],
+        sizes,
         dtype=np.float64,
     )
     turns = np.array(
@@ -111,14 +114,12 @@ def list_circumstances(
         )
 
     # circumstances that are names, each value a stratum
-    named = {
+    named: dict[str, Sequence[str]] = {
         "language": languages,
         "prompt version": [conversation.prompt for conversation in conversations],
     }
-    named |= {
-        f"field “{path}”": values
-        for path, values in list_categorical_fields(conversations, label_field).items()
-    }
+    for path, values in list_categorical_fields(conversations, label_field).items():
+        named[f"field “{path}”"] = values
     for name, values in named.items():
         stratum = number_values(values)
         # very many values name single things

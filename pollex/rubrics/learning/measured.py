@@ -555,10 +555,12 @@ def measure_further_signals(
             unit[rows],
         )
 
-    return {
-        rubric.id: tuple(beside(name, unseen.held[:, i], unseen.known[:, i]) for name in names)
-        for i, rubric in enumerate(chosen)
-    }
+    shares = {}
+    for i, rubric in enumerate(chosen):
+        shares[rubric.id] = tuple(
+            beside(name, unseen.held[:, i], unseen.known[:, i]) for name in names
+        )
+    return shares
 
 
 def make_standings(
@@ -654,9 +656,9 @@ def list_merged_families(
             if into == rubric.id:
                 forms.append(pool[id_])
         # in how many of these a reason of the form was given
-        counted = (
-            (len(here & {place.get(id_) for id_ in form.reason_ids}), form) for form in forms
-        )
+        counted = []
+        for form in forms:
+            counted.append((len(here & {place.get(id_) for id_ in form.reason_ids}), form))
         members_of_side = []
         for among, form in counted:
             if among and form.polarity == rubric.polarity:
@@ -700,9 +702,10 @@ def measure_rubrics_alone(
     alone = {}
     # the answer that is given most often, with its number
     for rubric, rubric_values in zip(material.chosen, values.T, strict=True):
-        commonest, n = Counter(
-            table.picked(c.id, rubric.id, options) for c in training
-        ).most_common(1)[0]
+        answer_counts: Counter[str] = Counter()
+        for c in training:
+            answer_counts[table.picked(c.id, rubric.id, options)] += 1
+        commonest, n = answer_counts.most_common(1)[0]
         alone[rubric.id] = RubricAlone(
             by=by[rubric.id],
             spread=float(rubric_values.std()),
@@ -758,6 +761,10 @@ def make_calibrator_record(
     truth = flag_positives(held_out)
     # the constant prediction that a model has to beat
     share = float(positive.mean())
+    facts = {}
+    for name, value in pack.facts.items():
+        if name not in ("questionnaire", "beside"):
+            facts[name] = value
     record = CalibratorRecord(
         chosen=comparison["chosen"],
         why=comparison.get("why", ""),
@@ -777,11 +784,7 @@ def make_calibrator_record(
         else None,
         rubrics=model.rubrics,
         # the questionnaire follows from the rubrics, and grades have a record of their own
-        facts={
-            name: value
-            for name, value in pack.facts.items()
-            if name not in ("questionnaire", "beside")
-        },
+        facts=facts,
         rating=make_rating_record(material, fitted, comparison, pack.facts),
     )
 

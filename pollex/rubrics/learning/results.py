@@ -73,7 +73,11 @@ def iterate_labelled_scores(
     }
     # training conversations that folds measured count as held out
     sides["training"] = [c for c in material.training if c.id not in measured]
-    sides["held_out"] = [*material.held_out, *(c for c in material.training if c.id in measured)]
+    measured_training = []
+    for c in material.training:
+        if c.id in measured:
+            measured_training.append(c)
+    sides["held_out"] = [*material.held_out, *measured_training]
     for side, conversations in sides.items():
         values, answered = table.matrix(conversations, material.chosen)
         complete = np.all(answered, axis=1).tolist()
@@ -124,10 +128,10 @@ def list_held_out_figures(rubrics: RubricSet) -> dict[str, Any]:
     else:
         held_out = {}
 
-    return {
-        name: vars(figure) if isinstance(figure, Figure) else figure
-        for name, figure in held_out.items()
-    }
+    figures = {}
+    for name, figure in held_out.items():
+        figures[name] = vars(figure) if isinstance(figure, Figure) else figure
+    return figures
 
 
 def compute_mean_answers(material: Material) -> dict[str, tuple[float | None, float | None]]:
@@ -191,15 +195,17 @@ def list_dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[
                 )
             )
 
-    return [*duplicates, *better] + [
-        out(
-            deduplicated[id_],
-            explain_drop(drop, texts),
-            loss=drop["loss"],
-            stability=drop["stability"],
+    dropped = []
+    for id_, drop in selection["dropped"].items():
+        dropped.append(
+            out(
+                deduplicated[id_],
+                explain_drop(drop, texts),
+                loss=drop["loss"],
+                stability=drop["stability"],
+            )
         )
-        for id_, drop in selection["dropped"].items()
-    ]
+    return [*duplicates, *better, *dropped]
 
 
 def explain_drop(drop: dict[str, Any], texts: dict[str, str]) -> str:
@@ -267,7 +273,8 @@ def list_caveats(
     # a budget that the pool couldn't fill, as far as it is one and no maximum
     fixed = material.settings.budget is not None and not (material.by_evidence or material.by_both)
     budget = material.settings.limits if fixed else (0, 0)  # else it is a maximum
-    n_sat, n_dsat = (sum(r.polarity == kind for r in material.chosen) for kind in ("sat", "dsat"))
+    n_sat = sum(r.polarity == "sat" for r in material.chosen)
+    n_dsat = sum(r.polarity == "dsat" for r in material.chosen)
     if n_sat < budget[0] or n_dsat < budget[1]:
         notes.append(
             f"The pool had fewer rubrics than the budget: {n_sat} SAT and {n_dsat} DSAT were chosen."

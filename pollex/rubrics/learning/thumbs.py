@@ -91,12 +91,10 @@ def collect_grades_on_scales(
     for name, values in comparison["scales"].items():
         scales.append(Scale(name, tuple(values), asked=False))
 
-    grades = np.array(
-        [
-            [_get_grade(conversation, scale.question) for scale in scales]
-            for conversation in conversations
-        ]
-    )
+    grade_rows = []
+    for conversation in conversations:
+        grade_rows.append([_get_grade(conversation, scale.question) for scale in scales])
+    grades = np.array(grade_rows)
     grades = grades.reshape(len(conversations), len(scales))
     # fractions become whole grades; what is then off the scale is none
     for column, scale in zip(grades.T, scales, strict=True):
@@ -203,18 +201,18 @@ def split_sides(logs: Logs, test_fraction: float, seed: int) -> SplitSides:
     # dealt together, so that what belongs together stays on one side
     dealt = split_conversations([*logs.learnable, *list_graded_between(logs)], test_fraction, seed)
     both = (dealt.train, dealt.test)
-    thumbs = (
-        tuple(conversation for conversation in side if conversation.label is not Label.NONE)
-        for side in both
-    )
+    thumbs = []
+    for side in both:
+        thumbs.append(
+            tuple(conversation for conversation in side if conversation.label is not Label.NONE)
+        )
 
-    return SplitSides(
-        *thumbs,
-        *(
+    graded = []
+    for side in both:
+        graded.append(
             tuple(conversation for conversation in side if conversation.label is Label.NONE)
-            for side in both
-        ),
-    )
+        )
+    return SplitSides(*thumbs, *graded)
 
 
 def _get_grade(conversation: Conversation, name: str) -> float:
@@ -386,9 +384,8 @@ class FittedThumbs:
         taught, (held_out, fold) = list_with_graded(material, pool), deal_held_out_folds(material)
         # each held-out fold by models that were fitted on all other conversations
         for number in np.unique(fold):
-            others, out = (
-                list(compress(held_out, rows)) for rows in (fold != number, fold == number)
-            )
+            others = list(compress(held_out, fold != number))
+            out = list(compress(held_out, fold == number))
             (part, tone), ids = (
                 _fit_thumb_model(material, comparison, [*taught, *others]),
                 [conversation.id for conversation in out],

@@ -66,12 +66,10 @@ class FittedTone:
     def of(self, material: Material, conversations: Sequence[Conversation]) -> Floats:
         """Return the tone of conversations `[conversation]`, by what their labels did not teach."""
         tones = self.scale.tone(measure_log_form(material, conversations)).tolist()
-        return np.array(
-            [
-                self.own.get(conversation.id, tone)
-                for conversation, tone in zip(conversations, tones, strict=True)
-            ]
-        )
+        final_tones = []
+        for conversation, tone in zip(conversations, tones, strict=True):
+            final_tones.append(self.own.get(conversation.id, tone))
+        return np.array(final_tones)
 
     def beside(
         self,
@@ -264,10 +262,10 @@ def make_tone_record(
         .reshape(len(material.form.signals), -1)
         .sum(axis=1)
     )
-    signals = tuple(
-        material.form.signals[place]
-        for place in np.argsort(-pulls, kind="stable")[:MOST_NAMED_FEATURES].tolist()
-    )
+    strongest = []
+    for place in np.argsort(-pulls, kind="stable")[:MOST_NAMED_FEATURES].tolist():
+        strongest.append(material.form.signals[place])
+    signals = tuple(strongest)
 
     return ToneRecord(
         weight=alone["weight"],

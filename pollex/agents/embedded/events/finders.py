@@ -167,12 +167,12 @@ def find_shared_name(user: Move, here: Move) -> tuple[str, Sentence] | None:
     """Return a name of the user's own code that the reply uses, with its sentence."""
     user_names = collect_code_names(user.text)
     for sentence in here.sentences:
-        shared = sorted(
-            name
-            for name in collect_code_names(sentence.text)
-            # a long name may stand in the user's prose, where it isn't spelled as code
-            if name in user_names or (len(name) > 5 and name in user.text)
-        )
+        # a long name may stand in the user's prose, where it isn't spelled as code
+        shared_names = []
+        for name in collect_code_names(sentence.text):
+            if name in user_names or (len(name) > 5 and name in user.text):
+                shared_names.append(name)
+        shared = sorted(shared_names)
         if shared:
             return max(shared, key=len), sentence
 
@@ -289,9 +289,11 @@ def _find_answers(x: Exchange, user: Move) -> Iterator[Firing]:
         )
 
     # values that the question asks for by name, and which of them the reply neither gives nor names
-    asked_values = list_values_asked_for(
-        " ".join(sentence.low for sentence in user.sentences if "asks" in sentence.hits)
-    )
+    asking_sentences = []
+    for sentence in user.sentences:
+        if "asks" in sentence.hits:
+            asking_sentences.append(sentence.low)
+    asked_values = list_values_asked_for(" ".join(asking_sentences))
     missing = []
     for name, value in asked_values:
         if not value.search(x.here.low) and not mentions_slot(name, x.here.low):
@@ -752,14 +754,11 @@ def _find_offers(x: Exchange) -> Iterator[Firing]:
         return
 
     # a first reply that names a suggestion at once
-    concrete = next(
-        (
-            sentence
-            for sentence in x.here.sentences
-            if "offers" in sentence.hits and PROPER_NAME.search(sentence.text)
-        ),
-        None,
-    )
+    concrete = None
+    for sentence in x.here.sentences:
+        if "offers" in sentence.hits and PROPER_NAME.search(sentence.text):
+            concrete = sentence
+            break
     if (
         x.opening
         and concrete

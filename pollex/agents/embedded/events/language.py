@@ -62,12 +62,16 @@ class Acts:
 
     def __init__(self, acts: Iterable[Act]) -> None:
         self.by_name = {act.name: act for act in acts}
-        self._rules = [(act, rule) for act in self.by_name.values() for rule in act.rules]
-        self._indices = {
-            (party, asking): Cues(self._rules, party, asking=asking)
-            for party in ("user", "assistant")
-            for asking in (True, False)
-        }
+        rules = []
+        for act in self.by_name.values():
+            for rule in act.rules:
+                rules.append((act, rule))
+        self._rules = rules
+        indices = {}
+        for party in ("user", "assistant"):
+            for asking in (True, False):
+                indices[party, asking] = Cues(self._rules, party, asking=asking)
+        self._indices = indices
 
     def mark(self, moves: list[Move]) -> None:
         """Fill in what all sentences and moves do, move by move."""
@@ -135,9 +139,11 @@ class Cues:
         asking: bool,
     ) -> None:
         mood = "question" if asking else "statement"
-        self._rules = [
-            (act, rule) for act, rule in rules if act.party == party and rule.mood in ("any", mood)
-        ]
+        matching_rules = []
+        for act, rule in rules:
+            if act.party == party and rule.mood in ("any", mood):
+                matching_rules.append((act, rule))
+        self._rules = matching_rules
         self._by_cue: defaultdict[str, list[int]] = defaultdict(list)
         for number, (_, rule) in enumerate(self._rules):
             for cue in rule.cues:
@@ -174,16 +180,18 @@ def _make_word_rule(
 
 def read_acts(path: Path) -> Acts:
     """Read the acts of a table."""
-    return Acts(
-        Act(
-            name,
-            row["party"],
-            tuple(_make_word_rule(**rule) for rule in row["rules"]),
-            split_word_set(row.get("after", "")),
-            row.get("longest", 0),
+    acts = []
+    for _, name, row in read_table_rows(path):
+        acts.append(
+            Act(
+                name,
+                row["party"],
+                tuple(_make_word_rule(**rule) for rule in row["rules"]),
+                split_word_set(row.get("after", "")),
+                row.get("longest", 0),
+            )
         )
-        for _, name, row in read_table_rows(path)
-    )
+    return Acts(acts)
 
 
 TABLE = Path(__file__).with_name("acts.toml")
@@ -244,6 +252,15 @@ def _load_language(path: Path) -> Language:
 
     # a phrase shows an act that English has, by the same party
     acts = (ACTS.by_name[name] for name in phrases)
+    translated_acts = []
+    for act in acts:
+        translated_acts.append(
+            Act(
+                act.name,
+                act.party,
+                tuple(_make_phrase_rule(phrase, negations) for phrase in phrases[act.name]),
+            )
+        )
     return Language(
         name=table["name"],
         common=split_word_set(table["common"]),
@@ -251,14 +268,7 @@ def _load_language(path: Path) -> Language:
         negated=re.compile(
             rf"(?<!\w)(?:{negations}|{'|'.join(map(re.escape, table['failures']))})(?!\w)"
         ),
-        acts=Acts(
-            Act(
-                act.name,
-                act.party,
-                tuple(_make_phrase_rule(phrase, negations) for phrase in phrases[act.name]),
-            )
-            for act in acts
-        ),
+        acts=Acts(translated_acts),
     )
 
 
@@ -331,7 +341,11 @@ def detect_log_language(conversations: Sequence[Conversation]) -> str:
 
 def list_stopwords(language: str) -> frozenset[str]:
     """Return the words of a language that say nothing alone, beside those of English."""
-    return STOPWORDS.union(*(table.stop for table in load_languages() if table.name == language))
+    stop_sets = []
+    for table in load_languages():
+        if table.name == language:
+            stop_sets.append(table.stop)
+    return STOPWORDS.union(*stop_sets)
 
 
 def measure_common_share(words: Sequence[str], common: frozenset[str]) -> float:
@@ -342,10 +356,10 @@ def measure_common_share(words: Sequence[str], common: frozenset[str]) -> float:
 def _find_nearest_language(words: Sequence[str], english: float) -> Language | None:
     """Return the language that most words are common ones of; None where that is English, or none."""
     # names come before the tables, which can't be compared where shares are equal
-    share, _, nearest = max(
-        (measure_common_share(words, language.common), language.name, language)
-        for language in load_languages()
-    )
+    shares = []
+    for language in load_languages():
+        shares.append((measure_common_share(words, language.common), language.name, language))
+    share, _, nearest = max(shares)
     return nearest if share >= max(LEAST_OTHER, english) else None
 
 

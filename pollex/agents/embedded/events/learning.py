@@ -300,13 +300,15 @@ def choose_events(
         left[marker.side] -= 1
         per_pattern[events[marker.column].pattern] += 1
         # left out: full sides, patterns with enough rubrics, twins of the event just chosen
-        waiting = [
-            f
-            for f in waiting
-            if left[f.side]
-            and per_pattern[events[f.column].pattern] < PER_PATTERN
-            and not are_twin_events(sure, f, marker)
-        ]
+        still_waiting = []
+        for f in waiting:
+            if (
+                left[f.side]
+                and per_pattern[events[f.column].pattern] < PER_PATTERN
+                and not are_twin_events(sure, f, marker)
+            ):
+                still_waiting.append(f)
+        waiting = still_waiting
 
     return out
 
@@ -397,7 +399,10 @@ def fit_event_rubrics(
     budget: tuple[int, int] = BUDGET,
 ) -> list[EventRubric]:
     """Choose events, and put them into words with their quotes."""
-    events = sorted({event for reading in readings for event in reading.firings})
+    all_events: set[Event] = set()
+    for reading in readings:
+        all_events.update(reading.firings)
+    events = sorted(all_events)
     # probability of each event `[conversation, event]`
     sure = np.array([[reading.sure(event) for event in events] for reading in readings]).reshape(
         len(up),
@@ -419,18 +424,26 @@ def fit_event_rubrics(
 
     # rates come after the events to act on, with a budget of their own, in one model with them
     rates = {f.column for f in pool if PATTERNS[events[f.column].pattern].rate}
+    markers_of_events = []
+    for f in pool:
+        if f.column not in rates:
+            markers_of_events.append(f)
     best = choose_events(
         events,
         sure,
         up,
-        [f for f in pool if f.column not in rates],
+        markers_of_events,
         budget,
     )
+    markers_of_rates = []
+    for f in pool:
+        if f.column in rates:
+            markers_of_rates.append(f)
     best += choose_events(
         events,
         sure,
         up,
-        [f for f in pool if f.column in rates],
+        markers_of_rates,
         RATES,
         chosen_before=best,
     )

@@ -166,13 +166,11 @@ def _count_words(
     count.words.update(stems)
     count.inside.update(set(stems))
     count.heads.update(head for head, _ in heads)
-    count.shown.update(
-        {
-            stem(run[-1][1])
-            for opened, run in _find_noun_phrases(sentence)
-            if opened in ARTICLES or opened.isdigit()
-        }
-    )
+    shown_stems = set()
+    for opened, run in _find_noun_phrases(sentence):
+        if opened in ARTICLES or opened.isdigit():
+            shown_stems.add(stem(run[-1][1]))
+    count.shown.update(shown_stems)
     for head, form in heads:
         count.forms[head][form] += 1
 

@@ -113,10 +113,10 @@ def came_up_in(reading: Observed, event: Event) -> bool:
         return True
 
     # else a move about the event's topic has to show it
-    return any(
-        occasion.is_shown_by(move) and event.topic in (ANY_TOPIC, topic)
-        for move, topic in zip(reading.moves, reading.topics, strict=True)
-    )
+    for move, topic in zip(reading.moves, reading.topics, strict=True):
+        if occasion.is_shown_by(move) and event.topic in (ANY_TOPIC, topic):
+            return True
+    return False
 
 
 def describe_occasion(source: EventSource) -> str:

@@ -116,11 +116,10 @@ def _make_event_quote(
         worth -= 1
 
     # marks inside the quote, by their places in its text
-    inside = (
-        mark
-        for mark in firing.marks
-        if mark.turn == span.turn and span.start <= mark.start < span.end
-    )
+    inside = []
+    for mark in firing.marks:
+        if mark.turn == span.turn and span.start <= mark.start < span.end:
+            inside.append(mark)
     marks = sorted(
         {(mark.start - span.start, min(mark.end, span.end) - span.start) for mark in inside}
     )
@@ -225,12 +224,10 @@ def name_family(source: str) -> str:
 def parse_topics(lexicon: str) -> Topics:
     """Parse topics from their nouns as JSON."""
     stored = json.loads(lexicon)
-    return Topics(
-        [
-            LogTopic(name, name, {n: float(w) for n, w in nouns.items()}, "", 0.0)
-            for name, nouns in stored.items()
-        ]
-    )
+    topics = []
+    for name, nouns in stored.items():
+        topics.append(LogTopic(name, name, {n: float(w) for n, w in nouns.items()}, "", 0.0))
+    return Topics(topics)
 
 
 def make_event_signal(source: str, statement: str) -> Signal | None:
@@ -272,9 +269,11 @@ def quote_event_rubric(view: View, rubric: EventRubric, topics: Topics) -> tuple
         rubric.named,
         topics,
     )
-    return tuple(
-        quote.quote for quote in quotes if quote.named and quote.sure >= LEAST_QUOTE_SURENESS
-    )
+    named_quotes = []
+    for quote in quotes:
+        if quote.named and quote.sure >= LEAST_QUOTE_SURENESS:
+            named_quotes.append(quote.quote)
+    return tuple(named_quotes)
 
 
 MOST_NAMED = 3
@@ -353,9 +352,11 @@ def choose_topic_words(topics: Sequence[LogTopic]) -> dict[str, str]:
     """Return what stands in the places of a sentence about these topics; plain words where it is about none."""
     words = dict(PLAIN)
     if topics:
-        words["deed"] = (
-            join_actions([topic.deed for topic in topics if topic.deed]) or PLAIN["deed"]
-        )
+        deeds = []
+        for topic in topics:
+            if topic.deed:
+                deeds.append(topic.deed)
+        words["deed"] = join_actions(deeds) or PLAIN["deed"]
         words["thing"] = join_with_or([put_article_before(topic.name) for topic in topics])
         words["trouble"] = words["thing"]
         words["things"] = join_with_or([make_plural(topic.name) for topic in topics])
@@ -400,9 +401,10 @@ def append_objects(text: str, details: Sequence[str]) -> str:
 @cache
 def list_plain_events() -> tuple[tuple[str, str], ...]:
     """List each event's general sentence, with its source."""
-    return tuple(
-        (write_event_sentence(Event(name), Topics([]), ()), f"event:{name}") for name in PATTERNS
-    )
+    sentences = []
+    for name in PATTERNS:
+        sentences.append((write_event_sentence(Event(name), Topics([]), ()), f"event:{name}"))
+    return tuple(sentences)
 
 
 def join_actions(deeds: Sequence[str]) -> str:
@@ -423,7 +425,10 @@ def named_topics(
     if event.topic != ANY_TOPIC:
         return [event.topic]
 
-    counts = Counter(topic for topic in happened if topic != ANY_TOPIC)
+    counts: Counter[str] = Counter()
+    for topic in happened:
+        if topic != ANY_TOPIC:
+            counts[topic] += 1
     needs_deed = "{deed}" in PATTERNS[event.pattern].text
     # common enough, and with something to do where the sentence needs a deed
     common = []
@@ -458,14 +463,17 @@ def find_told_topic(reading: Observed, firing: Firing, topics: Topics) -> int:
         return ANY_TOPIC
 
     span = firing.quote
-    deciding = [
-        sentence
-        for move in exchange
-        for sentence in move.sentences
-        if (sentence.turn, sentence.start) == (span.turn, span.start)
-    ]
+    deciding = []
+    for move in exchange:
+        for sentence in move.sentences:
+            if (sentence.turn, sentence.start) == (span.turn, span.start):
+                deciding.append(sentence)
     # the deciding sentence names objects, and none of them is this topic
-    objects = {head for sentence in deciding for _, head, _ in find_noun_heads(sentence)} - GENERAL
+    heads = set()
+    for sentence in deciding:
+        for _, head, _ in find_noun_heads(sentence):
+            heads.add(head)
+    objects = heads - GENERAL
     if objects and objects.isdisjoint(topics.words_of([topic])):
         return ANY_TOPIC
     return topic

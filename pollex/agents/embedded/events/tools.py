@@ -196,7 +196,9 @@ LEAST_FAILURE_SURENESS = 0.85
 
 def tells_of_failure(reply: Sequence[Sentence]) -> bool:
     """Return whether a reply says that something failed; an apology beside a report of success doesn't."""
-    hits = {act for sentence in reply for act in sentence.hits}
+    hits: set[str] = set()
+    for sentence in reply:
+        hits.update(sentence.hits)
     if not hits.isdisjoint(TOLD) or ("apologizes" in hits and "done" not in hits):
         return True
 
@@ -278,7 +280,11 @@ def is_unsaid(called: Called, x: Exchange) -> bool:
     texts = [lowercase_outside_code(text) for text in _iterate_texts_before(x, called.turn)]
     text_before = " ".join(texts)
     stems = {stem(word) for word in _WORDS.findall(text_before)}
-    numbers = collect_numbers(texts) | {str(n) for n, word in enumerate(_SPELLED) if word in stems}
+    spelled_numbers = set()
+    for n, word in enumerate(_SPELLED):
+        if word in stems:
+            spelled_numbers.add(str(n))
+    numbers = collect_numbers(texts) | spelled_numbers
     for value in values:
         # a date may stand for a spoken day, with which it shares no word
         if _DATE.search(value) and _SPOKEN_DAY.search(text_before):

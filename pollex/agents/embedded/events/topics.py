@@ -64,21 +64,22 @@ class Topics:
 
     def __init__(self, topics: Sequence[LogTopic]) -> None:
         self.topics = tuple(topics)
-        self.deed_nouns = [
-            frozenset(map(stem, topic.deed.split()[1:])) - {"a", "an", topic.name}
-            for topic in self.topics
-        ]
-        self.of_noun = {
-            noun: (i, weight)
-            for i, topic in enumerate(self.topics)
-            for noun, weight in topic.nouns.items()
-        }
+        deed_nouns = []
+        for topic in self.topics:
+            deed_nouns.append(
+                frozenset(map(stem, topic.deed.split()[1:])) - {"a", "an", topic.name}
+            )
+        self.deed_nouns = deed_nouns
+        of_noun = {}
+        for i, topic in enumerate(self.topics):
+            for noun, weight in topic.nouns.items():
+                of_noun[noun] = (i, weight)
+        self.of_noun = of_noun
         # written forms of all nouns: a sentence without any is passed over at once
-        self._forms = frozenset(
-            form
-            for noun in self.of_noun
-            for form in (noun, make_plural(noun), f"{noun}s", f"{noun}'s")
-        )
+        forms: list[str] = []
+        for noun in self.of_noun:
+            forms.extend((noun, make_plural(noun), f"{noun}s", f"{noun}'s"))
+        self._forms = frozenset(forms)
 
     def mentioned(self, move: Move) -> dict[int, float]:
         """Return the weight of each topic that a move names."""
@@ -99,11 +100,11 @@ class Topics:
     def named(self, moves: Iterable[Move], topics: Iterable[int]) -> bool:
         """Return whether moves name any of the topics, or the object of its action."""
         topic_words = self.words_of(topics)
-        return any(
-            not topic_words.isdisjoint(map(stem, sentence.words))
-            for move in moves
-            for sentence in move.sentences
-        )
+        for move in moves:
+            for sentence in move.sentences:
+                if not topic_words.isdisjoint(map(stem, sentence.words)):
+                    return True
+        return False
 
     def track(self, moves: Sequence[Move]) -> list[int]:
         """Return the topic of each move, carried over if it names none; −1 without any."""
@@ -152,15 +153,15 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
     tops = sorted(groups, key=lambda top: (-nouns.share[top], top))[:MOST_TOPICS]
     topics = []
     for top in tops:
+        weights = {}
+        for noun in groups[top]:
+            weights[noun] = nouns.key[noun] * (1.0 if noun == top else PART_WEIGHT)
         topics.append(
             LogTopic(
                 top,
                 find_most_frequent_form(top, nouns),
                 # parts count less than the topic's own noun
-                {
-                    noun: nouns.key[noun] * (1.0 if noun == top else PART_WEIGHT)
-                    for noun in groups[top]
-                },
+                weights,
                 "",
                 nouns.share[top],
             )
@@ -179,10 +180,11 @@ def count_neighbors(
     for moves in log:
         here = []
         for move in moves:
-            here.append(
-                {head for sentence in move.sentences for _, head, _ in find_noun_heads(sentence)}
-                & nouns
-            )
+            heads = set()
+            for sentence in move.sentences:
+                for _, head, _ in find_noun_heads(sentence):
+                    heads.add(head)
+            here.append(heads & nouns)
 
         # a noun counts once a move, and so does each noun around it
         for i, nouns_here in enumerate(here):
@@ -200,12 +202,14 @@ def find_deed_nouns(
 ) -> set[str]:
     """Return nouns of actions that combine with many objects."""
     plain = [noun for noun in nouns.key if nouns.acted[noun] < DEED_NOUN]
-    return {
-        noun
-        for noun in nouns.key
-        if nouns.acted[noun] >= DEED_NOUN
-        and sum(near[noun, other] for other in plain) >= BESIDE * count[noun]
-    }
+    deed_nouns = set()
+    for noun in nouns.key:
+        if (
+            nouns.acted[noun] >= DEED_NOUN
+            and sum(near[noun, other] for other in plain) >= BESIDE * count[noun]
+        ):
+            deed_nouns.add(noun)
+    return deed_nouns
 
 
 def assign_parts(
@@ -219,14 +223,11 @@ def assign_parts(
     parents = {}
     for noun in nouns.key:
         # wholes by the share of the noun's mentions that are near them
-        ranked = sorted(
-            (
-                (near[noun, whole] / count[noun], whole)
-                for whole in wholes
-                if can_be_whole(whole, noun, nouns, count)
-            ),
-            reverse=True,
-        )
+        candidates = []
+        for whole in wholes:
+            if can_be_whole(whole, noun, nouns, count):
+                candidates.append((near[noun, whole] / count[noun], whole))
+        ranked = sorted(candidates, reverse=True)
         # a whole that is mostly near the best one is no rival to it
         rivals = []
         for share, whole in ranked[1:]:
@@ -410,13 +411,11 @@ def make_plural(noun: str) -> str:
 
 def name_topics(topics: Topics, log: Sequence[Sequence[Move]]) -> list[str]:
     """Name topics as people read them: by a plural that the log has, else as they are mostly written."""
-    written = {
-        word
-        for moves in log
-        for move in moves
-        for sentence in move.sentences
-        for word in sentence.words
-    }
+    written: set[str] = set()
+    for moves in log:
+        for move in moves:
+            for sentence in move.sentences:
+                written.update(sentence.words)
     names: list[str] = []
     for topic in topics.topics:
         names.append(make_plural(topic.name) if make_plural(topic.name) in written else topic.form)

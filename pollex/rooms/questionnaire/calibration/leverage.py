@@ -69,11 +69,11 @@ def compute_leverages(
     rows = sheet.checked(X)
     main = compute_main_gradient(model, rows)
 
-    return [
-        _measure_leverage(sheet, rows, main, scale, rng)
-        for scale in sheet.scales
-        if scale.question != sheet.main
-    ]
+    leverages = []
+    for scale in sheet.scales:
+        if scale.question != sheet.main:
+            leverages.append(_measure_leverage(sheet, rows, main, scale, rng))
+    return leverages
 
 
 def compute_leverage_per_text(main: Floats, other: Floats) -> Floats:

@@ -84,12 +84,14 @@ def compute_response_curves(
     names = labels.names()
     theirs = [labels, *(labels.where(names == judge) for judge in judges)]
 
-    return tuple(mesh.tolist()), tuple(
-        ResponseCurve(
-            judge, judged.labels, _average_answers(worth[judged.answer]), tuple(curve.tolist())
+    judge_curves = []
+    for judge, judged, curve in zip([None, *judges], theirs, curves, strict=True):
+        judge_curves.append(
+            ResponseCurve(
+                judge, judged.labels, _average_answers(worth[judged.answer]), tuple(curve.tolist())
+            )
         )
-        for judge, judged, curve in zip([None, *judges], theirs, curves, strict=True)
-    )
+    return tuple(mesh.tolist()), tuple(judge_curves)
 
 
 def _average_answers(answers: Floats) -> float | None:

@@ -65,9 +65,10 @@ class AskWork(BatchWork):
             if answer.question_id not in self.unordered:
                 options = by_id[answer.question_id].options
                 shares = self.shares_of(answer)
-                values[answer.question_id] = sum(
-                    share * option.value for share, option in zip(shares, options, strict=False)
-                )
+                expected = 0.0
+                for share, option in zip(shares, options, strict=False):
+                    expected += share * option.value
+                values[answer.question_id] = expected
 
         main = self.questions[-1].id
         not_answered = any(isinstance(answer, Unanswered) for answer in answers)

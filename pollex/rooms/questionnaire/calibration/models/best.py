@@ -140,9 +140,10 @@ class Calibrator(JudgedEstimator):
             tuple(trials),
             weights,
         )
-        self.members_ = tuple(
-            self._fit_candidate(candidates[place], X, y, groups) for place in weights
-        )
+        members = []
+        for place in weights:
+            members.append(self._fit_candidate(candidates[place], X, y, groups))
+        self.members_ = tuple(members)
         self.weights_ = np.array(list(weights.values()))
 
     def _candidates(self, y: Judgments) -> list[Candidate]:
@@ -231,10 +232,10 @@ class Calibrator(JudgedEstimator):
     def _restore(self, state: State) -> None:
         self.choice_ = restore_choice(state.facts["choice"])
         self.weights_ = state.arrays["weights"]
-        self.members_ = tuple(
-            restore_state(State(facts, state.arrays), f"member.{place}.")
-            for place, facts in enumerate(state.facts["members"])
-        )
+        members = []
+        for place, facts in enumerate(state.facts["members"]):
+            members.append(restore_state(State(facts, state.arrays), f"member.{place}."))
+        self.members_ = tuple(members)
 
 
 def _weigh_candidates(

@@ -51,10 +51,10 @@ class IsotonicByJudge(JudgedEstimator):
         counts = np.bincount(judges[judges >= 0], minlength=len(self.judges_))
         self.trust_: Floats = counts / np.maximum(counts + self.strength, 1e-12)
         # one curve a judge, and everybody's last
-        self.curves_: list[Curves] = [
-            _fit_isotonic_curves(scores[judges == j], targets[judges == j])
-            for j in range(len(counts))
-        ]
+        curves = []
+        for j in range(len(counts)):
+            curves.append(_fit_isotonic_curves(scores[judges == j], targets[judges == j]))
+        self.curves_: list[Curves] = curves
         self.curves_.append(_fit_isotonic_curves(scores, targets))
         self.share_ = np.array([len(scores) / max(len(scores) + self.smoothing, 1e-12)])
 
@@ -102,13 +102,13 @@ class IsotonicByJudge(JudgedEstimator):
         return State({"curves": len(self.curves_)}, arrays)
 
     def _restore(self, state: State) -> None:
-        self.above_, self.trust_, self.share_ = (
-            state.arrays[name] for name in ("above", "trust", "share")
-        )
-        self.curves_ = [
-            (state.arrays[f"knots.{place}"], state.arrays[f"levels.{place}"])
-            for place in range(state.facts["curves"])
-        ]
+        self.above_ = state.arrays["above"]
+        self.trust_ = state.arrays["trust"]
+        self.share_ = state.arrays["share"]
+        curves = []
+        for place in range(state.facts["curves"]):
+            curves.append((state.arrays[f"knots.{place}"], state.arrays[f"levels.{place}"]))
+        self.curves_ = curves
 
 
 def _fit_isotonic_curves(scores: Floats, targets: Floats) -> Curves:

@@ -180,7 +180,9 @@ def search_settings(
     took = 0.0
     trials = list[DrawnSettings]()
     sampled = ParameterSampler(SETTINGS_GRID, draws, random_state=settings["seed"])
-    drawn = [{name: sample[name] for name in SETTINGS_GRID} for sample in sampled]
+    drawn = []
+    for sample in sampled:
+        drawn.append({name: sample[name] for name in SETTINGS_GRID})
     # the quick ones first
     drawn.sort(
         key=lambda draw: (draw["pretraining"] + draw["finetuning"]) * draw["h1"] * draw["h2"]
