@@ -259,7 +259,7 @@ def add_batches(
     for step in steps:
         work_nodes.extend(step)
     for node in [plan_batch, *work_nodes, commit_batch, last]:
-        graph.add_node(node.__name__, node)
+        graph.add_node(node.__name__, node)  # type: ignore[call-overload]  # it takes functions, says its typing
 
     # each step leads to the next, the commit back to the plan
     rows = [*([node.__name__ for node in step] for step in steps), ["commit_batch"], ["plan_batch"]]

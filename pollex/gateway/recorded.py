@@ -145,9 +145,10 @@ def read_recorded_request(request: Request) -> tuple[str, list[str]]:
     identity = json.dumps([*before, head, request.call.replicate])
     data = "\n".join(before[1:])
 
-    return hashlib.sha256(identity.encode()).hexdigest()[:16], [
-        _name_statement(statement, data) for statement in _LISTED.findall(last)
-    ]
+    statements = []
+    for statement in _LISTED.findall(last):
+        statements.append(_name_statement(statement, data))
+    return hashlib.sha256(identity.encode()).hexdigest()[:16], statements
 
 
 def _name_statement(statement: str, data: str) -> str:

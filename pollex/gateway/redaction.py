@@ -58,11 +58,9 @@ def find_secrets_in_address(url: str) -> set[str]:
         secrets.add(user)
 
     # parts of the path that are named or look like a secret
-    secrets |= {
-        part
-        for part in map(unquote, parts.path.split("/"))
-        if _NAMES_SECRET.search(part) or _looks_random(part)
-    }
+    for part in map(unquote, parts.path.split("/")):
+        if _NAMES_SECRET.search(part) or _looks_random(part):
+            secrets.add(part)
     # values of the query, by their names or their length
     pairs = [pair.partition("=") for pair in parts.query.split("&")]
     values = set()
@@ -108,9 +106,10 @@ def _compile_spellings(secret: str, *, quoted: bool) -> tuple[re.Pattern[str], r
     # the first character apart: a search for it is much quicker
     escaped = _match_escaped_or_quoted if quoted else _match_escaped
     begin = secret[0]
-    rest = "".join(
-        f"(?:{_match_plain(character)}|{escaped(character)})" for character in secret[1:]
-    )
+    patterns = []
+    for character in secret[1:]:
+        patterns.append(f"(?:{_match_plain(character)}|{escaped(character)})")
+    rest = "".join(patterns)
     if begin.isalnum():
         plainly = _match_plain(begin)
     else:

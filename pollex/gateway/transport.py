@@ -84,9 +84,10 @@ class ReplyParts:
             message["reasoning_content"] = self._thoughts
 
         if self._calls:
-            message["tool_calls"] = [
-                {"type": "function", "function": call} for call in self._calls.values()
-            ]
+            tool_calls = []
+            for call in self._calls.values():
+                tool_calls.append({"type": "function", "function": call})
+            message["tool_calls"] = tool_calls
 
         choice = {
             "index": 0,
@@ -469,7 +470,11 @@ class ChatModel:
     def secrets(self) -> tuple[str, ...]:
         """Keys that the model holds."""
         held = (getattr(self.chat, name, None) for name in type(self.chat).model_fields)
-        return tuple(value.get_secret_value() for value in held if isinstance(value, SecretStr))
+        secrets = []
+        for value in held:
+            if isinstance(value, SecretStr):
+                secrets.append(value.get_secret_value())
+        return tuple(secrets)
 
     def request(self, call: Call) -> Request:
         """Prepare `call` for this model."""

@@ -95,11 +95,11 @@ def _sort_rows_by_class(
         of_question = [row for row in rows if row["question"] == question.id]
         counts = {}
         for label in CLASSES:
-            counts[label] = {
-                int(str(row["chosen"])): int(str(row["n"]))
-                for row in of_question
-                if row["label"] == label
-            }
+            chosen_counts = {}
+            for row in of_question:
+                if row["label"] == label:
+                    chosen_counts[int(str(row["chosen"]))] = int(str(row["n"]))
+            counts[label] = chosen_counts
 
         if of_question:
             words = (*(option.text for option in question.options), NEVER_CAME_UP)

@@ -92,13 +92,11 @@ def select_label_source(
 
     thumbs = [opinion for opinion in read_opinions(store, "thumb") if opinion.source == source]
     # an adjudicated label counts however its conversation was drawn
-    thumb_by_text = settle_answers(
-        [
-            thumb
-            for thumb in thumbs
-            if source == "adjudicated" or not by_chance or thumb.drawn == "random"
-        ]
-    )
+    usable_thumbs = []
+    for thumb in thumbs:
+        if source == "adjudicated" or not by_chance or thumb.drawn == "random":
+            usable_thumbs.append(thumb)
+    thumb_by_text = settle_answers(usable_thumbs)
     codes = {}
     for text, thumb in thumb_by_text.items():
         codes[text] = {"up": 1, "down": 0}.get(thumb.value, -1)
@@ -146,10 +144,12 @@ def make_bands(lens: RunColumns) -> list[Band]:
     # a probability of 1 belongs to the last band
     place = np.minimum((p * MOST_BANDS).astype(int), MOST_BANDS - 1)
 
-    return [
-        _make_band(n / MOST_BANDS, (n + 1) / MOST_BANDS, p[place == n], up[place == n])
-        for n in np.unique(place).tolist()
-    ]
+    bands = []
+    for n in np.unique(place).tolist():
+        bands.append(
+            _make_band(n / MOST_BANDS, (n + 1) / MOST_BANDS, p[place == n], up[place == n])
+        )
+    return bands
 
 
 def make_score_bands(lens: RunColumns) -> list[Band]:
@@ -163,10 +163,12 @@ def make_score_bands(lens: RunColumns) -> list[Band]:
     place = np.searchsorted(edges[1:-1], netsat, side="right")
     inside = [place == n for n in np.unique(place).tolist()]
 
-    return [
-        _make_band(float(netsat[rows].min()), float(netsat[rows].max()), p[rows], up[rows])
-        for rows in inside
-    ]
+    bands = []
+    for rows in inside:
+        bands.append(
+            _make_band(float(netsat[rows].min()), float(netsat[rows].max()), p[rows], up[rows])
+        )
+    return bands
 
 
 def _make_band(

@@ -170,7 +170,11 @@ class Control:
                 raise ValueError
             return number
         if self.kind == "lines":
-            return tuple(line.strip() for line in typed.splitlines() if line.strip())
+            lines = []
+            for line in typed.splitlines():
+                if line.strip():
+                    lines.append(line.strip())
+            return tuple(lines)
         # only checked here: the use case reads the text itself
         if option.parse is not None:
             option.parse(typed)
@@ -190,15 +194,16 @@ def _make_control(option: VerbOption, door: UseCaseDoor) -> Control:
     # what the form says of a field comes before what a terminal says
     usual = door.usual.get(option.name, option.usual)
     kind = _choose_kind(option)
+    choices = []
+    for value, word in _list_choices(option):
+        choices.append((value, door.answers.get(value, word)))
     return Control(
         option=option,
         label=door.labels.get(option.name) or get_label(option.name),
         help=door.helps.get(option.name) or write_help(option),
         kind=kind,
         usual=_write_default(usual),
-        choices=tuple(
-            (value, door.answers.get(value, word)) for value, word in _list_choices(option)
-        ),
+        choices=tuple(choices),
         needed=option.usual is NEEDED and kind not in ("logs",),
     )
 
@@ -295,7 +300,11 @@ def group_controls(controls: Sequence[Control]) -> list[ControlGroup]:
     """Sort controls by their groups; a group without any is left out."""
     by_title = {}
     for title in TITLES:
-        by_title[title] = tuple(control for control in controls if control.option.group == title)
+        controls_of_group = []
+        for control in controls:
+            if control.option.group == title:
+                controls_of_group.append(control)
+        by_title[title] = tuple(controls_of_group)
 
     groups: list[ControlGroup] = []
     for title, those in by_title.items():
@@ -364,7 +373,11 @@ def read_profile(typed: Mapping[str, str]) -> DomainProfile | None:
         text = typed.get(PROFILE_PREFIX + name, "").strip()
         # fields with several values have one on each line
         if text and isinstance(neutral[name], tuple):
-            values_typed[name] = tuple(line.strip() for line in text.splitlines() if line.strip())
+            typed_lines = []
+            for line in text.splitlines():
+                if line.strip():
+                    typed_lines.append(line.strip())
+            values_typed[name] = tuple(typed_lines)
         elif text:
             values_typed[name] = " ".join(text.split())
 

@@ -109,11 +109,9 @@ def draw_scale(
     # a window that is open on a side reaches to the end of the scale
     left = across(-reach if lower is None else lower)
     right = across(reach if upper is None else upper)
-    parts = [
-        element("rect", x=left, y=8, width=max(right - left, 1), height=24, class_="window"),
-        element("line", x1=10, x2=WIDTH - 10, y1=20, y2=20, class_="axis"),
-        element("line", x1=across(theta), x2=across(theta), y1=6, y2=34, class_="theta"),
-        [
+    tick_labels = []
+    for value in ticks(-reach, reach, 6):
+        tick_labels.append(
             element(
                 "text",
                 tick_label(value),
@@ -122,8 +120,12 @@ def draw_scale(
                 text_anchor="middle",
                 class_="tick",
             )
-            for value in ticks(-reach, reach, 6)
-        ],
+        )
+    parts = [
+        element("rect", x=left, y=8, width=max(right - left, 1), height=24, class_="window"),
+        element("line", x1=10, x2=WIDTH - 10, y1=20, y2=20, class_="axis"),
+        element("line", x1=across(theta), x2=across(theta), y1=6, y2=34, class_="theta"),
+        tick_labels,
         element(
             "circle",
             cx=across(netsat),
@@ -167,9 +169,10 @@ def draw_distribution(
         )
 
     # the same in words, for who can't see the drawing
-    shares_text = ", ".join(
-        f"{option} {100 * p / mass:.0f} %" for p, option in zip(probabilities, options, strict=True)
-    )
+    share_texts = []
+    for p, option in zip(probabilities, options, strict=True):
+        share_texts.append(f"{option} {100 * p / mass:.0f} %")
+    shares_text = ", ".join(share_texts)
     return svg(
         shares_text,
         bars,
@@ -189,14 +192,16 @@ def draw_by_class(answers: ByClass) -> Markup:
         if any(histogram.counts[place] for _, histogram, _ in classes):
             places.append(place)
 
-    shares = {
-        words: [histogram.counts[place] / (histogram.n or 1) for place in places]
-        for words, histogram, _ in classes
-    }
+    shares = {}
+    for words, histogram, _ in classes:
+        shares[words] = [histogram.counts[place] / (histogram.n or 1) for place in places]
     # one scale for both thumbs, beginning behind the words
+    all_shares = []
+    for class_shares in shares.values():
+        all_shares.extend(class_shares)
     across = Axis(
         0,
-        max((share for class_shares in shares.values() for share in class_shares), default=1.0),
+        max(all_shares, default=1.0),
         WORDS,
         BARS - 2,
     )
@@ -229,14 +234,16 @@ def draw_by_class(answers: ByClass) -> Markup:
             )
 
     # the same in words, for who can't see the drawing
-    counts_text = "; ".join(
-        f"{words}, n = {histogram.n}: "
-        + ", ".join(
-            f"{answers.options[place]} {100 * share:.0f} %"
-            for place, share in zip(places, shares[words], strict=True)
+    class_texts = []
+    for words, histogram, _ in classes:
+        class_texts.append(
+            f"{words}, n = {histogram.n}: "
+            + ", ".join(
+                f"{answers.options[place]} {100 * share:.0f} %"
+                for place, share in zip(places, shares[words], strict=True)
+            )
         )
-        for words, histogram, _ in classes
-    )
+    counts_text = "; ".join(class_texts)
     height = OPTION * len(places) + 2
     axis = element(
         "line",

@@ -120,11 +120,11 @@ def count_choices(lens: RunColumns, masks: dict[str, Bools]) -> dict[str, list[F
         ]
 
     sides = _count_names(*lens.side_codes, combine_masks(masks, len(lens), but="side"))
-    histograms["side"] = [
-        FacetValue(side or "none", words, sides[side])
-        for side, words in SIDES.items()
-        if sides[side]
-    ]
+    side_options = []
+    for side, words in SIDES.items():
+        if sides[side]:
+            side_options.append(FacetValue(side or "none", words, sides[side]))
+    histograms["side"] = side_options
     groups = _count_names(*lens.group_codes, combine_masks(masks, len(lens), but="group"))
     # one more, as rows without a group may be among the largest
     most = [(name, count) for name, count in groups.most_common(MOST_GROUPS + 1) if name][
@@ -132,11 +132,11 @@ def count_choices(lens: RunColumns, masks: dict[str, Bools]) -> dict[str, list[F
     ]
     histograms["group"] = [FacetValue(name, name, count) for name, count in most if count]
     # a facet with one value left narrows nothing
-    histograms = {
-        name: options
-        for name, options in histograms.items()
-        if sum(option.count > 0 for option in options) > 1
-    }
+    useful_histograms = {}
+    for name, options in histograms.items():
+        if sum(option.count > 0 for option in options) > 1:
+            useful_histograms[name] = options
+    histograms = useful_histograms
     # a flag is a warning, and stays where it is the only one
     left = combine_masks(masks, len(lens), but="flag")
     flags = []

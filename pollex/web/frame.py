@@ -281,9 +281,11 @@ def fences(parts: Sequence[MarkedText]) -> list[TurnPart]:
                 lines.append([])
                 code.append(False)
 
-    return [
-        TurnPart(tuple(part), is_code) for part, is_code in zip(lines, code, strict=True) if part
-    ]
+    parts_of_turn = []
+    for stretch, is_code in zip(lines, code, strict=True):
+        if stretch:
+            parts_of_turn.append(TurnPart(tuple(stretch), is_code))
+    return parts_of_turn
 
 
 _FENCE = re.compile(r"(^```[^\n]*$)", re.MULTILINE)

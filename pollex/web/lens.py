@@ -174,11 +174,16 @@ class RunColumns:
     @cached_property
     def flagged(self) -> dict[str, Bools]:
         """Rows with each flag that any row has, by flag, in the order of their number `[row]`."""
-        counts = Counter(flag for flags in self.flags for flag in flags.split())
-        return {
-            flag: np.fromiter((flag in flags.split() for flags in self.flags), bool, len(self))
-            for flag, _ in counts.most_common()
-        }
+        counts: Counter[str] = Counter()
+        for flags in self.flags:
+            for flag in flags.split():
+                counts[flag] += 1
+        masks = {}
+        for flag, _ in counts.most_common():
+            masks[flag] = np.fromiter(
+                (flag in flags.split() for flags in self.flags), bool, len(self)
+            )
+        return masks
 
     @cached_property
     def answered(self) -> Ints:
@@ -192,10 +197,10 @@ class RunColumns:
 
     @cached_property
     def _lowered(self) -> list[str]:
-        return [
-            f"{id_}\n{opening}".lower()
-            for id_, opening in zip(self.ids, self.openings, strict=True)
-        ]
+        searchable_texts = []
+        for id_, opening in zip(self.ids, self.openings, strict=True):
+            searchable_texts.append(f"{id_}\n{opening}".lower())
+        return searchable_texts
 
     def found(self, words: str) -> Bools:
         """Mask the conversations with words in first turn or id `[row]`, ignoring case."""
@@ -280,7 +285,11 @@ def read_run_columns(
     """
     rows = store.ask(run.id, SCORED)
     # texts that the run itself learned from, before those of another run are added
-    folded = frozenset(row["hashes"] for row in rows if row["sides"] == "train")
+    folded_hashes = []
+    for row in rows:
+        if row["sides"] == "train":
+            folded_hashes.append(row["hashes"])
+    folded = frozenset(folded_hashes)
     for row in rows:
         row["openings"] = " ".join(row["openings"].split())
         # a rubric set keeps the first 16 characters of each hash

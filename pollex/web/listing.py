@@ -114,9 +114,11 @@ class ListForm(Form):
 
         parts = (*CHOICES, *ends, "q")
         values_by_name = {name: getattr(self, name) for name in parts}
-        return {
-            name: str(value) for name, value in values_by_name.items() if value not in (None, "")
-        }
+        filled_values = {}
+        for name, value in values_by_name.items():
+            if value not in (None, ""):
+                filled_values[name] = str(value)
+        return filled_values
 
 
 @dataclass(frozen=True)
@@ -233,10 +235,10 @@ class Listing:
 
 def make_row_json(row: ListedConversation) -> dict[str, object]:
     """Return a row as JSON values; missing figures are null."""
-    return {
-        name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in vars(row).items()
-    }
+    row_values = {}
+    for name, value in vars(row).items():
+        row_values[name] = None if isinstance(value, float) and math.isnan(value) else value
+    return row_values
 
 
 def read_list_form(text: str) -> ListForm:

@@ -200,12 +200,13 @@ def _read_mapping(text: str) -> dict[str, Any]:
         return {}
 
     # nothing but texts, or lists of texts, under their names
-    return {
-        name: value
-        for name, value in mapping.items()
-        if isinstance(value, str)
-        or (isinstance(value, list) and all(isinstance(word, str) for word in value))
-    }
+    sound_mapping = {}
+    for name, value in mapping.items():
+        if isinstance(value, str) or (
+            isinstance(value, list) and all(isinstance(word, str) for word in value)
+        ):
+            sound_mapping[name] = value
+    return sound_mapping
 
 
 def _read_choices(

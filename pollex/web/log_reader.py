@@ -153,9 +153,8 @@ def _make_failure(what: str) -> dict[str, Any]:
     }
     lists = ("facts", "left_out", "notes", "columns", "values", "speakers", "talks")
 
-    return {"error": error, "options": {}, "offer": {}, "proposed": False} | {
-        name: [] for name in lists
-    }
+    empty_lists: dict[str, list[Any]] = {name: [] for name in lists}
+    return {"error": error, "options": {}, "offer": {}, "proposed": False} | empty_lists
 
 
 def make_view(question: Mapping[str, Any]) -> LogView:

@@ -126,11 +126,12 @@ def _draw_comparison(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
     rubrics = sorted(comparison["rubrics"], key=lambda rubric: not rubric["moved"])
     scale = scale_of([rubric["difference"] for rubric in rubrics])
 
+    drawn_rubrics = []
+    for rubric in rubrics:
+        drawn_rubrics.append((rubric, whisker(rubric["text"], rubric["difference"], scale)))
     return {
         "found": comparison,
         "good": draw_forest_plot("Share of good conversations", samples),
-        "rubrics": [
-            (rubric, whisker(rubric["text"], rubric["difference"], scale)) for rubric in rubrics
-        ],
+        "rubrics": drawn_rubrics,
         "axis": axis(scale),
     }

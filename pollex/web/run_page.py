@@ -64,9 +64,10 @@ def read_spans(store: Store, run: Run) -> list[Spans]:
         return []
 
     # a number for each name and kind, which are parameters from the fourth on
-    cases = " ".join(
-        f"WHEN name = ?{2 * n + 4} AND kind = ?{2 * n + 5} THEN {n}" for n in range(len(names))
-    )
+    case_texts = []
+    for n in range(len(names)):
+        case_texts.append(f"WHEN name = ?{2 * n + 4} AND kind = ?{2 * n + 5} THEN {n}")
+    cases = " ".join(case_texts)
     ((started, took, of),) = store.each(
         SPANS.format(cases=cases),
         [*place, *chain(*names)],

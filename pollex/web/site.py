@@ -177,10 +177,9 @@ class Site:
     def sets(self) -> dict[str, NamedSet]:
         """Return all rubric sets by id, of files and runs; the last first."""
         # a run's set is read once; one that can't be read isn't tried again
-        keys_kept = {
-            f"{rubric_set.run}/{rubric_set.digest}": rubric_set
-            for rubric_set in list_kept_sets(self.store)
-        }
+        keys_kept = {}
+        for kept_set in list_kept_sets(self.store):
+            keys_kept[f"{kept_set.run}/{kept_set.digest}"] = kept_set
         for key, place in keys_kept.items():
             if key not in self._sets and key not in self.unreadable:
                 self._read_set(key, place)
@@ -240,14 +239,10 @@ class Site:
         """Return the rubric set that a run made or used; None if unknown."""
         sets = self.sets()
         rubrics_digest = run.fingerprint.get("rubrics", "")
-        return next(
-            (
-                rubric_set
-                for rubric_set in sets.values()
-                if rubric_set.id == rubrics_digest or rubric_set.run == run.id
-            ),
-            None,
-        )
+        for rubric_set in sets.values():
+            if rubric_set.id == rubrics_digest or rubric_set.run == run.id:
+                return rubric_set
+        return None
 
     def kept(self, key: tuple[str, ...], make: Callable[[], T]) -> T:
         """Return a cached value, or make it; each kind keeps its last ones."""

@@ -258,10 +258,8 @@ def page(
             return sent(f"pollex-{name}.html", "text/html", content)
 
         # JSON has an address under /api, unless the page names another
-        ROUTES.extend(
-            Route(route_path, answer)
-            for route_path in (path, *([api or f"/api{path}"] if has_json else []))
-        )
+        for route_path in (path, *([api or f"/api{path}"] if has_json else [])):
+            ROUTES.append(Route(route_path, answer))
         return function
 
     return made

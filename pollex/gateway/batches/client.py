@@ -229,10 +229,12 @@ class OpenAIBatches:
             batch = await self._client.batches.retrieve(id_)
 
         faults = (batch.errors.data if batch.errors else None) or []
-        words = "; ".join(
-            f"line {fault.line}: {fault.message}" if fault.line else str(fault.message)
-            for fault in faults[:3]
-        )
+        fault_texts = []
+        for fault in faults[:3]:
+            fault_texts.append(
+                f"line {fault.line}: {fault.message}" if fault.line else str(fault.message)
+            )
+        words = "; ".join(fault_texts)
         refused = ""
         if batch.status == "failed":
             refused = words or "no reason given"
@@ -448,7 +450,11 @@ def make_completion(message: Mapping[str, Any]) -> dict[str, Any]:
         if block["type"] == "tool_use":
             used.append(dump_compactly(block["input"]))
 
-    text = "".join(block["text"] for block in message["content"] if block["type"] == "text")
+    texts = []
+    for block in message["content"]:
+        if block["type"] == "text":
+            texts.append(block["text"])
+    text = "".join(texts)
     usage = message.get("usage") or {}
     cached = usage.get("cache_read_input_tokens") or 0
     prompt = (

@@ -728,8 +728,11 @@ class BatchRound:
         if not any(desk.open for desk in self._desks) and refused:
             return refused[0]
 
+        open_places: list[OpenBatch] = []
+        for desk in self._desks:
+            open_places.extend(desk.open.values())
         return make_answers_pending(
-            [where for desk in self._desks for where in desk.open.values()],
+            open_places,
             refused,
         )
 
@@ -740,7 +743,11 @@ def make_answers_pending(
     """Return the error that ends a command until answers are there."""
     calls = sum(place.size for place in places)
     n = len(places)
-    latest = max((place.until for place in places if place.until), default=None)
+    times = []
+    for place in places:
+        if place.until:
+            times.append(place.until)
+    latest = max(times, default=None)
     if latest:
         when = f"by {format_clock(latest)} at the latest"
     else:

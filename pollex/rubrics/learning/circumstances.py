@@ -118,8 +118,8 @@ def list_circumstances(
         "language": languages,
         "prompt version": [conversation.prompt for conversation in conversations],
     }
-    for path, values in list_categorical_fields(conversations, label_field).items():
-        named[f"field “{path}”"] = values
+    for path, field_values in list_categorical_fields(conversations, label_field).items():
+        named[f"field “{path}”"] = field_values
     for name, values in named.items():
         stratum = number_values(values)
         # very many values name single things

@@ -49,15 +49,16 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
 
     names = sorted({person.annotator for person in people})
     if as_json:
+        each_with_oneself = {}
+        for name in names:
+            each_with_oneself[name] = measure_self_agreement(site.store, question, name)
         return {
             "question": question,
             "questions": questions,
             "all": agreement(people),
             "pairs": [{"people": [a, b], "alpha": alpha} for a, b, alpha in measure_pairs(people)],
             "with_oneself": measure_self_agreement(site.store, question),
-            "each_with_oneself": {
-                name: measure_self_agreement(site.store, question, name) for name in names
-            },
+            "each_with_oneself": each_with_oneself,
         }
 
     # two more annotators of thumbs: the log, and what the probabilities decide
@@ -247,11 +248,11 @@ def export(
         opinions_all.extend(read_opinions(site.store, question))
 
     # `all` of `drawn` takes every label, `random` those of conversations drawn by chance
-    opinions_all = [
-        opinion
-        for opinion in opinions_all
-        if opinion.counts and opinion.source in sources_wanted and drawn in ("all", opinion.drawn)
-    ]
+    opinions_drawn = []
+    for opinion in opinions_all:
+        if opinion.counts and opinion.source in sources_wanted and drawn in ("all", opinion.drawn):
+            opinions_drawn.append(opinion)
+    opinions_all = opinions_drawn
     # a row for each answer of each person
     if shape == "long":
         heads = ("text_id", "question", "judge", "answer", "source", "drawn")
@@ -339,6 +340,12 @@ def adjudicate(site: Site, question: str = "") -> Data:
     for place, opinion in enumerate(opinions_here):
         answers.append((chr(ord("A") + place % 26), words.get(opinion.value, opinion.value)))
 
+    others = {}
+    for text_hash, every in left.items():
+        others[text_hash] = (
+            len(every),
+            questions_by_id[text_hash].text if text_hash in questions_by_id else "",
+        )
     return {
         "text": text,
         "answers": answers,
@@ -347,13 +354,7 @@ def adjudicate(site: Site, question: str = "") -> Data:
         "question": question,
         "asked": questions_by_id[question].text if question in questions_by_id else "",
         "options": options,
-        "others": {
-            text_hash: (
-                len(every),
-                questions_by_id[text_hash].text if text_hash in questions_by_id else "",
-            )
-            for text_hash, every in left.items()
-        },
+        "others": others,
     }
 
 
@@ -498,7 +499,11 @@ def measure_pairs(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
     people = sorted({opinion.annotator for opinion in of})
     rows: list[tuple[str, str, Figure]] = []
     for a, b in combinations(people, 2):
-        rows.append((a, b, agreement([opinion for opinion in of if opinion.annotator in (a, b)])))
+        opinions_of_pair = []
+        for opinion in of:
+            if opinion.annotator in (a, b):
+                opinions_of_pair.append(opinion)
+        rows.append((a, b, agreement(opinions_of_pair)))
 
     return rows
 
@@ -512,8 +517,8 @@ def list_disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
             by_text[opinion.text_hash].append(opinion)
 
     # only one value: people agree, or nobody else answered
-    return {
-        text: opinions_of_text
-        for text, opinions_of_text in by_text.items()
-        if len({opinion.value for opinion in opinions_of_text}) > 1
-    }
+    disputed = {}
+    for text, opinions_of_text in by_text.items():
+        if len({opinion.value for opinion in opinions_of_text}) > 1:
+            disputed[text] = opinions_of_text
+    return disputed

@@ -96,11 +96,15 @@ def shown(site: Site, child: Child, as_json: bool) -> Data:
         return make_state_json(child)
 
     template, figures = show_result(site, child) or ("", {})
+    arguments = []
+    for word in child.arguments:
+        if word != "--json":
+            arguments.append(word)
     return get_progress(site, child) | {
         "result_template": template,
         "figures_of_result": figures,
         "begun_of_child": child.back.partition("begun=")[2],
-        "command": shlex.join(["pollex", *(word for word in child.arguments if word != "--json")]),
+        "command": shlex.join(["pollex", *arguments]),
     }
 
 

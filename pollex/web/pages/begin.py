@@ -138,6 +138,10 @@ def _show_form(
     rest = [control for control in controls if control not in (*front, *of_model)]
     values = FormValues(controls, typed, is_new=is_new)
 
+    scoring_runs = []
+    for run in site.runs():
+        if run.command in SCORING_COMMANDS:
+            scoring_runs.append(run.id)
     return frame.answer_page(
         "begin.html",
         400 if fault else 200,
@@ -153,7 +157,7 @@ def _show_form(
         values=values,
         logs=list_logs_at_hand(site),
         chosen_logs=logs,
-        runs=[run.id for run in site.runs() if run.command in SCORING_COMMANDS],
+        runs=scoring_runs,
         sets=list(site.sets().values()),
         profiles=site.profiles,
         questions=list_profile_questions(),

@@ -95,10 +95,9 @@ def _make_rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[Chosen
 
     # each once, in the order in which they were ticked
     ids_wanted = [id_ for id_ in dict.fromkeys(ids) if id_ not in queued]
-    text_hash_by_id = {
-        conversation.id: conversation.text_hash
-        for conversation in conversations_of(site.store, queue.run, ids=ids_wanted)
-    }
+    text_hash_by_id = {}
+    for conversation in conversations_of(site.store, queue.run, ids=ids_wanted):
+        text_hash_by_id[conversation.id] = conversation.text_hash
     if missing := [id_ for id_ in ids_wanted if id_ not in text_hash_by_id]:
         raise NotThere(
             f"this run has no conversation {missing[0]!r}",
@@ -127,9 +126,11 @@ def list_queues_with(
     """Return the queues that a conversation was put into, and all others of its run."""
     within = site.store.rows(OF_CONVERSATION, [run.id, conversation])
     names = {row["id"] for row in within}
-    return within, [
-        queue for queue in list_queues(site.store) if queue.run == run.id and queue.id not in names
-    ]
+    other_queues = []
+    for queue in list_queues(site.store):
+        if queue.run == run.id and queue.id not in names:
+            other_queues.append(queue)
+    return within, other_queues
 
 
 @post("/api/thumbs")
@@ -152,14 +153,11 @@ def thumb(
 
     with site.turn:
         opinions_here = read_opinions(site.store, QUESTION)
-        own_opinion = next(
-            (
-                opinion
-                for opinion in opinions_here
-                if (opinion.annotator, opinion.text_hash) == (who, conversation.text_hash)
-            ),
-            None,
-        )
+        own_opinion = None
+        for opinion in opinions_here:
+            if (opinion.annotator, opinion.text_hash) == (who, conversation.text_hash):
+                own_opinion = opinion
+                break
         if own_opinion is not None and own_opinion.drawn != VOLUNTARY:
             what = f"{who} has labeled it before, without seeing its score"
             raise Clash(what, hint="the queue is where that answer is changed")
@@ -174,10 +172,11 @@ def thumb(
             drawn=VOLUNTARY,
         )
         # what was seen: the score, and labels of others where there are any
-        others = any(
-            opinion.text_hash == conversation.text_hash and opinion.annotator != who
-            for opinion in opinions_here
-        )
+        others = False
+        for opinion in opinions_here:
+            if opinion.text_hash == conversation.text_hash and opinion.annotator != who:
+                others = True
+                break
         saw = ("prediction", "others") if others else ("prediction",)
         (label_kept,) = keep_said(
             site.store,

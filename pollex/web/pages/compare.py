@@ -76,6 +76,16 @@ def compare(
     for named in sets:
         thetas.append(named.rubric_set.theta if named else None)
 
+    flips = []
+    for i in pairs.flips[:FLIPS].tolist():
+        flips.append(
+            (
+                *pairs.ids[i],
+                float(pairs.netsat[0][i]),
+                float(pairs.netsat[1][i]),
+                int(pairs.label[i]),
+            )
+        )
     return {
         "runs": scoring,
         "a": before,
@@ -93,15 +103,7 @@ def compare(
         "rubrics": diff_sets(sets[0].rubric_set, sets[1].rubric_set)
         if sets[0] and sets[1]
         else None,
-        "flips": [
-            (
-                *pairs.ids[i],
-                float(pairs.netsat[0][i]),
-                float(pairs.netsat[1][i]),
-                int(pairs.label[i]),
-            )
-            for i in pairs.flips[:FLIPS].tolist()
-        ],
+        "flips": flips,
     }
 
 
@@ -317,9 +319,10 @@ def estimate_differences(
 
     # conversations of one user depend on each other, and count as one unit
     rows = pairs.rows[0][rows_known]
-    unit = number_names(
-        ("user", a.groups[row]) if a.groups[row] is not None else ("id", a.ids[row]) for row in rows
-    )
+    units = []
+    for row in rows:
+        units.append(("user", a.groups[row]) if a.groups[row] is not None else ("id", a.ids[row]))
+    unit = number_names(units)
     means = estimate_mean_differences(values, second, np.tile(unit, 2), rng)
     differences = {}
     for name, figure in means.items():
@@ -478,10 +481,12 @@ def describe_both_sets(
     # both sets are measured on thumbs that neither was learned from
     rows = find_labeled_unseen(pairs, lenses[0], lenses[1])
     up = pairs.label[rows] == 1
-    return [
-        _describe_set(site, run, named.rubric_set, pairs.netsat[place][rows], up)
-        for place, (run, named) in enumerate(zip(runs, (first, second), strict=True))
-    ]
+    descriptions = []
+    for place, (run, named) in enumerate(zip(runs, (first, second), strict=True)):
+        descriptions.append(
+            _describe_set(site, run, named.rubric_set, pairs.netsat[place][rows], up)
+        )
+    return descriptions
 
 
 def _estimate_auc_beside(

@@ -46,11 +46,9 @@ def conversation(
     """Show a conversation beside the reasons for its score."""
     trace, rubrics, named, sums = find_trace(site, run, id_)
     if as_json:
-        return {
-            "conversation": trace.conversation,
-            "side": trace.side,
-            "score": vars(trace.score) if trace.score else None,
-            "parts": [
+        parts = []
+        for part in sums.parts:
+            parts.append(
                 {
                     "rubric": {
                         name: getattr(part.rubric, name) for name in ("id", "text", "polarity")
@@ -58,8 +56,12 @@ def conversation(
                     "answer": part.answer,
                     "adds": part.adds,
                 }
-                for part in sums.parts
-            ],
+            )
+        return {
+            "conversation": trace.conversation,
+            "side": trace.side,
+            "score": vars(trace.score) if trace.score else None,
+            "parts": parts,
             "sums": {"sat": sums.of("sat"), "dsat": sums.of("dsat")}
             | {"never": sums.never, "unanswered": sums.unanswered},
         }
@@ -76,6 +78,10 @@ def conversation(
     else:
         moves = {}
 
+    people = []
+    for opinion in read_opinions(site.store, QUESTION):
+        if opinion.text_hash == trace.conversation.text_hash:
+            people.append(opinion)
     return {
         "who": who,
         "moves": moves,
@@ -99,11 +105,7 @@ def conversation(
         "before": before,
         "behind": behind,
         "elsewhere": list_other_scores(site, run, trace),
-        "people": [
-            opinion
-            for opinion in read_opinions(site.store, QUESTION)
-            if opinion.text_hash == trace.conversation.text_hash
-        ],
+        "people": people,
         "in_batches": not trace.steps and trace.score is not None,
         "within": within,
         "queues": queues,
@@ -236,11 +238,11 @@ def list_other_scores(site: Site, run: Run, trace: ConversationTrace) -> list[di
     """Return what other runs said of the same text, the last five of them."""
     others = [other_run for other_run in site.runs() if other_run.id != run.id][:5]
     text = trace.conversation.text_hash
-    return [
-        row | {"run": other.id}
-        for other in others
-        for row in site.store.ask(other.id, ALIKE, [text])
-    ]
+    rows = []
+    for other in others:
+        for row in site.store.ask(other.id, ALIKE, [text]):
+            rows.append(row | {"run": other.id})
+    return rows
 
 
 Rule = Literal["auto", "expected", "mode"]

@@ -106,6 +106,10 @@ def conversations(
     counted = listing.histogram("netsat")
     marks = [("θ", named_set.rubric_set.theta)] if named_set else []
 
+    queues_of_run = []
+    for queue in list_queues(site.store):
+        if queue.run == listing.run.id:
+            queues_of_run.append(queue)
     return {
         "headers": headers,
         "listing": listing,
@@ -116,7 +120,7 @@ def conversations(
         "sources": WHOSE if site.store.value(FROM_PEOPLE) else {},
         "columns": COLUMNS,
         "ranges": RANGES,
-        "queues": [queue for queue in list_queues(site.store) if queue.run == listing.run.id],
+        "queues": queues_of_run,
         "drawing": drawings.draw_histogram("NetSAT", counted, marks) if counted else None,
         "reach": (float(counted.edges[0]), float(counted.edges[-1])) if counted else None,
     }
@@ -222,7 +226,10 @@ async def _iterate_hits(
             return
         texts, done, total = batch
         # an earlier batch may have had the text; several rows may have the same one
-        rows_found = sorted(row for text in texts - texts_found for row in rows.get(text, ()))
+        rows_of_texts: list[int] = []
+        for text in texts - texts_found:
+            rows_of_texts.extend(rows.get(text, ()))
+        rows_found = sorted(rows_of_texts)
         texts_found |= texts
         # the first hits are sent, and all are counted
         shown = rows_found[: max(0, form.n - hits)]

@@ -100,9 +100,9 @@ def _show_page(
         new: Words of a rubric that is typed, and not in the draft yet.
     """
     # the words of the set, beside which changed words are shown
-    written = {
-        rubric.id: rubric.text for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)
-    }
+    written = {}
+    for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off):
+        written[rubric.id] = rubric.text
     run = find_run_that_asked(site, named)
     # how much a refit would ask; the built-in judge asks nobody
     left = None
@@ -141,21 +141,23 @@ EARLIER = (
 def _read_typed_entries(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Entry]:
     """Return the entries with what a form says of them; those that it doesn't have as they are."""
     # empty words leave the old ones; a box that isn't ticked sends nothing
-    return [
-        entry.model_copy(
-            update={
-                "text": " ".join(str(form_fields[f"text-{entry.name}"]).split()) or entry.text,
-                "polarity": "dsat"
-                if form_fields.get(f"polarity-{entry.name}", entry.polarity) == "dsat"
-                else "sat",
-                "on": f"on-{entry.name}" in form_fields,
-                "judge_anew": f"anew-{entry.name}" in form_fields,
-            }
+    typed_entries = []
+    for entry in entries:
+        typed_entries.append(
+            entry.model_copy(
+                update={
+                    "text": " ".join(str(form_fields[f"text-{entry.name}"]).split()) or entry.text,
+                    "polarity": "dsat"
+                    if form_fields.get(f"polarity-{entry.name}", entry.polarity) == "dsat"
+                    else "sat",
+                    "on": f"on-{entry.name}" in form_fields,
+                    "judge_anew": f"anew-{entry.name}" in form_fields,
+                }
+            )
+            if f"text-{entry.name}" in form_fields
+            else entry
         )
-        if f"text-{entry.name}" in form_fields
-        else entry
-        for entry in entries
-    ]
+    return typed_entries
 
 
 def _read_edited_entries(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Entry]:
@@ -336,16 +338,18 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
 def _apply_draft(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
     """Return a set as a draft has it; a rubric that changed its side was never answered."""
     on, off = apply_edits(entries, named.rubric_set.rubrics, named.rubric_set.off)
-    sides = {
-        rubric.id: rubric.polarity for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)
-    }
+    sides = {}
+    for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off):
+        sides[rubric.id] = rubric.polarity
     # answers to words of the other side don't count
-    on = tuple(
-        rubric.model_copy(update={"written": ""})
-        if sides.get(rubric.id, rubric.polarity) != rubric.polarity
-        else rubric
-        for rubric in on
-    )
+    rewritten = []
+    for rubric in on:
+        rewritten.append(
+            rubric.model_copy(update={"written": ""})
+            if sides.get(rubric.id, rubric.polarity) != rubric.polarity
+            else rubric
+        )
+    on = tuple(rewritten)
     return named.rubric_set.model_copy(update={"rubrics": on, "off": off})
 
 

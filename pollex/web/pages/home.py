@@ -37,6 +37,10 @@ def home(site: Site) -> Data:
     run_ids = {run.id for run, _ in every}
     named = site.set_at_home()
     rubric_set = named.rubric_set if named else None
+    waiting = []
+    for run, _ in every:
+        if work := find_waiting_work(site, run):
+            waiting.append(work)
     return {
         "runs": [(run, describe_status(site, run, status)) for run, status in every[:LAST]],
         "total": len(every),
@@ -56,7 +60,7 @@ def home(site: Site) -> Data:
             for child in site.children.by_id.values()
             if child.back == links.HOME and child.state != "done"
         ],
-        "waiting": [work for run, _ in every if (work := find_waiting_work(site, run))],
+        "waiting": waiting,
         "left": site.store.rows(LEFT),
         "folder": site.store.folder,
         "named": named,
@@ -82,6 +86,9 @@ def findings_of(rubric_set: RubricSet | None) -> Data:
         if not any(sides.values()):
             nothing = describe_nothing_leading(rubrics, rubric_set.data)
 
+    beside_findings = []
+    for rubric in list_also_borne_out(rubrics):
+        beside_findings.append((rubric, explain_beside(rubric)))
     return {
         "sides": sides,
         "strongest": strongest,
@@ -90,9 +97,7 @@ def findings_of(rubric_set: RubricSet | None) -> Data:
         "outcomes": list_outcomes(rubrics),
         "said": list_words(rubrics),
         "along": list_along_with_circumstances(rubrics),
-        "beside_findings": [
-            (rubric, explain_beside(rubric)) for rubric in list_also_borne_out(rubrics)
-        ],
+        "beside_findings": beside_findings,
         "to_check": list_unexpected_rubrics(rubrics),
         "topics": list_topics_apart(rubric_set.segments)[:LAST] if rubric_set else [],
     }

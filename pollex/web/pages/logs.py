@@ -99,10 +99,8 @@ def _make_tool(interface: ToolInterface) -> Tool:
     names, usual = interface.url
     is_addressed = bool(usual) or any(os.environ.get(name) for name in names)
     # whether the server has a key is shown, and never the key
-    keys, optional = (
-        {name: bool(os.environ.get(name)) for name in variables}
-        for variables in (interface.keys, interface.optional)
-    )
+    keys = {name: bool(os.environ.get(name)) for name in interface.keys}
+    optional = {name: bool(os.environ.get(name)) for name in interface.optional}
     variable = names[0] if names else ""
 
     return Tool(
@@ -126,11 +124,15 @@ def logs(site: Site, as_json: bool) -> Data:
     if not site.read_only:
         site.reader.warm_up()
 
+    sizes = {}
+    for reading in readings:
+        if reading.files:
+            sizes[reading.id] = size_told(reading.size)
     return {
         "readings": readings,
         "most": site.max_upload,
         "most_told": size_told(site.max_upload),
-        "sizes": {reading.id: size_told(reading.size) for reading in readings if reading.files},
+        "sizes": sizes,
         "has_roots": bool(site.roots.folders),
         "is_open": site.roots.is_open,
         "tools": list_tools(),

@@ -86,10 +86,12 @@ def _list_earlier(site: Site, run: Run, conversation: str) -> list[dict[str, Any
         "SELECT id, time, payload FROM replays WHERE run = ? AND conversation = ? ORDER BY rowid DESC LIMIT 20",
         [run.id, conversation],
     )
-    return [
-        {"id": row["id"], "time": row["time"], "judge": unpack(row["payload"])["judge"]}
-        for row in rows
-    ]
+    earlier = []
+    for row in rows:
+        earlier.append(
+            {"id": row["id"], "time": row["time"], "judge": unpack(row["payload"])["judge"]}
+        )
+    return earlier
 
 
 def _show_replay(site: Site, rubric_set: RubricSet, replay_id: str) -> dict[str, Any] | None:

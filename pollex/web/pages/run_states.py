@@ -193,7 +193,10 @@ def _find_shared_columns(rows: Sequence[Any]) -> tuple[str, ...]:
     """Return the columns of rows that are all objects; none where one is none, or there is one row alone of many."""
     if not rows or not all(isinstance(row, dict) and row for row in rows):
         return ()
-    return tuple(dict.fromkeys(name for row in rows for name in row))
+    names: list[str] = []
+    for row in rows:
+        names.extend(row)
+    return tuple(dict.fromkeys(names))
 
 
 def read_waiting_pool(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any]]:

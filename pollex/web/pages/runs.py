@@ -426,7 +426,10 @@ def tree(site: Site, run: Run) -> Data:
     """Return a run's spans added up by name, in milliseconds."""
     times = times_of(spans_kept(site, run))
     names = ("name", "kind", "n", "together", "median", "most", "errors")
-    return {"nodes": [{name: getattr(node, name) for name in names} for node in times.nodes]}
+    nodes = []
+    for node in times.nodes:
+        nodes.append({name: getattr(node, name) for name in names})
+    return {"nodes": nodes}
 
 
 @page(f"{RUN}/strips")

@@ -110,7 +110,11 @@ def support_rubrics(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubr
     for headline in list_headlines(rubric_set.rubrics, kind):
         groups.append((headline.rubric, *headline.also))
 
-    leading = [rubric for group in groups for rubric in group if rubric.polarity == kind]
+    leading = []
+    for group in groups:
+        for rubric in group:
+            if rubric.polarity == kind:
+                leading.append(rubric)
     # behind the headlines and their twins all others, in the order of the set
     rest = []
     for rubric in sort_by_choice(rubric_set.rubrics):
@@ -119,10 +123,14 @@ def support_rubrics(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubr
 
     supports: list[SupportedRubric] = []
     for rubric in (*leading, *rest):
+        reasons_of_rubric = []
+        for id_ in rubric.reason_ids:
+            if id_ in reasons:
+                reasons_of_rubric.append(reasons[id_])
         supports.append(
             _support_rubric(
                 rubric,
-                [reasons[id_] for id_ in rubric.reason_ids if id_ in reasons],
+                reasons_of_rubric,
             )
         )
 
@@ -131,9 +139,10 @@ def support_rubrics(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubr
 
 def _support_rubric(rubric: ChosenRubric, reasons: Sequence[Reason]) -> SupportedRubric:
     # each quote once, those of the rubric itself first
-    quotes = dict.fromkeys(
-        (*rubric.best_quotes, *(quote for reason in reasons for quote in reason.quotes))
-    )
+    reason_quotes: list[Quote] = []
+    for reason in reasons:
+        reason_quotes.extend(reason.quotes)
+    quotes = dict.fromkeys((*rubric.best_quotes, *reason_quotes))
     return SupportedRubric(
         rubric,
         len({reason.conversation_id for reason in reasons}),

@@ -103,13 +103,11 @@ def _collect_labels(site: Site, run: Run) -> list[GivenLabel]:
     """One label a conversation, as annotators settled on it."""
     lens = load_run_columns(site, run)
     ids = dict(zip(lens.hashes, lens.ids, strict=True))
-    answers_settled = settle_answers(
-        [
-            opinion
-            for opinion in read_opinions(site.store, QUESTION)
-            if opinion.counts and opinion.text_hash in ids
-        ]
-    )
+    usable_opinions = []
+    for opinion in read_opinions(site.store, QUESTION):
+        if opinion.counts and opinion.text_hash in ids:
+            usable_opinions.append(opinion)
+    answers_settled = settle_answers(usable_opinions)
     thumbs = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
     annotators: list[GivenLabel] = []
     for text, opinion in answers_settled.items():

@@ -425,7 +425,7 @@ def named_topics(
     if event.topic != ANY_TOPIC:
         return [event.topic]
 
-    counts: Counter[str] = Counter()
+    counts: Counter[int] = Counter()
     for topic in happened:
         if topic != ANY_TOPIC:
             counts[topic] += 1
