@@ -50,8 +50,12 @@ def typed_command() -> str:
 
     from pollex.gateway.redaction import redact_secrets  # what plain commands don't need
 
+    other_arguments = []
+    for a in arguments:
+        if a != "--resume":
+            other_arguments.append(a)
     return redact_secrets(
-        shlex.join(["pollex", *(a for a in arguments if a != "--resume")]),
+        shlex.join(["pollex", *other_arguments]),
         secrets_given(),
     )
 
@@ -90,9 +94,12 @@ def secrets_given() -> list[str]:
         if "http" in argument:
             addresses.append(argument[argument.find("http") :])
 
+    address_secrets: list[str] = []
+    for url in addresses:
+        address_secrets.extend(find_secrets_in_address(url))
     secrets = {
         os.environ.get("OPENAI_API_KEY", ""),
-        *(secret for url in addresses for secret in find_secrets_in_address(url)),
+        *address_secrets,
     }
     # the longest first, so that a part of it isn't replaced before the whole
     return sorted(secrets, key=len, reverse=True)
@@ -309,7 +316,11 @@ def editor(screen: Screen) -> Any:
 
 def left_to(kind: type[AtTerminal], **typed: Any) -> Any:
     """Have a use case do what was typed, and return the exit code."""
-    return kind(**{name: value for name, value in typed.items() if value is not None}).work()
+    settings = {}
+    for name, value in typed.items():
+        if value is not None:
+            settings[name] = value
+    return kind(**settings).work()
 
 
 def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
@@ -317,9 +328,11 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     context = click.get_current_context()
     dry_run = issubclass(kind, Calls) and typed.pop("dry_run")
     # what was given by `--set` counts before options of the same name
-    values = {name: value for name, value in typed.items() if value is not None} | context.meta.get(
-        VALUES, {}
-    )
+    typed_values = {}
+    for name, value in typed.items():
+        if value is not None:
+            typed_values[name] = value
+    values = typed_values | context.meta.get(VALUES, {})
     use_case = kind(**values).typed()
     if use_case.to_confirm:
         click.confirm(use_case.to_confirm, abort=True, err=True)

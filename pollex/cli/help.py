@@ -113,20 +113,20 @@ class Verb(click.Command):
             rows[str(option.name)] = option.get_help_record(ctx)
 
         # rare options are shown by `--help-all` alone
-        rare = {
-            name
-            for name, option in self.declared.items()
-            if option.place == "rare" and not everything
-        }
+        rare = set()
+        for name, declared in self.declared.items():
+            if declared.place == "rare" and not everything:
+                rare.add(name)
         records = {}
         for name, row in rows.items():
             if row and name not in rare:
                 records[name] = row
 
         # options that every verb has stand under Output
-        titles = dict.fromkeys(OF_ALL, "Output") | {
-            name: option.group for name, option in self.declared.items()
-        }
+        groups = {}
+        for name, declared in self.declared.items():
+            groups[name] = declared.group
+        titles = dict.fromkeys(OF_ALL, "Output") | groups
         # each option stands under one title; what is left comes last
         for title in TITLES:
             shown = []

@@ -113,10 +113,10 @@ def edit_rows(rows: Sequence[dict[str, Any]], line: str) -> list[dict[str, Any]]
     # `4: WORDS` rewords
     number, colon, words = line.partition(":")
     if colon and number.strip().isdigit() and 1 <= int(number) <= len(rows):
-        return [
-            row | {"text": words.strip()} if n == int(number) else row
-            for n, row in enumerate(rows, start=1)
-        ]
+        edited_rows = []
+        for n, row in enumerate(rows, start=1):
+            edited_rows.append(row | {"text": words.strip()} if n == int(number) else row)
+        return edited_rows
 
     # `+ sat WORDS` adds
     sign, _, rest = line.partition(" ")

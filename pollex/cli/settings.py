@@ -133,22 +133,19 @@ def help_of(option: VerbOption) -> str:
 
 def spell(command: click.Command, options: Options) -> str:
     """Spell options as one types them for a command: `--label-field stars`, or `--set thumbs=last`."""
-    settings = {
-        name
-        for parameter in command.params
-        if isinstance(parameter, SetOption)
-        for name in parameter.names
-    }
+    settings: set[str] = set()
+    for parameter in command.params:
+        if isinstance(parameter, SetOption):
+            settings.update(parameter.names)
     # by field, the name under which an option is typed
     flags = {}
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             flags[parameter.name] = parameter.opts[0].lstrip("-")
 
-    named = (
-        (name if name in settings else flags.get(name, name), value)
-        for name, value in options.items()
-    )
+    named = []
+    for name, value in options.items():
+        named.append((name if name in settings else flags.get(name, name), value))
     return " ".join(_spelled(name, value, setting=name in settings) for name, value in named)
 
 

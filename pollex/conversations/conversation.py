@@ -475,14 +475,16 @@ def list_sources(conversation: Conversation) -> list[dict[str, Any]]:
 def _make_message(turn: Turn) -> dict[str, Any]:
     message: dict[str, Any] = {"role": turn.role, "content": turn.content}
     if turn.calls:
-        message["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-            }
-            for call in turn.calls
-        ]
+        tool_calls = []
+        for call in turn.calls:
+            tool_calls.append(
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+            )
+        message["tool_calls"] = tool_calls
 
     if turn.result:
         message |= {"tool_call_id": turn.result.id} | (

@@ -386,11 +386,11 @@ def load_name_finder() -> Callable[[str], Iterator[Identifier]]:
         ) from None
 
     # the last of the installed models, by name
-    models = sorted(
-        model
-        for model in spacy.util.get_installed_models()
-        if model.startswith(f"{NAMES_LANGUAGE}_")
-    )
+    installed_models = []
+    for model in spacy.util.get_installed_models():
+        if model.startswith(f"{NAMES_LANGUAGE}_"):
+            installed_models.append(model)
+    models = sorted(installed_models)
     if not models:
         raise WrongUse(
             "names and places are found by a model of spaCy's, and none is installed",

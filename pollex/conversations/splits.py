@@ -83,9 +83,8 @@ def split_conversations(
             option={"test_fraction": 0},
         )
 
-    train, test = (
-        tuple(c for c, side in zip(ordered, sides, strict=True) if side == n) for n in (0, 1)
-    )
+    train = tuple(c for c, side in zip(ordered, sides, strict=True) if side == 0)
+    test = tuple(c for c, side in zip(ordered, sides, strict=True) if side == 1)
     return Split(train, test)
 
 

@@ -219,13 +219,19 @@ class Findings:
     @property
     def any_corrected(self) -> bool:
         """Whether any shares are corrected for having been chosen."""
-        shown = [*(finding for side in SIDES for finding in self.leading[side]), *self.outcomes]
+        leading_findings: list[Finding] = []
+        for side in SIDES:
+            leading_findings.extend(self.leading[side])
+        shown = [*leading_findings, *self.outcomes]
         return any(finding.rubric.worth and finding.rubric.worth.gap for finding in shown)
 
     def counts(self) -> str:
         """Say where on the page how many rubrics stand."""
         # near twins stand under a finding, and count with it
-        twins = sum(len(finding.also) for side in SIDES for finding in self.leading[side])
+        twins = 0
+        for side in SIDES:
+            for finding in self.leading[side]:
+                twins += len(finding.also)
         numbers = {
             "on what the assistant does": twins + sum(map(len, self.leading.values())),
             "on how conversations end": len(self.outcomes),
@@ -238,7 +244,11 @@ class Findings:
             f"for the score alone (“{SOUNDS}”)": len(self.sounds),
             "in the file only, too thin to show": self.thin,
         }
-        return listed([f"{n:,} {what}" for what, n in numbers.items() if n])
+        counts_in_words = []
+        for what, n in numbers.items():
+            if n:
+                counts_in_words.append(f"{n:,} {what}")
+        return listed(counts_in_words)
 
 
 @dataclass
@@ -278,10 +288,12 @@ def findings_of(
     # what leads is named first, so that its conversations have the first anchors
     leading: dict[Polarity, list[Finding]] = {}
     for side in SIDES:
-        leading[side] = [
-            describe_finding(headline.rubric, places, total, also=headline.also)
-            for headline in list_headlines(every, side)
-        ]
+        findings_of_side = []
+        for headline in list_headlines(every, side):
+            findings_of_side.append(
+                describe_finding(headline.rubric, places, total, also=headline.also)
+            )
+        leading[side] = findings_of_side
 
     # the strongest hints of a side stand with its findings, and nowhere else
     strongest: dict[Polarity, list[ChosenRubric]] = {}
@@ -316,6 +328,11 @@ def findings_of(
 
     # conversations to read first, where nothing else is told
     worst = [] if anything_leads(every) else worst_of(scores)
+    read_first = []
+    for score in worst:
+        read_first.append(
+            (places.example(score.conversation_id), opening_of(score.conversation_id))
+        )
     return Findings(
         leading=leading,
         strongest={side: findings(strongest[side]) for side in SIDES},
@@ -332,10 +349,7 @@ def findings_of(
         habits=[
             (habit, describe_separate_case(habit.case, places)) for habit in list_habits(every)
         ],
-        read_first=[
-            (places.example(score.conversation_id), opening_of(score.conversation_id))
-            for score in worst
-        ],
+        read_first=read_first,
         # last, as every conversation named above has its anchor by now
         shown=prepare_conversations(rubrics, places),
         thin=len(list_thin_rubrics(every)),
@@ -405,9 +419,11 @@ def trim(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
     tail = "…" * (end < len(text))
     # an ellipsis in front moves all marks by one
     shift = begin - len(head)
-    marks = tuple(
-        (low - shift, min(high, end) - shift) for low, high in quote.marks if begin <= low < end
-    )
+    marks_inside = []
+    for low, high in quote.marks:
+        if begin <= low < end:
+            marks_inside.append((low - shift, min(high, end) - shift))
+    marks = tuple(marks_inside)
 
     return f"{head}{text[begin:end]}{tail}", marks
 
@@ -432,11 +448,10 @@ NUMBERS = ("", "this conversation", "these two", "these three", "these four", "t
 
 def worst_of(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
     """Return the held-out conversations with a thumb down that are least probably good."""
-    down = [
-        score
-        for score in scores
-        if score.side == "held_out" and not score.positive and known(score.probability)
-    ]
+    down = []
+    for score in scores:
+        if score.side == "held_out" and not score.positive and known(score.probability):
+            down.append(score)
     return sorted(down, key=lambda score: (score.probability or 0.0, score.conversation_id))[
         :READ_FIRST
     ]
@@ -476,11 +491,9 @@ def list_shown_ids(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[
             if case.quote:
                 quoted.append(case.quote.conversation_id)
 
-    topics = [
-        id_
-        for segment in list_topics_apart(rubrics.segments)[:SEGMENTS]
-        for id_ in segment.examples
-    ]
+    topics: list[str] = []
+    for segment in list_topics_apart(rubrics.segments)[:SEGMENTS]:
+        topics.extend(segment.examples)
     for habit in list_habits(rubrics.rubrics):
         if habit.case.quote:
             quoted.append(habit.case.quote.conversation_id)
@@ -502,9 +515,10 @@ def prepare_conversations(rubrics: RubricSet, places: Places) -> list[Mapping[st
     quotes: dict[str, dict[int, list[tuple[str, Polarity]]]] = {}
     for rubric in rubrics.rubrics:
         # quotes of all reasons, beside the best ones
-        behind = [
-            quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes
-        ]
+        behind: list[Quote] = []
+        for id_ in rubric.reason_ids:
+            if id_ in reasons:
+                behind.extend(reasons[id_].quotes)
         behind += [case.quote for case in rubric.apart if case.quote]
         for quote in (*rubric.best_quotes, *behind) if is_shown(rubric) else ():
             turns = quotes.setdefault(quote.conversation_id, {})
@@ -667,11 +681,13 @@ def agreement_range(means: Iterable[Means]) -> tuple[float, float]:
 
 def dropped_groups(dropped: Sequence[DroppedRubric]) -> dict[str, list[DroppedRubric]]:
     """Group rubrics that are not in the set: first those not chosen, then duplicates."""
+    merged_rubrics = []
+    for rubric in dropped:
+        if rubric.duplicate_of is not None:
+            merged_rubrics.append(rubric)
     groups = {
         "not chosen": [rubric for rubric in dropped if rubric.duplicate_of is None],
-        "merged into another rubric": [
-            rubric for rubric in dropped if rubric.duplicate_of is not None
-        ],
+        "merged into another rubric": merged_rubrics,
     }
     return {name: rows for name, rows in groups.items() if rows}
 

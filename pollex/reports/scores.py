@@ -115,14 +115,11 @@ class ScoreTally:
         held = np.array([*value, MIDDLE])[index] > MIDDLE
         # over 0 it speaks for a good conversation [conversation, rubric]
         moves = np.array([*move, 0.0])[index]
-        probabilities = np.array(
-            [
-                probability
-                for probability in scores.column("probability")
-                if probability is not None
-            ],
-            dtype=np.float64,
-        )
+        probabilities_defined = []
+        for probability in scores.column("probability"):
+            if probability is not None:
+                probabilities_defined.append(probability)
+        probabilities = np.array(probabilities_defined, dtype=np.float64)
         self.probabilities += len(probabilities)
         self.total += float(probabilities.sum())
         self.squares += float(probabilities @ probabilities)

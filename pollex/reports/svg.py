@@ -35,18 +35,21 @@ def escape(text: object) -> Markup:
 
 def element(name: str, /, *children: object, **attributes: object) -> Markup:
     """Make an element. `class_` loses its underscore, others become hyphens; None leaves an attribute out."""
-    opening = "".join(
-        _attribute(key, value) for key, value in attributes.items() if value is not None
-    )
+    attribute_texts = []
+    for key, value in attributes.items():
+        if value is not None:
+            attribute_texts.append(_attribute(key, value))
+    opening = "".join(attribute_texts)
     return Markup(f"<{name}{opening}>{join(children)}</{name}>")  # noqa: S704 (every part is escaped)
 
 
 def join(children: Iterable[object]) -> Markup:
     """Put children one after another: None is left out, a list is joined in turn."""
     shown = (child for child in children if child is not None)
-    return Markup("").join(
-        join(child) if isinstance(child, list | tuple) else escape(child) for child in shown
-    )
+    parts = []
+    for child in shown:
+        parts.append(join(child) if isinstance(child, list | tuple) else escape(child))
+    return Markup("").join(parts)
 
 
 def _attribute(key: str, value: object) -> str:

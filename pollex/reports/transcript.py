@@ -44,9 +44,13 @@ def marked_turns(
 
 def mark(content: str, quotes: Sequence[tuple[str, Polarity]]) -> tuple[MarkedText, ...]:
     """Split a text at the borders of quotes, ignoring differences in white space."""
+    spans = []
+    for words, kind in quotes:
+        for span in _spans(content, words):
+            spans.append((*span, kind))
     return _cut_at(
         content,
-        [(*span, kind) for words, kind in quotes for span in _spans(content, words)],
+        spans,
     )
 
 
@@ -60,14 +64,17 @@ def _cut_at(text: str, spans: Sequence[tuple[int, int, str]]) -> tuple[MarkedTex
     borders = sorted(
         {0, len(text), *(min(end, len(text)) for low, high, _ in spans for end in (low, high))}
     )
-    return tuple(
-        MarkedText(
-            text[low:high],
-            # `sat` before `dsat`
-            " ".join(sorted({kind for a, b, kind in spans if a <= low < b}, reverse=True)),
+    # `sat` before `dsat`
+    marked_texts = []
+    for low, high in pairwise(borders):
+        marked_texts.append(
+            MarkedText(
+                text[low:high],
+                # `sat` before `dsat`
+                " ".join(sorted({kind for a, b, kind in spans if a <= low < b}, reverse=True)),
+            )
         )
-        for low, high in pairwise(borders)
-    )
+    return tuple(marked_texts)
 
 
 def _spans(content: str, words: str) -> list[tuple[int, int]]:
@@ -84,9 +91,11 @@ def _spans(content: str, words: str) -> list[tuple[int, int]]:
 
 def cut_turns(turns: Sequence[Turn]) -> list[Turn]:
     """Cut turns that would make the page heavy."""
-    return [
-        turn
-        if len(turn.shown) <= LONGEST_TURN
-        else Turn(role=turn.role, content=f"{turn.shown[:LONGEST_TURN]}…")
-        for turn in turns
-    ]
+    shortened_turns = []
+    for turn in turns:
+        shortened_turns.append(
+            turn
+            if len(turn.shown) <= LONGEST_TURN
+            else Turn(role=turn.role, content=f"{turn.shown[:LONGEST_TURN]}…")
+        )
+    return shortened_turns

@@ -113,14 +113,14 @@ def answers_by_rubric(
     questions = questions_of_model(rubric_set)
     # answers of any run, under the judge's model, prompt and settings
     remembered = judge.memory.find(judge.fingerprint, text_hashes)
-    return {
-        text_hash: {
+    known_answers = {}
+    for text_hash, answers in remembered.items():
+        known_answers[text_hash] = {
             question.id: answers[question.digest]
             for question in questions
             if question.digest in answers
         }
-        for text_hash, answers in remembered.items()
-    }
+    return known_answers
 
 
 @dataclass(frozen=True)
@@ -167,9 +167,9 @@ def count_unasked(store: Store, run: str, rubric_set: RubricSet) -> Left:
             ids=list(missing)[:CONVERSATIONS_FOR_ESTIMATE],
         )
     )
-    sample_tokens = sum(
-        _prompt_tokens(conversation, missing[conversation.id]) for conversation in sample
-    )
+    sample_tokens = 0
+    for conversation in sample:
+        sample_tokens += _prompt_tokens(conversation, missing[conversation.id])
     answers_left = sum(map(len, missing.values()))
 
     return Left(
@@ -195,6 +195,7 @@ def _prompt_tokens(conversation: Conversation, questions: Sequence[Question]) ->
     turns = [turn.shown for turn in conversation.turns]
     sides = _sides(questions).values()
     # each side reads the conversation anew
-    return sum(
-        estimate_prompt_tokens([{"content": text} for text in (*turns, *side)]) for side in sides
-    )
+    tokens = 0
+    for side in sides:
+        tokens += estimate_prompt_tokens([{"content": text} for text in (*turns, *side)])
+    return tokens

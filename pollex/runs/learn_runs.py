@@ -274,7 +274,8 @@ def drop_duplicate_rubrics(rubrics: Sequence[Rubric], progress: Progress) -> tup
 def choose_every_rubric(settings: LearnSettings, rubrics: Sequence[Rubric]) -> LearnSettings:
     """Return settings that choose every one of these rubrics."""
     # the budget is as many as there are, so that α and stability decide nothing
-    n_sat, n_dsat = (sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat"))
+    n_sat = sum(rubric.polarity == "sat" for rubric in rubrics)
+    n_dsat = sum(rubric.polarity == "dsat" for rubric in rubrics)
     alpha = 1.0 if settings.alpha is None else settings.alpha
     return replace(settings, budget=(n_sat, n_dsat), alpha=alpha, stability=False)
 
@@ -353,7 +354,10 @@ def _combine_refitted(
     fitted = learned.rubric_set
     notes = []
     # of conversations that the rubrics came from, by the side on which they are now
-    counts = Counter(score.side for score in learned.scores if score.conversation_id in known_ids)
+    counts: Counter[str] = Counter()
+    for score in learned.scores:
+        if score.conversation_id in known_ids:
+            counts[score.side] += 1
     if counts["held_out"]:
         notes.append(
             f"The rubrics were learnt from {counts['held_out']} of the held-out conversations: their figures are too "
@@ -378,11 +382,11 @@ def _combine_refitted(
     # figures of before hold for the same judge, and where its conversations are here again
     same_judge = bool(known_ids) and before.roles.get("judge") == fitted.roles["judge"]
     were = {rubric.id: rubric for rubric in before.rubrics}
+    rubrics = []
+    for rubric in fitted.rubrics:
+        rubrics.append(_keep_earlier_evidence(rubric, were[rubric.id], same_judge=same_judge))
     fields = {
-        "rubrics": tuple(
-            _keep_earlier_evidence(rubric, were[rubric.id], same_judge=same_judge)
-            for rubric in fitted.rubrics
-        ),
+        "rubrics": tuple(rubrics),
         "off": before.off,
         "by_hand": before.by_hand or before.edited,
         "reasons": before.reasons,
@@ -449,11 +453,11 @@ def _read_extractions(
     if store.value("SELECT count(*) FROM facts WHERE run = ? AND kind = 'step'", [run]):
         return extractions
 
-    return {
-        id_: extraction
-        for id_, extraction in extractions.items()
-        if not (isinstance(extraction, Unanswered) and can_retry(extraction, retry_outcomes))
-    }
+    settled_extractions = {}
+    for id_, extraction in extractions.items():
+        if not (isinstance(extraction, Unanswered) and can_retry(extraction, retry_outcomes)):
+            settled_extractions[id_] = extraction
+    return settled_extractions
 
 
 def _judged(
@@ -471,14 +475,11 @@ def _judged(
     chosen = step(store, run, "select") is not None
     for id_, answers in answers_of(store, run).items():
         checked = chosen and id_ in training
-        yield (
-            id_,
-            [
-                answer
-                for answer in answers.values()
-                if checked or not can_retry(answer, retry_outcomes)
-            ],
-        )
+        settled_answers = []
+        for answer in answers.values():
+            if checked or not can_retry(answer, retry_outcomes):
+                settled_answers.append(answer)
+        yield (id_, settled_answers)
 
 
 def keep_conversations(
@@ -491,25 +492,37 @@ def keep_conversations(
     """Store all conversations of the log with their side of the split, except those stored."""
     stored_ids = kept_ids(store, run)
     used = {c.id for c in (*training, *held_out)}
+    new_training = []
+    for c in training:
+        if c.id not in stored_ids:
+            new_training.append(c)
     store.put(
         conversation_rows(
             run,
-            [c for c in training if c.id not in stored_ids],
+            new_training,
             side="train",
         )
     )
+    new_held_out = []
+    for c in held_out:
+        if c.id not in stored_ids:
+            new_held_out.append(c)
     store.put(
         conversation_rows(
             run,
-            [c for c in held_out if c.id not in stored_ids],
+            new_held_out,
             side="test",
         )
     )
     # what is on neither side is stored for later looks, without a side
+    new_others = []
+    for c in logs:
+        if c.id not in stored_ids | used:
+            new_others.append(c)
     store.put(
         conversation_rows(
             run,
-            [c for c in logs if c.id not in stored_ids | used],
+            new_others,
         )
     )
 

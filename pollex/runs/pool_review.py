@@ -194,9 +194,13 @@ async def begin_fork(
     else:
         anywhere = {}
 
+    fingerprint_elsewhere = {}
+    for name, part in fingerprint_wanted.items():
+        if name != "endpoint":
+            fingerprint_elsewhere[name] = part
     same_settings(
         parent,
-        {name: part for name, part in fingerprint_wanted.items() if name != "endpoint"} | anywhere,
+        fingerprint_elsewhere | anywhere,
         store,
     )
     # after the last node only another pool leaves something to do

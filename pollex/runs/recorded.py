@@ -111,7 +111,11 @@ class Recording:
         from pollex.runs.roles import prompt_versions
 
         now = prompt_versions()
-        return sorted(name for name, version in self.prompts.items() if now.get(name) != version)
+        changed_prompts = []
+        for name, version in self.prompts.items():
+            if now.get(name) != version:
+                changed_prompts.append(name)
+        return sorted(changed_prompts)
 
     def restore(self, out: Path) -> None:
         """Copy the result as it was made."""

@@ -91,9 +91,10 @@ class KeptProgress:
 
         if self._tracer is not None:
             # the nodes that ran, and the last errors
-            record["nodes"] = {
-                name: asdict(counted) for name, counted in self._tracer.nodes.items()
-            }
+            nodes = {}
+            for name, counted in self._tracer.nodes.items():
+                nodes[name] = asdict(counted)
+            record["nodes"] = nodes
             record["errors"] = list(self._tracer.errors)
 
         # only what changed is written

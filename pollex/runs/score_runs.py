@@ -67,11 +67,15 @@ async def run_scoring(
         # outcomes that may be others the next time count as not done
         done = list_scored_ids(store, run.id, setting.retry_outcomes)
         # whole batches cost little, and are scored again rather than read from the store
+        pending: dict[str, None] = {}
+        for id_ in shelf:
+            if whole or id_ not in done:
+                pending[id_] = None
         live = ScoreWork(
             **setting.of_run(run.id),
             stage="score",
             total=len(shelf),
-            pending={id_: None for id_ in shelf if whole or id_ not in done},
+            pending=pending,
             outcomes=Counter({} if whole else count_outcomes(store, run.id, done)),
             fine=frozenset({"scored"}),
             workers=[judge.name],

@@ -93,9 +93,10 @@ class ModelUsage:
 
         # an endpoint may answer by another model than the one that was named
         if len(models := self.table.models) > 1:
-            listed = ", ".join(
-                f"{model} {fingerprint} × {n}".strip() for (model, fingerprint), n in models.items()
-            )
+            model_texts = []
+            for (model, fingerprint), n in models.items():
+                model_texts.append(f"{model} {fingerprint} × {n}".strip())
+            listed = ", ".join(model_texts)
             yield Line(f"Note: several models answered: {listed}", "yellow")
 
     @property

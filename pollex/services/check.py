@@ -189,10 +189,11 @@ class CheckResult(Result):
 
     def told(self, github: bool = False) -> TerminalLines:
         """Yield a row a condition, what drifted, and for a workflow of GitHub its annotations."""
-        rows = [
-            (verdict.condition, Line(verdict.status, STYLES[verdict.status]), verdict.message)
-            for verdict in self.verdicts
-        ]
+        rows = []
+        for verdict in self.verdicts:
+            rows.append(
+                (verdict.condition, Line(verdict.status, STYLES[verdict.status]), verdict.message)
+            )
         if rows:
             yield Rows(("fails if", "", "figures"), rows)
         if self.mended:
@@ -395,15 +396,17 @@ def _decide_conditions(
     if again:
         a, b, _ = keep_comparable(arms[0], arms[1])
 
-    return tuple(
-        decide_condition(
-            condition,
-            bound_every_look(condition.of, a, b, rubric_set)
-            if again
-            else measure_condition(condition, comparison),
+    verdicts = []
+    for condition in conditions:
+        verdicts.append(
+            decide_condition(
+                condition,
+                bound_every_look(condition.of, a, b, rubric_set)
+                if again
+                else measure_condition(condition, comparison),
+            )
         )
-        for condition in conditions
-    )
+    return tuple(verdicts)
 
 
 def judge_recurrence(

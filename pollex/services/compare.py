@@ -272,9 +272,10 @@ def expected_answer(answer: Answer | Unanswered) -> float:
 
 def number_units(conversations: Sequence[Conversation]) -> Ints:
     """Assign numbers to users or, without users, to ids; those in both samples are pairs."""
-    return number_names(
-        ("user", c.group) if c.group is not None else ("id", c.id) for c in conversations
-    )
+    units = []
+    for c in conversations:
+        units.append(("user", c.group) if c.group is not None else ("id", c.id))
+    return number_names(units)
 
 
 MOST_CONVERSATIONS_A_SIDE = 2000
@@ -517,10 +518,12 @@ class CompareResult(Shown):
 
     @property
     def headline(self) -> str:
-        return "; ".join(
-            f"{comparison.second} − {comparison.first}: {comparison.probability.value:+.3f}"
-            for comparison in self.comparisons
-        )
+        differences = []
+        for comparison in self.comparisons:
+            differences.append(
+                f"{comparison.second} − {comparison.first}: {comparison.probability.value:+.3f}"
+            )
+        return "; ".join(differences)
 
     def records(self) -> list[dict[str, Any]]:
         # a record for each rubric of each comparison

@@ -162,11 +162,10 @@ class Examined:
         )
 
         self.capabilities = asyncio.run(probe_endpoint(self.endpoint))
-        able = [
-            sentence
-            for name, sentence in ABLE.items()
-            if name in name_seen_capabilities(self.capabilities)
-        ]
+        able = []
+        for name, sentence in ABLE.items():
+            if name in name_seen_capabilities(self.capabilities):
+                able.append(sentence)
         window = self.capabilities.window
         size = f"; a window of {window} tokens" if window else ""
         where = f"{self.capabilities.model} at {self.endpoint.shown}"
@@ -208,9 +207,13 @@ def name_seen_capabilities(capabilities: Capabilities) -> list[str]:
         "json_object": "json_object",
     }
     settings = [name for name in ("logprobs", "seed", "temperature") if getattr(capabilities, name)]
+    forms_accepted = []
+    for form, name in forms.items():
+        if form == capabilities.form:
+            forms_accepted.append(name)
     return [
         *(["stream"] if capabilities.stream else []),
-        *(name for form, name in forms.items() if form == capabilities.form),
+        *forms_accepted,
         *settings,
     ]
 

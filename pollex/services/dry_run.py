@@ -104,9 +104,10 @@ def costs_of(planned: Sequence[ModelUsage]) -> dict[str, float]:
 
     at_once = sum(price.cost(row.prompt, row.completion) for row, price in rows)
     # a discount is for calls that can wait, as they don't need each other's replies
-    saved = sum(
-        price.discount * price.cost(row.prompt, row.completion) for row, price in rows if row.apart
-    )
+    saved = 0.0
+    for row, price in rows:
+        if row.apart:
+            saved += price.discount * price.cost(row.prompt, row.completion)
     return {"at_once": at_once, "by_batch": at_once - saved}
 
 
@@ -288,7 +289,11 @@ def call_plan(
     # the cost leaves out models without a price, which is said
     if costs := costs_of([usage for _, usage in models]):
         cost_text = f"{costs['at_once']:.4g} at once, {costs['by_batch']:.4g} with --batch"
-        unpriced = ", ".join(name for name, usage in models if usage.price is None)
+        unpriced_models = []
+        for name, usage in models:
+            if usage.price is None:
+                unpriced_models.append(name)
+        unpriced = ", ".join(unpriced_models)
         without = ""
         if unpriced:
             without = f", without that of {unpriced}, which has no price"

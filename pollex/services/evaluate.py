@@ -513,9 +513,10 @@ def fit_turns(
 
     for number in turns:
         # conversations that ended before have no such beginning
-        begun = [
-            conversation for conversation in labeled if count_user_turns(conversation) >= number
-        ]
+        begun = []
+        for conversation in labeled:
+            if count_user_turns(conversation) >= number:
+                begun.append(conversation)
         if (record := measure_after_turns(number, begun, scorer)) is not None:
             records.append(record)
         progress.advance("turns")

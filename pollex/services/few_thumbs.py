@@ -76,11 +76,10 @@ class Thumbs:
         else:
             repeated = {}
 
-        counts = Counter(
-            conversation.label
-            for conversation in conversations
-            if conversation.id not in repeated and not conversation.not_scorable
-        )
+        counts: Counter[Label] = Counter()
+        for conversation in conversations:
+            if conversation.id not in repeated and not conversation.not_scorable:
+                counts[conversation.label] += 1
         return cls(counts[Label.POSITIVE], counts[Label.NEGATIVE])
 
     @property
@@ -107,10 +106,12 @@ def strip_figures(learned: Learned, thumbs: Thumbs) -> Learned:
     """Return a set whose rubrics are hints without figures."""
     # a p-value of 1 takes no rubric for a finding, whatever a fit found
     standing = StandingRecord(p=1.0, n=thumbs.up + thumbs.down, by="all")
-    hints = tuple(
-        rubric.model_copy(update={"standing": standing, "worth": None, "alone": None})
-        for rubric in learned.rubric_set.rubrics
-    )
+    hinted_rubrics = []
+    for rubric in learned.rubric_set.rubrics:
+        hinted_rubrics.append(
+            rubric.model_copy(update={"standing": standing, "worth": None, "alone": None})
+        )
+    hints = tuple(hinted_rubrics)
     notes = (*learned.rubric_set.notes, HINTS.format(n=standing.n))
 
     return replace(

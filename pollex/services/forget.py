@@ -293,11 +293,15 @@ def find_files_to_search(
     confirmed |= set(outputs)
     own = frozenset(list_own_files(store.folder.resolve()))
 
+    left_unconfirmed = {}
+    for path, why in unconfirmed.items():
+        if path not in confirmed:
+            left_unconfirmed[path] = why
     return Search(
         tuple(dict.fromkeys([*confirmed, *own, *unconfirmed])),
         own,
         outputs,
-        {path: why for path, why in unconfirmed.items() if path not in confirmed},
+        left_unconfirmed,
         left,
     )
 
@@ -382,7 +386,11 @@ def find_known_outputs(
             unsure.setdefault(path.resolve(), UNNAMED)
 
     # What isn't there may have been moved.
-    folders = {*(path for path in places if path.is_dir()), store.folder.absolute().parent}
+    folders_named = []
+    for path in places:
+        if path.is_dir():
+            folders_named.append(path)
+    folders = {*folders_named, store.folder.absolute().parent}
     folders |= {path.parent for path in outputs}
     left: dict[str, str] = {}
     for output in missing:

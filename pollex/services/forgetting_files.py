@@ -292,17 +292,21 @@ def _remove_from_page(page: str, target: ToForget) -> str:
         page,
     )
     # what stands between tags is masked apart from the tags
-    page = "".join(
-        _remove_from_tag(part, target) if is_tag else _remove_from_run(part, target)
-        for part, is_tag in _parts_of_page(page)
-    )
+    page_parts = []
+    for part, is_tag in _parts_of_page(page):
+        page_parts.append(
+            _remove_from_tag(part, target) if is_tag else _remove_from_run(part, target)
+        )
+    page = "".join(page_parts)
     # a quote that runs over tags inside a block takes the whole block with it
     parts = re.split(f"({_BLOCK.pattern})", page, flags=_BLOCK.flags)
 
-    return "".join(
-        FORGOTTEN_MARK if place % 2 == 0 and target.traces.within(_said(part)) else part
-        for place, part in enumerate(parts)
-    )
+    cleaned_parts = []
+    for place, part in enumerate(parts):
+        cleaned_parts.append(
+            FORGOTTEN_MARK if place % 2 == 0 and target.traces.within(_said(part)) else part
+        )
+    return "".join(cleaned_parts)
 
 
 def _parts_of_page(page: str) -> Iterator[tuple[str, bool]]:
@@ -485,7 +489,11 @@ def _query_of_changes(
     # a table of changes: the number of the row, whether it goes, and new values by column
     read = {"row": "BIGINT", "goes": "BOOLEAN"}
     for column, place in changed.items():
-        others = {type_ for type_ in _TYPE.findall(types[column]) if type_} - PLAIN_TYPES
+        type_names = set()
+        for type_ in _TYPE.findall(types[column]):
+            if type_:
+                type_names.add(type_)
+        others = type_names - PLAIN_TYPES
         if others:
             raise NotLookedInto(f"a column of {', '.join(sorted(others))} quotes them: edit it")
         read |= {f"new{place}": types[column], f"is{place}": "BOOLEAN"}

@@ -230,8 +230,8 @@ class FetchedLogs:
 def describe_figure(figure: Figure) -> dict[str, Any]:
     """Return what an agent is told of a figure."""
     # agents pay for each word: what is empty is left out, and so are units
-    return {
-        name: value
-        for name, value in asdict(figure).items()
-        if value not in (None, "") and name != "units"
-    }
+    figure_values = {}
+    for name, value in asdict(figure).items():
+        if value not in (None, "") and name != "units":
+            figure_values[name] = value
+    return figure_values

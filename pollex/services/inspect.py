@@ -144,6 +144,9 @@ class Inspection(Shown):
 
     def as_json(self) -> dict[str, Any]:
         account = self.account
+        spellings = {}
+        for meant in (*(label.value for label in Label), NEITHER):
+            spellings[meant] = self.spellings(meant)
         return {
             "conversations": len(self.logs),
             "formats": dict(account.formats + account.general),
@@ -151,10 +154,7 @@ class Inspection(Shown):
             "fields": self.fields,
             "label_field": self.logs.label_field,
             "labels": {label.value: self.logs.counts.get(label, 0) for label in Label},
-            "spellings": {
-                meant: self.spellings(meant)
-                for meant in (*(label.value for label in Label), NEITHER)
-            },
+            "spellings": spellings,
             "scores": [kind._asdict() for kind in account.scores],
             **self.of(
                 "roles", "turns", "words", "attached", "languages", "comments", "tools", "times"
@@ -201,22 +201,32 @@ def inspect_logs(
     )
     rated = [first for first in firsts if first is not None]
     # a mark in the text stands for what was attached
-    marks = Counter(
-        mark
-        for conversation in logs
-        for turn in conversation.turns
-        for mark in _MARK.findall(turn.content)
-    )
-    fields = _ordered(
-        name for conversation in logs for name in conversation.metadata if name != logs.label_field
-    )
+    marks: Counter[str] = Counter()
+    for conversation in logs:
+        for turn in conversation.turns:
+            for mark in _MARK.findall(turn.content):
+                marks[mark] += 1
+    names = []
+    for conversation in logs:
+        for name in conversation.metadata:
+            if name != logs.label_field:
+                names.append(name)
+    fields = _ordered(names)
 
+    tool_names = []
+    for conversation in logs:
+        for turn in conversation.turns:
+            for call in turn.calls:
+                tool_names.append(call.name)
+    turn_counts = []
+    for conversation in logs:
+        turn_counts.append(len(conversation.turns))
     return Inspection(
         logs=logs,
         account=logs.account,
         fields=fields,
         roles=_ordered(turn.role for conversation in logs for turn in conversation.turns),
-        turns=Lengths.of(len(conversation.turns) for conversation in logs),
+        turns=Lengths.of(turn_counts),
         words=Lengths.of(
             sum(len(turn.content.split()) for turn in conversation.turns) for conversation in logs
         ),
@@ -226,9 +236,7 @@ def inspect_logs(
             for conversation in islice(logs, MOST_READ)
         ),
         comments=sum(bool(conversation.feedback) for conversation in logs),
-        tools=_ordered(
-            call.name for conversation in logs for turn in conversation.turns for call in turn.calls
-        ),
+        tools=_ordered(tool_names),
         times=_times(logs),
         group=_group(logs, reading.named_group),
         same_text=sum(n - 1 for n in hashes.values()),
@@ -240,7 +248,11 @@ def inspect_logs(
 def join_user_words(conversation: Conversation) -> str:
     """Return the user's words without code and addresses."""
     # code and addresses belong to no language
-    words = " ".join(turn.content[:1000] for turn in conversation.turns if turn.role == "user")
+    user_texts = []
+    for turn in conversation.turns:
+        if turn.role == "user":
+            user_texts.append(turn.content[:1000])
+    words = " ".join(user_texts)
     return _CODE.sub(" ", words)[:4000]
 
 
@@ -258,7 +270,9 @@ def language_of_text() -> Callable[[str], str]:
 
 
 def _times(logs: Logs) -> tuple[str, ...]:
-    times = [at for conversation in logs for at in times_of(conversation.metadata)]
+    times: list[float] = []
+    for conversation in logs:
+        times.extend(times_of(conversation.metadata))
     if times:
         # the first and the last day, in UTC so that every machine says the same
         return tuple(
@@ -393,9 +407,10 @@ def _rows(account: Account) -> Iterator[str]:
 
 def _listed(named: Mapping[str, int]) -> str:
     rest = len(named) - MOST_NAMES_IN_SENTENCE
-    shown = ", ".join(
-        f"{name} ({number})" for name, number in list(named.items())[:MOST_NAMES_IN_SENTENCE]
-    )
+    name_counts = []
+    for name, number in list(named.items())[:MOST_NAMES_IN_SENTENCE]:
+        name_counts.append(f"{name} ({number})")
+    shown = ", ".join(name_counts)
     return f"{shown} and {rest} more" if rest > 0 else shown
 
 

@@ -346,7 +346,11 @@ class DrawnConversations(Shown):
         # the conversation as the log has it is for the file alone
         shown = []
         for row in self.rows:
-            shown.append({name: value for name, value in row.items() if name != LOGGED})
+            shown_row = {}
+            for name, value in row.items():
+                if name != LOGGED:
+                    shown_row[name] = value
+            shown.append(shown_row)
         return {"next": shown} | self.of("population", "groups", "half_width", "share")
 
 
@@ -411,7 +415,10 @@ def draw_for_share(
 
     # segments may overlap: a conversation that two groups drew is listed once
     rows = []
-    for place in dict.fromkeys(place for chosen in places.values() for place in chosen):
+    chosen_places = []
+    for chosen in places.values():
+        chosen_places.extend(chosen)
+    for place in dict.fromkeys(chosen_places):
         conversation = open_[place]
         row: Request = {
             "id": conversation.id,
@@ -428,13 +435,14 @@ def draw_for_share(
             {conversation.id: conversation for conversation in open_},
         )
 
+    half_widths = {}
+    for name, chosen in places.items():
+        half_widths[name] = compute_expected_half_width(len(chosen), share)
     return DrawnConversations(
         rows=tuple(rows),
         population=len(open_),
         groups={name: len(chosen) for name, chosen in places.items() if name},
-        half_width={
-            name: compute_expected_half_width(len(chosen), share) for name, chosen in places.items()
-        },
+        half_width=half_widths,
         share=share,
         out=out,
         sheet=bool(questions),

@@ -421,9 +421,11 @@ async def hire_and_learn(
         if task.adapt:
             learning, changes = await _adapt_rubrics(opened, learning, staff, model)
         # how each rubric of a person will be judged; events say that themselves
-        for line in describe_judging(
-            [rubric for rubric in learning.rubrics if not rubric.source.startswith("event:")], staff
-        ):
+        rubrics_without_event = []
+        for rubric in learning.rubrics:
+            if not rubric.source.startswith("event:"):
+                rubrics_without_event.append(rubric)
+        for line in describe_judging(rubrics_without_event, staff):
             opened.progress.note(line)
 
         run = prepare_learning(learning, staff, opened.setting(arguments, staff))

@@ -231,6 +231,10 @@ class LearnResult(Shown):
 
     def as_json(self) -> dict[str, Any]:
         rubrics = self.rubrics
+        never_came_up = {}
+        for r in rubrics.rubrics:
+            if r.never_came_up:
+                never_came_up[r.id] = asdict(r.never_came_up)
         return (
             self.of("run", "rubrics=out", "report", "roles=rubrics.roles")
             | {
@@ -246,9 +250,7 @@ class LearnResult(Shown):
                 "probabilities": calibrator_json(rubrics),
                 "reach": rubrics.reach and rubrics.reach.model_dump(),
                 "found_nothing": rubrics.found_nothing and asdict(rubrics.found_nothing),
-                "never_came_up": {
-                    r.id: asdict(r.never_came_up) for r in rubrics.rubrics if r.never_came_up
-                },
+                "never_came_up": never_came_up,
                 "marks": [asdict(mark) for mark in self.marks],
                 "notes": list(rubrics.notes),
                 "adapted": [change.model_dump() for change in rubrics.adapted],
@@ -330,6 +332,10 @@ def learned_result(
     named = set(list_shown_ids(learned.rubric_set, learned.scores))
     # one conversation without reasons or score makes the result incomplete
     failed = learned.unextracted or any(score.netsat is None for score in learned.scores)
+    named_conversations = {}
+    for c in read:
+        if c.id in named:
+            named_conversations[c.id] = c
     result = LearnResult(
         run=learned.run,
         rubrics=learned.rubric_set,
@@ -340,7 +346,7 @@ def learned_result(
         skipped=tuple(list_skipped(read, learned)),
         all_taken=not (failed or read.bad_rows or list_unscorable(read)),
         usage=usage,
-        conversations={c.id: c for c in read if c.id in named},
+        conversations=named_conversations,
         marks=lint_rubrics(learned.rubric_set, run=run).marks,
         few=few,
     )

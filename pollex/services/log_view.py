@@ -155,7 +155,11 @@ def _accept_unknown_words(
         options=replace(reading, max_bad=MOST_TRIED_ROWS),
         most_rows=most_rows,
     )
-    unknown = dict.fromkeys(row.label for row in tried.bad_rows if row.of_label and row.label)
+    odd_labels = []
+    for row in tried.bad_rows:
+        if row.of_label and row.label:
+            odd_labels.append(row.label)
+    unknown = dict.fromkeys(odd_labels)
     # another fault, or too many words for a label: the error is raised as it was
     if not unknown or len(unknown) > MOST_VALUES:
         return read_logs(sources, options=reading, most_rows=most_rows), reading.unrated or ""
@@ -484,15 +488,17 @@ def _talk(conversation: Conversation) -> dict[str, Any]:
     """Return a conversation as it will be judged, cut where it is long."""
     turns = []
     for message in list_messages(conversation)[:MOST_TURNS]:
+        calls = []
+        for call in message.get("tool_calls", ()):
+            calls.append(
+                f"{call['function']['name']}({call['function']['arguments'][:LONGEST_TURN]})"
+            )
         turns.append(
             {
                 "role": message["role"],
                 "content": message["content"][:LONGEST_TURN],
                 "is_cut": len(message["content"]) > LONGEST_TURN,
-                "calls": [
-                    f"{call['function']['name']}({call['function']['arguments'][:LONGEST_TURN]})"
-                    for call in message.get("tool_calls", ())
-                ],
+                "calls": calls,
             }
         )
 

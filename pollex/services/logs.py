@@ -249,17 +249,19 @@ def describe_label_sources(
     opinions: Mapping[str, Opinion],
 ) -> list[str]:
     """Say how many labels each source gave, and which replaced others."""
-    counted = ", ".join(f"{used[name]} {words}" for name, words in WORDS.items() if used[name])
+    counts_in_words = []
+    for name, words in WORDS.items():
+        if used[name]:
+            counts_in_words.append(f"{used[name]} {words}")
+    counted = ", ".join(counts_in_words)
     # labels of people that stand where the log has another one
-    replaced = sum(
-        a.label not in (b.label, Label.NONE) and _find_thumbs(a, opinions) is not None
-        for a, b in zip(logs, labeled, strict=True)
-    )
-    chosen = sum(
-        conversation.preferred
-        for conversation in labeled
-        if _find_thumbs(conversation, opinions) is not None
-    )
+    replaced = 0
+    for a, b in zip(logs, labeled, strict=True):
+        replaced += a.label not in (b.label, Label.NONE) and _find_thumbs(a, opinions) is not None
+    chosen = 0
+    for conversation in labeled:
+        if _find_thumbs(conversation, opinions) is not None:
+            chosen += conversation.preferred
     notes = [f"labels by source: {counted or 'none'}"]
     if replaced:
         notes.append(

@@ -126,12 +126,13 @@ def candidate_of(
         originals: What stands behind the values that the model was shown.
     """
     # columns, and lists that columns are in
-    paths = {column.path for column in columns} | {
-        column.path.rpartition("[].")[0] for column in columns
-    }
+    outer_paths = set()
+    for column in columns:
+        outer_paths.add(column.path.rpartition("[].")[0])
+    paths = {column.path for column in columns} | outer_paths
     column_by_part = {}
-    for column in columns_read.columns:
-        column_by_part[column.part] = column.column.removesuffix("[]")
+    for named_column in columns_read.columns:
+        column_by_part[named_column.part] = named_column.column.removesuffix("[]")
 
     parts = {}
     # parts and columns that nobody knows are ignored

@@ -221,14 +221,10 @@ def remove_halves(store: Path) -> None:
 
 def reading_like(store: Path, columns: Sequence[str]) -> LogReading | None:
     """Return the last log of the same columns of which a person said how it is read; None if there is none."""
-    return next(
-        (
-            reading
-            for reading in list_readings(store)
-            if columns and set(reading.columns) == set(columns)
-        ),
-        None,
-    )
+    for reading in list_readings(store):
+        if columns and set(reading.columns) == set(columns):
+            return reading
+    return None
 
 
 def named_readings(logs: object, store: Path) -> list[LogReading]:

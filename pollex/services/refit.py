@@ -153,9 +153,11 @@ async def hire_and_refit(
             staff = staff.leaving(rubric_set.rubrics, {})
         opened.announce(staff)
         # rubrics that θ was never fitted for
-        for line in describe_judging(
-            [rubric for rubric in rubric_set.rubrics if not rubric.written], staff
-        ):
+        unwritten_rubrics = []
+        for rubric in rubric_set.rubrics:
+            if not rubric.written:
+                unwritten_rubrics.append(rubric)
+        for line in describe_judging(unwritten_rubrics, staff):
             opened.progress.note(line)
 
         learned = await run_refit(

@@ -69,12 +69,19 @@ class AskedAgain:
 
     def as_json(self) -> dict[str, Any]:
         """Return JSON values."""
+        after = {}
+        for id_, answer in self.after.items():
+            if id_ in self.asked:
+                after[id_] = _answer_json(answer)
+        probabilities = []
+        for score in self.scores:
+            probabilities.append(score.probability)
         return {
             "conversation": self.conversation,
             "judge": self.judge,
             "used": self.used,
             "netsat": [score.netsat for score in self.scores],
-            "probability": [score.probability for score in self.scores],
+            "probability": probabilities,
             "theta": self.theta,
             "flips": self.flips,
             "asked": {id_: rubric.text for id_, rubric in self.asked.items()},
@@ -83,9 +90,7 @@ class AskedAgain:
                 for id_, answer in self.before.items()
                 if id_ in self.asked
             },
-            "after": {
-                id_: _answer_json(answer) for id_, answer in self.after.items() if id_ in self.asked
-            },
+            "after": after,
         }
 
 
@@ -151,9 +156,10 @@ def score_by_rubrics(
     # without its arrays the model can't be restored: the curve over NetSAT gives probabilities
     scorer = rubric_set.model_copy(update={"rubrics": rubrics_left}).explainer
     # What was answered about a rubric that is off now counts for nothing: the model knows it still.
-    off = {rubric.id for rubric in (*rubric_set.rubrics, *rubric_set.off)} - {
-        rubric.id for rubric in rubrics_left
-    }
+    left_ids = set()
+    for rubric in rubrics_left:
+        left_ids.add(rubric.id)
+    off = {rubric.id for rubric in (*rubric_set.rubrics, *rubric_set.off)} - left_ids
     counted = {}
     for id_, answer in answers.items():
         counted[id_] = tuple(answer for name, answer in answer.items() if name not in off)
@@ -178,11 +184,11 @@ def find_changed_rubrics(
     for rubric in rubric_set.rubrics:
         known_answers[rubric.id] = (rubric.text, rubric.polarity, rubric.source)
 
-    return [
-        rubric
-        for rubric in rubrics
-        if known_answers.get(rubric.id) != (rubric.text, rubric.polarity, rubric.source)
-    ]
+    reworded_rubrics = []
+    for rubric in rubrics:
+        if known_answers.get(rubric.id) != (rubric.text, rubric.polarity, rubric.source):
+            reworded_rubrics.append(rubric)
+    return reworded_rubrics
 
 
 async def ask_conversation_again(
@@ -308,12 +314,11 @@ async def preview_edits(
                     )
                 )
 
-            again = {
-                conversation.id: outcomes
-                for conversation, outcomes in zip(
-                    conversations, await asyncio.gather(*asking), strict=True
-                )
-            }
+            again = {}
+            for conversation, outcomes in zip(
+                conversations, await asyncio.gather(*asking), strict=True
+            ):
+                again[conversation.id] = outcomes
     # the built-in judge says of each rubric what it goes by
     elif rubrics_asked:
         judge = await _own_judge(store, run, rubric_set, rubrics_asked)
@@ -350,12 +355,12 @@ async def preview_edits(
     moved = np.array([(_figures(new) - _figures(old)) for old, new in whole]).reshape(-1, 2)
     order = np.argsort(-np.abs(moved[:, 1]), kind="stable")
 
+    changed = []
+    for rubric in rubrics_asked:
+        changed.append(_reworded(rubric, by[rubric.id], conversations, answers, again, rng))
     return Preview(
         n=len(whole),
-        changed=tuple(
-            _reworded(rubric, by[rubric.id], conversations, answers, again, rng)
-            for rubric in rubrics_asked
-        ),
+        changed=tuple(changed),
         shift=float(moved[:, 0].mean()) if whole else 0.0,
         flips=tuple(filter(_flips, (whole[place] for place in order))),
         by_model=rubric_set.has_arrays,
@@ -403,9 +408,10 @@ def planned_preview(
         calls_each = []
 
     names = ("calls", "prompt_tokens", "completion_tokens")
-    return {name: sum(calls[name] for calls in calls_each) for name in names} | {
-        "conversations": len(conversations)
-    }
+    calls_by_name = {}
+    for name in names:
+        calls_by_name[name] = sum(calls[name] for calls in calls_each)
+    return calls_by_name | {"conversations": len(conversations)}
 
 
 def estimate_calls(rubrics: Sequence[ChosenRubric], conversation: Conversation) -> dict[str, int]:
@@ -472,9 +478,10 @@ async def _asked(
             )
         )
 
-    return {
-        answer.question_id: answer for answer in await ask_sides(judge, conversation, questions)
-    }
+    answers_by_rubric = {}
+    for answer in await ask_sides(judge, conversation, questions):
+        answers_by_rubric[answer.question_id] = answer
+    return answers_by_rubric
 
 
 def _as_before(model: ModelOptions, rubric_set: RubricSet) -> ModelOptions:

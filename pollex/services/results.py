@@ -96,10 +96,13 @@ class Shown(Result):
         rows = list(islice(self.records(), MOST_SHOWN_ROWS))
         # without columns of its own, all names in the order in which rows have them
         names = self.columns or tuple(dict.fromkeys(name for row in rows for name in row))
+        cell_rows = []
+        for row in rows:
+            cell_rows.append([row.get(name, "") for name in names])
         return html_table(
             repr(self),
             names,
-            [[row.get(name, "") for name in names] for row in rows],
+            cell_rows,
         )
 
 
@@ -116,9 +119,10 @@ def describe_unread(number: int, example: str) -> TerminalLines:
 
 def line_of_outcomes(outcomes: Mapping[str, int]) -> str:
     """Return outcomes in a line."""
-    return ", ".join(
-        f"{number} {outcome.replace('_', ' ')}" for outcome, number in outcomes.items()
-    )
+    outcome_texts = []
+    for outcome, number in outcomes.items():
+        outcome_texts.append(f"{number} {outcome.replace('_', ' ')}")
+    return ", ".join(outcome_texts)
 
 
 def describe_figures(sides: Mapping[str, Assessment | None]) -> TerminalLines:
@@ -161,7 +165,10 @@ def tabulate_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> 
     if rows:
         # the first row tells which columns all rows have
         shown = [name for name in columns if rows[0].get(name) is not None]
-        yield Rows(shown, [[row[name] for name in shown] for row in rows])
+        shown_rows = []
+        for row in rows:
+            shown_rows.append([row[name] for name in shown])
+        yield Rows(shown, shown_rows)
 
 
 FIGURES = {
@@ -198,13 +205,19 @@ def probability_json(figures: ProbabilityFigures) -> dict[str, Any]:
     for name in PROBABILITY_FIGURES:
         named[name] = getattr(figures, name)
 
-    return {"n": figures.n} | _valued(
-        {name: figure for name, figure in named.items() if figure is not None}
-    )
+    defined_figures = {}
+    for name, figure in named.items():
+        if figure is not None:
+            defined_figures[name] = figure
+    return {"n": figures.n} | _valued(defined_figures)
 
 
 def _valued(named: dict[str, Figure]) -> dict[str, Any]:
     # values for programs that want nothing else; intervals and reasons beside them
+    undefined = {}
+    for name, figure in named.items():
+        if figure.undefined:
+            undefined[name] = figure.undefined
     return {
         **{name: figure.value for name, figure in named.items()},
         "intervals": {
@@ -212,7 +225,7 @@ def _valued(named: dict[str, Figure]) -> dict[str, Any]:
             for name, figure in named.items()
             if figure.low is not None
         },
-        "undefined": {name: figure.undefined for name, figure in named.items() if figure.undefined},
+        "undefined": undefined,
     }
 
 

@@ -652,19 +652,21 @@ def packed_turns(conversations: Sequence[Conversation]) -> list[Any]:
 def unpacked_turns(records: Sequence[Any]) -> list[Conversation]:
     """Return the conversations of `packed_turns`."""
     # without validation, which the first process has done
-    return [
-        Conversation.model_construct(
-            id=id_,
-            flags=flags,
-            turns=tuple(
-                [
-                    Turn.model_construct(role=r, content=c, calls=calls, result=back)
-                    for r, c, calls, back in turns
-                ]
-            ),
+    conversations = []
+    for id_, flags, turns in records:
+        conversations.append(
+            Conversation.model_construct(
+                id=id_,
+                flags=flags,
+                turns=tuple(
+                    [
+                        Turn.model_construct(role=r, content=c, calls=calls, result=back)
+                        for r, c, calls, back in turns
+                    ]
+                ),
+            )
         )
-        for id_, flags, turns in records
-    ]
+    return conversations
 
 
 def count_cores() -> int:

@@ -420,10 +420,14 @@ def pair_rubrics(
         if rubric.id not in pairs:
             gone.append(RubricChange(rubric, None))
 
+    added = []
+    for rubric in after:
+        if rubric.id not in paired:
+            added.append(RubricChange(None, rubric))
     return [
         *both,
         *gone,
-        *(RubricChange(None, rubric) for rubric in after if rubric.id not in paired),
+        *added,
     ]
 
 
@@ -483,9 +487,10 @@ class EditedSet(Result):
     @property
     def rows(self) -> list[tuple[ChosenRubric, bool]]:
         """Return all rubrics, each with whether it is on."""
-        return [(rubric, True) for rubric in self.rubrics.rubrics] + [
-            (off_rubric, False) for off_rubric in self.rubrics.off
-        ]
+        rubrics_off = []
+        for off_rubric in self.rubrics.off:
+            rubrics_off.append((off_rubric, False))
+        return [(rubric, True) for rubric in self.rubrics.rubrics] + rubrics_off
 
     def told(self) -> TerminalLines:
         """Yield where a change was written; without a change the rubrics, and whether changes wait for a refit."""
@@ -532,8 +537,9 @@ class EditedSet(Result):
             yield Line(f"Edited since θ was fitted; fit it again: {again}", "yellow")
 
     def as_json(self) -> dict[str, Any]:
-        return self.of("edits", "refit=rubrics.edited", "changed", "judged") | {
-            "rubrics": [
+        rubric_rows = []
+        for r, on in self.rows:
+            rubric_rows.append(
                 {
                     "id": r.id,
                     "text": r.text,
@@ -542,8 +548,9 @@ class EditedSet(Result):
                     "note": r.note,
                     "edited": is_edited(r),
                 }
-                for r, on in self.rows
-            ],
+            )
+        return self.of("edits", "refit=rubrics.edited", "changed", "judged") | {
+            "rubrics": rubric_rows,
             "tone": self.rubrics.tone and self.rubrics.tone.told,
         }
 
@@ -876,12 +883,14 @@ async def _worded_by_model(
         )
 
     # the model's words replace those by rule, only where it was asked about this mark
-    marks = tuple(
-        replace(mark, better=better.get(mark.id, mark.better))
-        if mark.why in why.get(mark.id, ())
-        else mark
-        for mark in result.marks
-    )
+    better_marks = []
+    for mark in result.marks:
+        better_marks.append(
+            replace(mark, better=better.get(mark.id, mark.better))
+            if mark.why in why.get(mark.id, ())
+            else mark
+        )
+    marks = tuple(better_marks)
     return replace(result, marks=marks, worded_by=model.name or "")
 
 

@@ -250,7 +250,10 @@ def warn_of_labels(
         if conversation.group is not None:
             user[conversation.id] = conversation.group
 
-    users = Counter(user[label.id] for label in labels if label.id in user)
+    users: Counter[str] = Counter()
+    for label in labels:
+        if label.id in user:
+            users[user[label.id]] += 1
     for who, n in users.most_common(1):
         if 2 * n >= len(labels) > 1:
             notes.append(
@@ -345,10 +348,12 @@ def users_of(conversations: Sequence[Conversation]) -> Ints | None:
     if all(conversation.group is None for conversation in conversations):
         return None
 
-    return number_names(
-        (conversation.group, "") if conversation.group is not None else ("", conversation.id)
-        for conversation in conversations
-    )
+    units = []
+    for conversation in conversations:
+        units.append(
+            (conversation.group, "") if conversation.group is not None else ("", conversation.id)
+        )
+    return number_names(units)
 
 
 def conversations_by_group(conversations: Sequence[Conversation], by: str) -> dict[str, Bools]:
@@ -372,9 +377,10 @@ def conversations_by_group(conversations: Sequence[Conversation], by: str) -> di
 
     # the fields that there are help to find the right name
     if all(value == UNSAID for value in values):
-        fields = sorted(
-            {field for conversation in conversations[:1000] for field in conversation.metadata}
-        )
+        field_names: set[str] = set()
+        for conversation in conversations[:1000]:
+            field_names.update(conversation.metadata)
+        fields = sorted(field_names)
         raise WrongUse(
             f"no conversation has the field {name!r}",
             hint=f"fields are {', '.join(fields) or 'none'}",

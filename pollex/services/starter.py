@@ -89,9 +89,10 @@ def starter_of(
 def make_starter_record(starter: RubricSet, name: str) -> StarterRecord:
     """Return what a set keeps of its starter; its figures come after learning."""
     # a prefix tells rubrics of the starter from those of the set
-    rubrics = tuple(
-        rubric.model_copy(update={"id": STARTER_PREFIX + rubric.id}) for rubric in starter.rubrics
-    )
+    prefixed_rubrics = []
+    for rubric in starter.rubrics:
+        prefixed_rubrics.append(rubric.model_copy(update={"id": STARTER_PREFIX + rubric.id}))
+    rubrics = tuple(prefixed_rubrics)
     return StarterRecord(
         source=name,
         rubrics=rubrics,

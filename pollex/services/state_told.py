@@ -55,7 +55,9 @@ def describe_state(
 
     yield f"{printable(run)} after {printable(node)} found:"
     told_keys = [key for key in changed if not _is_empty(state[key])]
-    parts = [part for key in told_keys for part in _parts(key, state[key], texts)]
+    parts: list[tuple[str, str | Rows]] = []
+    for key in told_keys:
+        parts.extend(_parts(key, state[key], texts))
     lines = [*_told(parts, SCREEN)]
     yield from lines
     if empty := [key for key in changed if _is_empty(state[key])]:
@@ -167,13 +169,10 @@ def _parts_of_object(
 
     # a word for each rubric, such as what became of it: equal ones are counted
     if all(isinstance(entry, str) for entry in value.values()) and set(value) <= texts.keys():
-        yield (
-            name,
-            "; ".join(
-                f"{times} {texts.get(word, word)}"
-                for word, times in Counter(value.values()).items()
-            ),
-        )
+        counts_in_words = []
+        for word, times in Counter(value.values()).items():
+            counts_in_words.append(f"{times} {texts.get(word, word)}")
+        yield (name, "; ".join(counts_in_words))
         return
 
     # lists of rows become parts of their own, with the name of this one before theirs

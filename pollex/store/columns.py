@@ -276,7 +276,11 @@ class Columns:
         if table == TEXTS:
             parts = list_all_parts(self._folder / TEXTS)
         elif run == EVERY_RUN:
-            folders = sorted(path for path in (self._folder / RUNS).glob("*") if path.is_dir())
+            run_folders = []
+            for path in (self._folder / RUNS).glob("*"):
+                if path.is_dir():
+                    run_folders.append(path)
+            folders = sorted(run_folders)
             parts = []
             for folder in folders:
                 parts.extend(read_parts(folder / table))
@@ -446,9 +450,9 @@ def _select_parts(parts: Sequence[ColumnPart]) -> str:
 
 
 def _select_nothing(kind: type[ColumnRow]) -> str:
-    columns = (
-        f'NULL::{type_} AS "{name}"' for name, type_ in [*kind.types().items(), ("seq", "BIGINT")]
-    )
+    columns = []
+    for name, type_ in [*kind.types().items(), ("seq", "BIGINT")]:
+        columns.append(f'NULL::{type_} AS "{name}"')
     return f"(SELECT {', '.join(columns)} WHERE false)"
 
 

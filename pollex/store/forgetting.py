@@ -76,9 +76,11 @@ class ToForget:
     def cleaned(self, value: Any) -> Any:
         """Return a JSON value without them: entries about them go, and texts that quote them are replaced."""
         if isinstance(value, dict):
-            return {
-                name: self.cleaned(inner) for name, inner in value.items() if name not in self.ids
-            }
+            cleaned_fields = {}
+            for name, inner in value.items():
+                if name not in self.ids:
+                    cleaned_fields[name] = self.cleaned(inner)
+            return cleaned_fields
         if isinstance(value, list):
             return [self.cleaned(inner) for inner in value if not self.is_about(inner)]
         if isinstance(value, str):
@@ -285,10 +287,10 @@ def _delete_from_database(connection: sqlite3.Connection, target: ToForget) -> d
     where = "kind = 'extraction' AND id IN (SELECT value FROM forgotten_ids)"
     gone["facts"] = connection.execute(f"DELETE FROM facts WHERE {where}").rowcount
     gone["calls"] = _delete_calls(connection, target)
-    gone["rewritten"] = sum(
-        _rewrite_rows(connection, table, columns, target)
-        for table, columns in _text_columns(connection)
-    )
+    rewritten = 0
+    for table, columns in _text_columns(connection):
+        rewritten += _rewrite_rows(connection, table, columns, target)
+    gone["rewritten"] = rewritten
     connection.execute("DROP TABLE forgotten_ids")
     connection.execute("DROP TABLE forgotten_hashes")
 
@@ -308,12 +310,11 @@ def _stage_values(
 
 
 def _delete_calls(connection: sqlite3.Connection, target: ToForget) -> int:
-    keys = {
-        key
-        for (key,) in connection.execute(
-            "SELECT key FROM calls WHERE item IN (SELECT value FROM forgotten_ids)"
-        )
-    }
+    keys = set()
+    for (key,) in connection.execute(
+        "SELECT key FROM calls WHERE item IN (SELECT value FROM forgotten_ids)"
+    ):
+        keys.add(key)
     for table, text in (("calls", "reply"), ("requests", "body")):
         for key, content in connection.execute(
             f"SELECT key, {text} FROM {table} WHERE {text} IS NOT NULL"

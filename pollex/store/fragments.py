@@ -63,7 +63,10 @@ class Traces:
     ) -> None:
         texts = list(texts)
         # long runs tell by themselves, short ones where their words are rare
-        self._sure = {fragment for text in texts for fragment in yield_fragments(text)}
+        sure_fragments: set[tuple[str, ...]] = set()
+        for text in texts:
+            sure_fragments.update(yield_fragments(text))
+        self._sure = sure_fragments
         possible: set[Fragment] = set()
         for text in texts:
             for length in range(1, WORDS_OF_FRAGMENT):

@@ -131,9 +131,9 @@ def renew_outputs(
         before: Paths whose notes go.
         paths: The run of each file, by where it lies now.
     """
-    rows = [
-        _row_of(_describe_output(path, run, store.folder.resolve())) for path, run in paths.items()
-    ]
+    rows = []
+    for path, run in paths.items():
+        rows.append(_row_of(_describe_output(path, run, store.folder.resolve())))
     store.transact(
         lambda connection: _replace_rows(connection, [*before, *(row.id for row in rows)], rows)
     )

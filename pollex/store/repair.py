@@ -145,7 +145,11 @@ def _fill_table(
     copied = set[int]()
     if missed:
         copied = {rowid for (rowid,) in connection.execute(f"SELECT rowid FROM {table}")}
-    if gone := len([rowid for rowid in missed if rowid is not None and rowid not in copied]):
+    rows_gone = []
+    for rowid in missed:
+        if rowid is not None and rowid not in copied:
+            rows_gone.append(rowid)
+    if gone := len(rows_gone):
         return f"{name}: {gone} were lost at most, as many as can't be read and have no copy in the backup"
     if None in missed:
         return f"{name}: what the end of the file had is lost, but for the backup of the last run"

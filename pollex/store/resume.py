@@ -214,10 +214,12 @@ def extractions_of(
 ) -> dict[str, Extraction | Unanswered]:
     """Return the extractions so far, by conversation, or of one conversation."""
     extractions = read_facts(store, run, "extraction", conversation)
-    return {
-        id_: (Unanswered if "outcome" in values else Extraction).model_validate(values)
-        for id_, values in extractions.items()
-    }
+    extractions_read = {}
+    for id_, values in extractions.items():
+        extractions_read[id_] = (Unanswered if "outcome" in values else Extraction).model_validate(
+            values
+        )
+    return extractions_read
 
 
 def answers_of(
@@ -360,13 +362,15 @@ def keep_originals(store: Store, originals: Mapping[tuple[str, str], Mapping[str
     # sealed with a key of the store's secret
     seal = Fernet(_derive_key(store))
     stored = set(store.each("SELECT conversation, text_hash FROM originals"))
-    store.put(
-        OriginalRow(
-            id_, text_hash, seal.encrypt(json.dumps(dict(by_placeholder)).encode()).decode()
-        )
-        for (id_, text_hash), by_placeholder in originals.items()
-        if (id_, text_hash) not in stored
-    )
+    new_originals = []
+    for (id_, text_hash), by_placeholder in originals.items():
+        if (id_, text_hash) not in stored:
+            new_originals.append(
+                OriginalRow(
+                    id_, text_hash, seal.encrypt(json.dumps(dict(by_placeholder)).encode()).decode()
+                )
+            )
+    store.put(new_originals)
 
 
 def read_originals(store: Store, conversation: str) -> dict[str, str]:

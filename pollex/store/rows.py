@@ -134,13 +134,10 @@ class AnswerCells:
         for name in ("run", "conversation", "text_hash"):
             types_of_texts[name] = types.pop(name)
 
-        about, of_whom = make_arrays(
-            types_of_texts,
-            [
-                (self._run, writable(conversation.id), conversation.text_hash)
-                for conversation in conversations
-            ],
-        )
+        text_keys = []
+        for conversation in conversations:
+            text_keys.append((self._run, writable(conversation.id), conversation.text_hash))
+        about, of_whom = make_arrays(types_of_texts, text_keys)
         answer_cells = []
         for answer in answers.different:
             answer_cells.append(

@@ -128,6 +128,10 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
     )
     rubric_ids = {row["question"] for row in answers}
 
+    asked = {}
+    for id_, rubric in rubrics_of(store, run).items():
+        if id_ in rubric_ids:
+            asked[id_] = rubric.text
     return ConversationTrace(
         conversation=conversations[0],
         side=sides[-1]["side"],
@@ -137,9 +141,7 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
         ),
         extraction=extractions_of(store, run, conversation=conversation_id).get(conversation_id),
         answers={row["question"]: read_answer(row) for row in answers},
-        asked={
-            id_: rubric.text for id_, rubric in rubrics_of(store, run).items() if id_ in rubric_ids
-        },
+        asked=asked,
         score=ScoreRow(**scores[-1]) if scores else None,
     )
 
@@ -159,9 +161,10 @@ def find_provenance(store: Store, run: str, rubric_id: str) -> Provenance:
 
     # conversations that its reasons or its quotes name
     reasons = read_reasons(store, run, rubric.reason_ids)
-    ids = {quote.conversation_id for quote in rubric.quotes} | {
-        reason.conversation_id for reason in reasons
-    }
+    reason_conversations = set()
+    for reason in reasons:
+        reason_conversations.add(reason.conversation_id)
+    ids = {quote.conversation_id for quote in rubric.quotes} | reason_conversations
     conversations = conversations_of(store, run, ids=sorted(ids))
 
     return Provenance(
@@ -179,10 +182,14 @@ def read_reasons(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ..
         ORDER BY facts.rowid""",
         [run, pack(list(ids))],
     )
-    reasons = {
-        reason.id: reason for reason in (Reason.model_validate_json(row["reason"]) for row in rows)
-    }
-    return tuple(reasons[id_] for id_ in ids if id_ in reasons)
+    reasons = {}
+    for reason in (Reason.model_validate_json(row["reason"]) for row in rows):
+        reasons[reason.id] = reason
+    known_reasons = []
+    for id_ in ids:
+        if id_ in reasons:
+            known_reasons.append(reasons[id_])
+    return tuple(known_reasons)
 
 
 def _sum_branches(

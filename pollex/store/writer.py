@@ -176,7 +176,11 @@ class Writer:
         """Write a batch; return what went wrong, whatever it is: those who wait must hear of it."""
         try:
             # the database first: what columns say may rest on it
-            self._apply([item for item in items if not isinstance(item, StoredRow | RowBlock)])
+            other_items = []
+            for item in items:
+                if not isinstance(item, StoredRow | RowBlock):
+                    other_items.append(item)
+            self._apply(other_items)
             for item in items:
                 if isinstance(item, StoredRow):
                     self._rows[item.kind, item.run].append(item.values)

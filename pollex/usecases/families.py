@@ -244,10 +244,11 @@ def read_options(use_case: Any) -> ReadOptions:
         and getattr(use_case, "domain", None) is None
         and not getattr(use_case, "columns", None)
     )
-    return ReadOptions(
-        **{name: value for name, value in options.items() if value is not None}
-        | {"kept_mapping": table_is_of_log}
-    )
+    typed_options = {}
+    for name, value in options.items():
+        if value is not None:
+            typed_options[name] = value
+    return ReadOptions(**typed_options | {"kept_mapping": table_is_of_log})
 
 
 def store_of(use_case: Any) -> Path:

@@ -343,11 +343,11 @@ class UseCase(Generic[R_co]):
     def given(self, *names: str) -> dict[str, Any]:
         """Return the options of some names that were given."""
         options = {name: self.taken(name) for name in names}
-        return {
-            name: value
-            for name, value in options.items()
-            if value is not None and value is not NEEDED
-        }
+        options_typed = {}
+        for name, value in options.items():
+            if value is not None and value is not NEEDED:
+                options_typed[name] = value
+        return options_typed
 
     def typed(self) -> Self:
         """Return it as somebody means it who typed it on a terminal."""

@@ -77,6 +77,9 @@ def prepare_page_values(data: CalibrationData) -> dict[str, Any]:
             )
         )
 
+    by_question = {}
+    for name, predictions in groupby(data.predicted, lambda predicted: predicted.question):
+        by_question[name] = list(predictions)
     return {
         "data": data,
         "titles": TITLES,
@@ -87,10 +90,7 @@ def prepare_page_values(data: CalibrationData) -> dict[str, Any]:
         "spared": known(calibrator_smece.low)
         and any(known(smece.value) and not known(smece.low) for smece in others),
         # predictions for one question stand together
-        "by_question": {
-            name: list(predictions)
-            for name, predictions in groupby(data.predicted, lambda predicted: predicted.question)
-        },
+        "by_question": by_question,
         "leverages": list(zip(data.leverages, figures, strict=True)),
         "longest_open": LONGEST_OPEN,
         "no_interval": NO_INTERVAL,

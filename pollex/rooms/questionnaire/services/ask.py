@@ -94,9 +94,10 @@ class AskResult(Shown):
 
     def told(self) -> TerminalLines:
         """Yield where the answers come from, and how many are missing."""
-        outcomes = ", ".join(
-            f"{n} {SOURCES.get(name, name.replace('_', ' '))}" for name, n in self.sources.items()
-        )
+        source_texts = []
+        for name, n in self.sources.items():
+            source_texts.append(f"{n} {SOURCES.get(name, name.replace('_', ' '))}")
+        outcomes = ", ".join(source_texts)
         questions = count(len(self.questions), "question")
         yield f"{questions} about {count(self.texts, 'text')}: {outcomes or 'no answer'}"
         if "point" in self.sources:
@@ -220,9 +221,13 @@ def pose_questions_singly(model: ModelOptions, *, with_domain: bool) -> ModelOpt
 
 def choose_answerer(asker: Asker, questions: Sequence[SheetQuestion]) -> Judge:
     """Return who answers: a model, and a rule where a question about sources doesn't apply."""
+    source_questions = []
+    for question in questions:
+        if question.needs == "sources":
+            source_questions.append(question.id)
     return ByRule(
         LlmJudge(asker),
-        frozenset(question.id for question in questions if question.needs == "sources"),
+        frozenset(source_questions),
     )
 
 
@@ -296,14 +301,14 @@ async def ask_all(
     store = setting.store
     async with setting.begin_or_resume("ask", fingerprint, [judge.name]) as run:
         stored_ids = kept_ids(store, run.id)
+        new_conversations = []
+        for conversation in conversations:
+            if conversation.id not in stored_ids:
+                new_conversations.append(conversation)
         await store.write(
             conversation_rows(
                 run.id,
-                [
-                    conversation
-                    for conversation in conversations
-                    if conversation.id not in stored_ids
-                ],
+                new_conversations,
             )
         )
         # questions are stored with the run, so that its answers can be read without the file
@@ -313,6 +318,10 @@ async def ask_all(
         for conversation, answers in iterate_answer_sheets(store, run.id, conversations):
             if _settle_answers(answers, questions, setting.retry_outcomes):
                 done[conversation.id] = answers
+        outcomes: Counter[str] = Counter()
+        for answers in done.values():
+            for answer in answers.values():
+                outcomes[describe_source(answer)] += 1
         live = AskWork(
             **setting.of_run(run.id),
             stage="ask",
@@ -322,9 +331,7 @@ async def ask_all(
                 for conversation in conversations
                 if conversation.id not in done
             },
-            outcomes=Counter(
-                describe_source(answer) for answers in done.values() for answer in answers.values()
-            ),
+            outcomes=outcomes,
             fine=frozenset(SOURCES),
             workers=[judge.name],
             shelf=ConversationIndex(conversations),

@@ -125,9 +125,11 @@ class FittedCalibrator(Shown):
         return f"{self.model}, {count(self.tables.labels, 'label')} of {self.tables.main!r}"
 
     def records(self) -> list[dict[str, Any]]:
-        return [
-            {name: value for name, value in self.as_json().items() if not isinstance(value, list)}
-        ]
+        plain_values = {}
+        for name, value in self.as_json().items():
+            if not isinstance(value, list):
+                plain_values[name] = value
+        return [plain_values]
 
     @property
     def faults(self) -> tuple[Issue, ...]:
@@ -406,6 +408,10 @@ def predict_judgments(
     write_rows(out, [dict.fromkeys(columns) | row for row in rows], columns)
     progress.advance("predict")
 
+    unknown_judges = []
+    for name in judges:
+        if name not in model.judges_:
+            unknown_judges.append(name)
     return Predicted(
         out=out,
         model=name_for_people(model),
@@ -413,7 +419,7 @@ def predict_judgments(
         questions=tuple(questions_wanted),
         learned_from=training.seen(table),
         labels=training.labels,
-        unknown_judges=tuple(name for name in judges if name not in model.judges_),
+        unknown_judges=tuple(unknown_judges),
         faults=tuple(table.faults),
     )
 
@@ -442,9 +448,11 @@ def build_model_settings(
                 option={name: None, "model": None},
             )
 
-    return {name: value for name, value in settings.items() if name in param_names} | (
-        {"network": True} if network else {}
-    )
+    model_settings = {}
+    for name, value in settings.items():
+        if name in param_names:
+            model_settings[name] = value
+    return model_settings | ({"network": True} if network else {})
 
 
 def complete_network_settings(

@@ -375,9 +375,10 @@ def measure_subgroups(
     columns = {}
     for column, of_text in pair_group_columns(table, judged).items():
         if len(set(of_text)) <= MOST_GROUPS:
-            columns[LLMS_JUDGE if column == JUDGE else column] = [
-                of_text[row] or "none" for row in rows
-            ]
+            values_of_rows = []
+            for row in rows:
+                values_of_rows.append(of_text[row] or "none")
+            columns[LLMS_JUDGE if column == JUDGE else column] = values_of_rows
 
     # the people who judged are groups, too
     judges = []
@@ -398,9 +399,10 @@ def measure_subgroups(
                 bench.effort.resamples,
                 smece_resamples=0,
             )
-            assessments[column] = {
-                label: assessed[label] for label in sorted(set(labels), key=make_natural_key)
-            }
+            assessed_in_order = {}
+            for label in sorted(set(labels), key=make_natural_key):
+                assessed_in_order[label] = assessed[label]
+            assessments[column] = assessed_in_order
 
     return assessments
 
@@ -418,9 +420,10 @@ def measure_question_gains(bench: Bench, model: JudgedEstimator) -> tuple[Questi
     for question in questions:
         with show_stage(bench.progress, f"Without question {question}"):
             # the question counts as not asked, and its columns of X go
-            scales = tuple(
-                replace(s, asked=s.asked and s.question != question) for s in bench.questions.scales
-            )
+            other_scales = []
+            for s in bench.questions.scales:
+                other_scales.append(replace(s, asked=s.asked and s.question != question))
+            scales = tuple(other_scales)
             columns = np.delete(
                 np.arange(bench.X.shape[1]),
                 bench.questions.blocks[question],
@@ -462,12 +465,14 @@ def measure_learning_curve(bench: Bench, model: JudgedEstimator) -> tuple[Learni
             bench.effort.draws,
         )
 
-    return tuple(
-        LearningPoint(
-            p.share, p.labels, p.mean("log_loss"), p.deviation("log_loss"), len(p.repeats)
+    learning_points = []
+    for p in points:
+        learning_points.append(
+            LearningPoint(
+                p.share, p.labels, p.mean("log_loss"), p.deviation("log_loss"), len(p.repeats)
+            )
         )
-        for p in points
-    )
+    return tuple(learning_points)
 
 
 def measure_leverages(model: JudgedEstimator, bench: Bench) -> tuple[Leverage, ...]:
@@ -547,7 +552,11 @@ def _subsets(groups: Mapping[str, Sequence[str]], texts: int) -> Iterator[tuple[
     # all texts first, then each group of columns that have few
     yield "", "", np.arange(texts)
     for column, labels in groups.items():
-        names = sorted({label for label in labels if label}, key=make_natural_key)
+        named_labels = set()
+        for label in labels:
+            if label:
+                named_labels.add(label)
+        names = sorted(named_labels, key=make_natural_key)
         if 1 < len(names) <= MOST_GROUPS:
             for name in names:
                 yield (column, name, np.flatnonzero(np.array(labels, dtype=object) == name))
@@ -583,6 +592,13 @@ def _predict_density(
     # texts of the lower tail, the lowest first
     order = np.argsort(scores, kind="stable")[: min(LONGEST_TAIL, max(1, round(TAIL * count)))]
 
+    tail = []
+    for place in order.tolist():
+        tail.append(
+            TailText(
+                texts[place], float(scores[place]), getattr(logs.get(texts[place]), "turns", ())
+            )
+        )
     return PredictedScores(
         question=question,
         column=column,
@@ -592,12 +608,7 @@ def _predict_density(
         density=(kernel @ _counts(mesh, scores, np.ones(count))).tolist(),
         low=low,
         high=high,
-        tail=tuple(
-            TailText(
-                texts[place], float(scores[place]), getattr(logs.get(texts[place]), "turns", ())
-            )
-            for place in order.tolist()
-        ),
+        tail=tuple(tail),
     )
 
 
@@ -699,6 +710,16 @@ class CalibrationReport(Result):
                 "behind": m.behind and asdict(m.behind),
             }
 
+        predicted = []
+        for prediction in data.predicted:
+            predicted.append(
+                {
+                    "question": prediction.question,
+                    "column": prediction.column,
+                    "group": prediction.group,
+                    "mean": asdict(prediction.mean),
+                }
+            )
         return self.of(
             *(
                 "out",
@@ -722,15 +743,7 @@ class CalibrationReport(Result):
             "gains": {gain.question: asdict(gain.gain) for gain in data.gains},
             "learning": [asdict(point) for point in data.learning],
             "leverage": {leverage.question: asdict(leverage) for leverage in data.leverages},
-            "predicted": [
-                {
-                    "question": prediction.question,
-                    "column": prediction.column,
-                    "group": prediction.group,
-                    "mean": asdict(prediction.mean),
-                }
-                for prediction in data.predicted
-            ],
+            "predicted": predicted,
             **write_faults_json(data.faults),
         }
 
@@ -844,6 +857,10 @@ def measure_calibrator(
         # gains and the learning curve take many fits: a quick model stands in for the calibrator
         worker = choose_quick_model(model, scale.ordinal)
         mesh, responses = compute_response_curves(model, bench.X, judged_rows)
+        judge_names = set()
+        for name in judged_rows.names():
+            if name is not None:
+                judge_names.add(name)
         data = CalibrationData(
             title=title,
             worker=worker.title,
@@ -852,7 +869,7 @@ def measure_calibrator(
             values=scale.values,
             texts=len(np.unique(judged_rows.row)),
             labels=judged_rows.labels,
-            judges=len({name for name in judged_rows.names() if name is not None}),
+            judges=len(judge_names),
             folds=len(bench.folds),
             seed=bench.seed,
             learned_from=seen_rows,
@@ -896,6 +913,8 @@ def measure_calibrator(
 def _figures(assessment: Quality | None) -> dict[str, Any] | None:
     if assessment is None:
         return None
-    return {
-        name: asdict(value) for name, value in vars(assessment).items() if isinstance(value, Figure)
-    }
+    figures = {}
+    for name, value in vars(assessment).items():
+        if isinstance(value, Figure):
+            figures[name] = asdict(value)
+    return figures

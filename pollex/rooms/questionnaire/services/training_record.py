@@ -51,12 +51,14 @@ def keep_training(
     """Write the training record beside the file of a calibrator that was saved."""
     # texts with a judgment of any question have taught it
     used = np.isin(np.arange(len(table.texts)), judged.judgments.row).tolist()
+    learned_hashes = []
+    for row_hash, learnt in zip(_hashes(table), used, strict=True):
+        if learnt:
+            learned_hashes.append(row_hash)
     record = TrainingRecord(
         labels=judged.judgments.of_question(judged.questionnaire.index()).labels,
         shift=shift,
-        text_hashes=tuple(
-            row_hash for row_hash, learnt in zip(_hashes(table), used, strict=True) if learnt
-        ),
+        text_hashes=tuple(learned_hashes),
         arrays_sha256=TrainingRecord.model_validate_json(calibrator.read_bytes()).arrays_sha256,
         files=tuple(files),
     )
