@@ -45,9 +45,10 @@ def make_environment() -> Environment:
     # `web/` tells these templates from those of the reports
     ours = PrefixLoader({"web": PackageLoader("pollex.web", "templates")})
     environment = reports.overlay(loader=ChoiceLoader([ours, reports.loader]))
-    # templates know these filters by the functions' names, and `doubt`
+    # templates know most filters by the functions' names
     filters = {filter_.__name__: filter_ for filter_ in (*FILTERS, worth_told)}
-    environment.filters = environment.filters | filters | {"doubt": describe_doubt}
+    filters |= {"doubt": describe_doubt, "resuming": write_resume_command}
+    environment.filters = environment.filters | filters
     environment.globals = environment.globals | {
         "links": links,
         "static": static,
@@ -349,5 +350,4 @@ FILTERS = (
     elapsed,
     fences,
     quoted,
-    write_resume_command,
 )
