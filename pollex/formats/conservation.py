@@ -82,4 +82,8 @@ class Conservation:
                     hint="report it, with some rows of this kind",
                 )
 
-        return {source: dict(self._became.get(source, {})) for source in self._read if source}
+        rows_by_source = {}
+        for source in self._read:
+            if source:
+                rows_by_source[source] = dict(self._became.get(source, {}))
+        return rows_by_source

@@ -67,10 +67,12 @@ def with_values_by_id(rows: list[Any], beside: Mapping[str, Any]) -> list[Any]:
         if ids.issuperset(values) and name not in rows[0]:
             joined[name] = values
 
-    return [
-        {**row, **{name: values.get(str(row[id_name])) for name, values in joined.items()}}
-        for row in rows
-    ]
+    joined_rows = []
+    for row in rows:
+        joined_rows.append(
+            {**row, **{name: values.get(str(row[id_name])) for name, values in joined.items()}}
+        )
+    return joined_rows
 
 
 def _may_be_by_id(values: object) -> bool:
@@ -152,9 +154,13 @@ def are_talks(rows: list[dict[str, Any]]) -> bool:
     """Return whether rows are conversations: most hold a list of turns in which something is said."""
     sizes = []
     for row in rows:
+        lengths = []
+        for listed in _find_lists(row, 0):
+            if _are_said(listed):
+                lengths.append(len(listed))
         sizes.append(
             max(
-                (len(listed) for listed in _find_lists(row, 0) if _are_said(listed)),
+                lengths,
                 default=0,
             )
         )

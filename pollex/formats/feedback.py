@@ -72,7 +72,11 @@ def tags_of(value: object) -> tuple[str, ...] | None:
     tags = list(_iterate_tags(value))
     if None in tags:
         return None
-    return tuple(dict.fromkeys(tag for tag in tags if tag))
+    filled_tags = []
+    for tag in tags:
+        if tag:
+            filled_tags.append(tag)
+    return tuple(dict.fromkeys(filled_tags))
 
 
 def _iterate_tags(value: object) -> Iterator[str | None]:

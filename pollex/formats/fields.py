@@ -153,16 +153,16 @@ class Picker:
             if name and name not in self._found and look_up(fields, name) is not None:
                 self._found.add(name)
 
+        rest = {}
+        for name, value in fields.items():
+            if name not in named or self._graded(name, label_name):
+                rest[name] = value
         return RowFields(
             id=_id_as_text(look_up(fields, id_name)) if id_name else None,
             label=label,
             judge=_as_text(judge_name, look_up(fields, judge_name)) if judge_name else None,
             group=_as_text(group_name, look_up(fields, group_name)) if group_name else None,
-            rest={
-                name: value
-                for name, value in fields.items()
-                if name not in named or self._graded(name, label_name)
-            },
+            rest=rest,
             comment=self._comment(fields, comment_name, pair) or _first_filled(beside, WITHIN[:-1]),
             tags=fields[tags_name] if tags_name else _first_filled(beside, TAGS_WITHIN),
             number=number,
@@ -244,7 +244,11 @@ class Picker:
         if contradicting and self._options.thumbs == "worst":
             label = Label.NEGATIVE
 
-        values = ", ".join(f"{name} {show_value(fields.get(name))}" for name in pair if name)
+        shown_values = []
+        for name in pair:
+            if name:
+                shown_values.append(f"{name} {show_value(fields.get(name))}")
+        values = ", ".join(shown_values)
         self._verdicts.said[values, label] += 1
         return label
 
@@ -319,11 +323,11 @@ class Picker:
         for signal in options.signals:
             signals.append(("label_field", signal_named(signal)[0]))
 
-        return [
-            spell(**{key: name})
-            for key, name in (*named_fields.items(), *signals)
-            if name and name not in self._found
-        ]
+        unknown_names = []
+        for key, name in (*named_fields.items(), *signals):
+            if name and name not in self._found:
+                unknown_names.append(spell(**{key: name}))
+        return unknown_names
 
     @property
     def has_groups(self) -> bool:
@@ -393,7 +397,10 @@ class Picker:
         for name in used:
             named.append(f"labels come from the field {name!r}")
 
-        return [*named, *self._note_on_raters(), *(note for notes in left for note in notes)]
+        left_notes = []
+        for notes in left:
+            left_notes.extend(notes)
+        return [*named, *self._note_on_raters(), *left_notes]
 
     def _note_on_raters(self) -> Iterator[str]:
         """Tell how several raters of a conversation agree, and what their label is."""
@@ -415,7 +422,12 @@ class Picker:
 
     def _notes_on_pairs(self) -> Iterator[str]:
         """Tell which two columns the labels come from, and what contradicts itself."""
-        names = dict.fromkeys(name for pair in self._pairs for name in pair if name)
+        pair_names = []
+        for pair in self._pairs:
+            for name in pair:
+                if name:
+                    pair_names.append(name)
+        names = dict.fromkeys(pair_names)
         together = " together" if len(names) > 1 else ""
         yield f"labels come from {' and '.join(map(repr, names))}{together}"
 

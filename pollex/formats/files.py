@@ -700,7 +700,11 @@ def _unpack_members(source: str, path: Path, folder: Path) -> Iterator[tuple[str
         for name in infos:
             if name.startswith("samples/") and name.endswith(".json"):
                 samples.append(name)
-        readable = sorted(name for name in infos if name.lower().endswith(_READABLE))
+        readable_names = []
+        for name in infos:
+            if name.lower().endswith(_READABLE):
+                readable_names.append(name)
+        readable = sorted(readable_names)
         names = sorted(samples) or _without_companions(
             [name for name in readable if not name.startswith("__MACOSX/")]
         )

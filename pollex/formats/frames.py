@@ -102,10 +102,10 @@ def _as_plain_dicts(value: Any) -> Any:
         return [_as_plain_dicts(inner) for inner in value]
     if _is_message(value):
         names = ("type", "content", "id", "name", "tool_calls", "tool_call_id", "status")
-        return {
-            name: attribute
-            for name in names
-            if (attribute := getattr(value, name, None)) not in (None, [])
-        }
+        attributes = {}
+        for name in names:
+            if (attribute := getattr(value, name, None)) not in (None, []):
+                attributes[name] = attribute
+        return attributes
 
     return value

@@ -60,8 +60,12 @@ def is_failed(status: str, *, strict: bool) -> bool:
 
 def workflow_commands(verdicts: Sequence[Verdict], *, strict: bool = False) -> Iterator[str]:
     """Yield GitHub's workflow commands: errors, then warnings; nothing for what passed."""
+    verdicts_unmet = []
+    for verdict in verdicts:
+        if verdict[1] != "passed":
+            verdicts_unmet.append(verdict)
     unmet = sorted(
-        (verdict for verdict in verdicts if verdict[1] != "passed"),
+        verdicts_unmet,
         key=lambda verdict: not is_failed(verdict[1], strict=strict),
     )
     for condition, status, message in unmet[:MOST]:

@@ -192,7 +192,11 @@ def judge_reading(
     # turns of systems and tools don't show whose turn follows whose
     talks = []
     for conversation in logs:
-        talks.append([turn for turn in conversation.turns if turn.role in ("user", "assistant")])
+        spoken_turns = []
+        for turn in conversation.turns:
+            if turn.role in ("user", "assistant"):
+                spoken_turns.append(turn)
+        talks.append(spoken_turns)
 
     spoken = [turns for turns in talks if turns]
     turns = []
@@ -203,7 +207,10 @@ def judge_reading(
         return Reading(candidate, logs, 0.0, ("nobody says anything",))
 
     # both sides speak, and take turns; after a call of a tool the same side may go on
-    two_sided = sum(len({turn.role for turn in talk}) == 2 for talk in spoken) / len(talks)
+    two_sided_talks = 0
+    for talk in spoken:
+        two_sided_talks += len({turn.role for turn in talk}) == 2
+    two_sided = two_sided_talks / len(talks)
     pairs = []
     for talk in spoken:
         for a, b in pairwise(talk):
@@ -230,17 +237,17 @@ def judge_reading(
     else:
         longest = MOST_OF_ONE
 
+    repetitions = []
+    for role in ("user", "assistant"):
+        if _repeats(turns, role):
+            repetitions.append(f"the {role} says the same again and again")
     faults = [
         *(["most conversations have one side alone"] if two_sided < 0.6 else []),
         *(["turns of one side follow each other"] if in_turns < 0.5 else []),
         *(["many turns have no words"] if full < 0.8 else []),
         *(["what would be the words are no sentences"] if sentences < 0.4 else []),
         *(["the words are single ones"] if several < 0.3 and different < 0.3 else []),
-        *(
-            f"the {role} says the same again and again"
-            for role in ("user", "assistant")
-            if _repeats(turns, role)
-        ),
+        *repetitions,
         *(["the same words come again and again"] if len(words) >= 10 and different < 0.1 else []),
         *(["all rows are one conversation"] if len(talks) == 1 and sizes[-1] > longest else []),
         *(["most rows are no turns"] if _measure_left_out_share(logs) > MOST_LEFT_OUT else []),
@@ -337,13 +344,11 @@ def _of_rows_with_words(rows: Rows, columns: Sequence[Column]) -> Sequence[Colum
     if says is None or says.filled == len(rows):
         return columns
 
-    return columns_in(
-        [
-            row
-            for row, words in zip(rows, says.values, strict=True)
-            if words not in (None, "", [], {})
-        ]
-    )
+    rows_with_words = []
+    for row, words in zip(rows, says.values, strict=True):
+        if words not in (None, "", [], {}):
+            rows_with_words.append(row)
+    return columns_in(rows_with_words)
 
 
 def _of_turns(
@@ -778,11 +783,20 @@ def _of_transcripts(
             continue
         # who speaks, who begins, and in which share of the talks each name is met
         talks = [messages_in(text) for text in texts]
-        names = Counter(turn["role"] for turns in talks for turn in turns)
-        firsts = Counter(turns[0]["role"] for turns in talks if turns)
+        names: Counter[str] = Counter()
+        for turns in talks:
+            for turn in turns:
+                names[turn["role"]] += 1
+        firsts: Counter[str] = Counter()
+        for turns in talks:
+            if turns:
+                firsts[turns[0]["role"]] += 1
         owner = _owner_of_whole(columns, named_columns)
         speakers = Column("", [name for name, _ in names.most_common(MOST_ROLES)])
-        met = Counter(name for turns in talks for name in {turn["role"] for turn in turns})
+        met: Counter[str] = Counter()
+        for turns in talks:
+            for name in {turn["role"] for turn in turns}:
+                met[name] += 1
         shares = {}
         for name, times in met.items():
             shares[name] = times / len(talks)
@@ -863,7 +877,11 @@ def role_likelihood(column: Column) -> float:
         return 0.0
 
     # usual names of both sides settle it; else few names that take turns
-    usual_share = sum(times for name, times in names.items() if find_side(name)) / len(filled)
+    sided = 0
+    for name, times in names.items():
+        if find_side(name):
+            sided += times
+    usual_share = sided / len(filled)
     sides = {find_side(name) for name in names} - {None}
     if {"user", "assistant"} <= sides:
         return 0.6 + 0.4 * usual_share
@@ -961,9 +979,11 @@ def _first_said(role: Column, owner: Column) -> Counter[str]:
 
 
 def _first_of_lists(listed: ListOfTurns, role: Column) -> Counter[str]:
-    return Counter(
-        as_word(role.values[start]) for start in listed.starts if start < len(role.values)
-    )
+    first_roles: Counter[str] = Counter()
+    for start in listed.starts:
+        if start < len(role.values):
+            first_roles[as_word(role.values[start])] += 1
+    return first_roles
 
 
 def _shares_of_talks(role: Column, owner: Column) -> dict[str, float]:
@@ -972,7 +992,10 @@ def _shares_of_talks(role: Column, owner: Column) -> dict[str, float]:
     for id_, value in zip(owner.values, role.values, strict=True):
         talks.setdefault(str(id_), set()).add(as_word(value))
 
-    times = Counter(name for names in talks.values() for name in names)
+    times: Counter[str] = Counter()
+    for names in talks.values():
+        for name in names:
+            times[name] += 1
     shares: dict[str, float] = {}
     for name, number in times.items():
         shares[name] = number / len(talks)
@@ -987,7 +1010,10 @@ def _met_in_lists(listed: ListOfTurns, role: Column) -> dict[str, float]:
     for a, b in zip(listed.starts, ends, strict=True):
         talks.append({as_word(speaker) for speaker in role.values[a:b]})
 
-    times = Counter(name for names in talks for name in names)
+    times: Counter[str] = Counter()
+    for names in talks:
+        for name in names:
+            times[name] += 1
     return {name: number / len(talks) for name, number in times.items()}
 
 
@@ -1127,12 +1153,20 @@ def _as_pairs(sides: Mapping[str, str | None], options: ReadOptions) -> tuple[tu
 
     many = max(by_side, key=lambda side: len(by_side[side]))
     if len(pairs) > MANY_SPEAKERS:
-        pairs = [(side, name) for side, name in pairs if side != many] + [(many, ANY_OTHER)]
+        other_pairs = []
+        for side, name in pairs:
+            if side != many:
+                other_pairs.append((side, name))
+        pairs = [*other_pairs, (many, ANY_OTHER)]
 
     named_words = {plain(name) for _, name in options.roles}
+    unnamed_pairs = []
+    for side, name in pairs:
+        if plain(name) not in named_words:
+            unnamed_pairs.append((side, name))
     return (
         *options.roles,
-        *((side, name) for side, name in pairs if plain(name) not in named_words),
+        *unnamed_pairs,
     )
 
 
@@ -1207,9 +1241,11 @@ def _with_labels(
     else:
         inside = []
 
-    if find_opposites(
-        {column.path: column.example for column in columns if "[]" not in column.path}
-    ):
+    examples = {}
+    for column in columns:
+        if "[]" not in column.path:
+            examples[column.path] = column.example
+    if find_opposites(examples):
         return candidate
 
     # the likeliest of the columns that are nothing else
@@ -1318,7 +1354,11 @@ def guess_speakers(rows: Rows, options: ReadOptions) -> Iterator[tuple[tuple[str
     """Yield whose turns the names of roles may be in rows of a known shape."""
     values = list[Any]()
     firsts = Counter[str]()
-    owners = [*(name for name, _ in options.columns if name == "conversation")]
+    owner_columns = []
+    for name, _ in options.columns:
+        if name == "conversation":
+            owner_columns.append(name)
+    owners = [*owner_columns]
     begun: set[str] = set()
     for number, row in enumerate(rows):
         for spoken in _spoken_in(row, options):

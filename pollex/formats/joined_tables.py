@@ -221,9 +221,9 @@ class Joins:
 
         for join in self.joins:
             log_keys = self.log_keys[join.key.of_log]
-            orphans = sum(
-                key_of(find_value(row, join.key.own)) not in log_keys for row in join.table.rows
-            )
+            orphans = 0
+            for row in join.table.rows:
+                orphans += key_of(find_value(row, join.key.own)) not in log_keys
             if join.key.of_log == OWN_FILE:
                 of_log = "the file's name"
             else:
@@ -376,7 +376,11 @@ def _read_whole(
 
     # a key has several values
     fewest = min(FEWEST_KEYS, 0.5 * rows_of_log)
-    log.keys = {path: values - {""} for path, values in log.keys.items() if len(values) >= fewest}
+    key_values = {}
+    for path, values in log.keys.items():
+        if len(values) >= fewest:
+            key_values[path] = values - {""}
+    log.keys = key_values
     return True
 
 

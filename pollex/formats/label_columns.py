@@ -166,7 +166,11 @@ def sides_of(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, 
         return {}
 
     # numbers alone: the two ends of their scale
-    numbers = sorted({float(number) for word in words if (number := as_number(word))})
+    rating_values = set()
+    for word in words:
+        if number := as_number(word):
+            rating_values.add(float(number))
+    numbers = sorted(rating_values)
     if numbers and len(numbers) == len({*words}):
         low, high = bounds_of(numbers)
         return {"positive": f">={high:g}", "negative": f"<={low:g}"}
@@ -185,14 +189,22 @@ def sides_of(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, 
     elif unknown:
         return None
 
+    unrated_words = []
+    for word, side in meant.items():
+        if _is_named_unrated(word, side):
+            unrated_words.append(word)
     sides = {
         "positive": [word for word, side in meant.items() if side is Label.POSITIVE],
         "negative": [word for word, side in meant.items() if side is Label.NEGATIVE],
-        "unrated": [word for word, side in meant.items() if _is_named_unrated(word, side)],
+        "unrated": unrated_words,
     }
     if not (sides["positive"] and sides["negative"]):
         return None
-    return {side: ",".join(map(_quoted, values)) for side, values in sides.items() if values}
+    spellings = {}
+    for meaning, values in sides.items():
+        if values:
+            spellings[meaning] = ",".join(map(_quoted, values))
+    return spellings
 
 
 def _is_named_unrated(word: str, side: Label | None) -> bool:
@@ -236,7 +248,11 @@ def meaning_of_labels(bad_rows: Sequence[BadRow], taken_labels: Sequence[str]) -
         if word.strip().casefold() not in MISSING:
             words.append(word)
 
-    sides = sides_of([word for word in words if word != EMPTY])
+    filled_words = []
+    for word in words:
+        if word != EMPTY:
+            filled_words.append(word)
+    sides = sides_of(filled_words)
     return {} if sides is None else {**options, **sides}
 
 
@@ -269,23 +285,20 @@ def is_of_users(
 
     shares = {}
     for side in ("user", "assistant"):
-        shares[side] = _share(
-            [
-                is_filled
-                for is_filled, row_side in zip(filled, sides, strict=True)
-                if row_side == side
-            ]
-        )
+        filled_of_side = []
+        for is_filled, row_side in zip(filled, sides, strict=True):
+            if row_side == side:
+                filled_of_side.append(is_filled)
+        shares[side] = _share(filled_of_side)
 
     if shares["user"] < 0.5 or shares["assistant"] > 0.1:
         return False
 
     # of several turns in most conversations, as a label of the whole is not
-    several = [
-        str(owner)
-        for owner, is_filled, side in zip(owners, filled, sides, strict=True)
-        if is_filled and side == "user"
-    ]
+    several = []
+    for owner, is_filled, row_side in zip(owners, filled, sides, strict=True):
+        if is_filled and row_side == "user":
+            several.append(str(owner))
     return len({*several}) < 0.8 * len(several)
 
 

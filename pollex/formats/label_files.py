@@ -50,15 +50,10 @@ def write_requests(
         conversations: By id, where they are known: a question that doesn't apply to one has no row.
     """
     if questions:
-        write_rows(
-            out,
-            (
-                sheet_row
-                for row in rows
-                for sheet_row in _sheet_rows(row, questions, conversations or {})
-            ),
-            SHEET,
-        )
+        sheet_rows: list[Request] = []
+        for row in rows:
+            sheet_rows.extend(_sheet_rows(row, questions, conversations or {}))
+        write_rows(out, sheet_rows, SHEET)
         return
     if out.suffix == ".jsonl":
         write_lines(out, (row.get(LOGGED, row) for row in rows))
@@ -185,11 +180,11 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
             hint="correct them",
         )
 
-    return [
-        label
-        for label, number, _ in labels
-        if label.label is not Label.NONE and number in thumb_numbers
-    ], tuple(bad)
+    thumb_labels = []
+    for label, number, _ in labels:
+        if label.label is not Label.NONE and number in thumb_numbers:
+            thumb_labels.append(label)
+    return thumb_labels, tuple(bad)
 
 
 def labels_in(conversations: Sequence[Conversation], unsaid: str) -> list[GivenLabel]:

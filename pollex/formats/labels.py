@@ -622,7 +622,11 @@ def left_note(field: str, counts: Said, *, compared: bool = False) -> list[str]:
 
 
 def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
-    left = sorted(float(value) for value, meant in counts if meant == NEITHER and as_number(value))
+    neutral_ratings = []
+    for value, meant in counts:
+        if meant == NEITHER and as_number(value):
+            neutral_ratings.append(float(value))
+    left = sorted(neutral_ratings)
     if not left:
         return f"name the field inside: {spell(label_field=f'{field}.NAME')}"
 
@@ -636,7 +640,11 @@ def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
         return _on_either_side(positive=f">={left[0]:g}", negative=f"<={left[-1]:g}")
 
     # the bounds that the scale suggests
-    low, high = bounds_of(sorted({float(value) for value, _ in counts if as_number(value)}))
+    all_ratings = set()
+    for value, _ in counts:
+        if as_number(value):
+            all_ratings.add(float(value))
+    low, high = bounds_of(sorted(all_ratings))
     spellings = _words_of_sides(counts)
     if not any(spellings.values()) and not {f"{number:g}" for number in left} <= THUMB_NUMBERS:
         return f"to take them: {spell(positive=f'>={high:g}', negative=f'<={low:g}')}"
@@ -650,9 +658,13 @@ def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
     undecided = not any(sides.values())
     rules = {}
     for side, ratings in sides.items():
+        rating_texts = []
+        for rating in left:
+            if undecided or rating in ratings:
+                rating_texts.append(f"{rating:g}")
         rules[side] = [
             *spellings[side],
-            *(f"{rating:g}" for rating in left if undecided or rating in ratings),
+            *rating_texts,
         ]
 
     options = {}

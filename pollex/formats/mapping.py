@@ -110,9 +110,11 @@ def pairs(written: str | Mapping[str, Any] | Pairs) -> Pairs:
         if part.strip():
             cut.append(part.partition("="))
 
-    if wrong := [
-        part for part, equals, name in cut if not (equals and part.strip() and name.strip())
-    ]:
+    wrong = []
+    for part, equals, name in cut:
+        if not (equals and part.strip() and name.strip()):
+            wrong.append(part)
+    if wrong:
         raise ValueError(
             f"{wrong[0]!r} stands alone: write NAME=VALUE, with commas between several"
         )
@@ -348,9 +350,13 @@ class Mapper:
             if not re.fullmatch("|".join(patterns), name):
                 rest[name] = value
 
+        other_parts = []
+        for part in (*USUAL, *FIELDS):
+            if part not in SIDES:
+                other_parts.append(part)
         return {
             MESSAGES: turns,
-            **self._moved(rest, [part for part in (*USUAL, *FIELDS) if part not in SIDES]),
+            **self._moved(rest, other_parts),
         }
 
     def _says_nothing(self, row: Mapping[str, Any]) -> bool:
@@ -530,9 +536,10 @@ class Mapper:
     def notes(self) -> Iterator[str]:
         """Notes on what was no turn."""
         if self.left_out:
-            names = ", ".join(
-                f"{printable(speaker, 40)!r} ({n})" for speaker, n in self.left_out.most_common(5)
-            )
+            speaker_counts = []
+            for speaker, n in self.left_out.most_common(5):
+                speaker_counts.append(f"{printable(speaker, 40)!r} ({n})")
+            names = ", ".join(speaker_counts)
             yield f"no turns, as you said: by {names}"
 
         if self.without_text:

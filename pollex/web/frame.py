@@ -47,8 +47,8 @@ def make_environment() -> Environment:
     environment = reports.overlay(loader=ChoiceLoader([ours, reports.loader]))
     # templates know most filters by the functions' names
     filters = {filter_.__name__: filter_ for filter_ in (*FILTERS, worth_told)}
-    filters |= {"doubt": describe_doubt, "resuming": write_resume_command}
-    environment.filters = environment.filters | filters
+    renamed = {"doubt": describe_doubt, "resuming": write_resume_command}
+    environment.filters = environment.filters | filters | renamed
     environment.globals = environment.globals | {
         "links": links,
         "static": static,

@@ -66,8 +66,12 @@ class Labeller:
             return
 
         # what is said long after the last thumb isn't what it was given for
+        thumb_places = []
+        for thumb in thumbs:
+            if thumb.place is not None:
+                thumb_places.append(thumb.place)
         last = max(
-            (thumb.place for thumb in thumbs if thumb.place is not None),
+            thumb_places,
             default=None,
         )
         self._counts["after"] += last is not None and len(joined.built.turns) - 1 - last > AFTER
@@ -90,7 +94,11 @@ class Labeller:
             thumbs.append(Hung(None, label_score(score, self._verdicts), score))
 
         label = label_conversation(thumbs, self._options.thumbs, self._majority)
-        people = ", ".join(dict.fromkeys(score.person for score in scores if score.person))
+        person_names = []
+        for score in scores:
+            if score.person:
+                person_names.append(score.person)
+        people = ", ".join(dict.fromkeys(person_names))
         return Voted(id_, label, people or None, feedback_of(thumbs))
 
     @property
@@ -168,7 +176,11 @@ class Labeller:
         )
 
     def _cut(self, joined: Joined, thumbs: Sequence[Hung]) -> Iterator[Labelled]:
-        places = sorted({thumb.place for thumb in thumbs if thumb.place is not None})
+        thumb_places = set()
+        for thumb in thumbs:
+            if thumb.place is not None:
+                thumb_places.add(thumb.place)
+        places = sorted(thumb_places)
         for place in places:
             here = [thumb for thumb in thumbs if thumb.place == place]
             # up to the thumbed answer, in one group with the whole
@@ -213,13 +225,21 @@ class Labeller:
                 thumb_records.append(_record(thumb))
 
         beside = {"thumbs": thumb_records, "errors": list(joined.built.errors)}
-        metadata = {**facts, **{name: value for name, value in beside.items() if value}}
+        filled_beside = {}
+        for name, value in beside.items():
+            if value:
+                filled_beside[name] = value
+        metadata = {**facts, **filled_beside}
         # without scores, the label's field may be among the conversation's facts
         if label is Label.NONE and options.label_field and not joined.scores:
             label = self._verdicts.label(self._named(metadata, options.label_field))
 
         # who judged, and which group it belongs to
-        people = list(dict.fromkeys(thumb.score.person for thumb in thumbs if thumb.score.person))
+        person_names = []
+        for thumb in thumbs:
+            if thumb.score.person:
+                person_names.append(thumb.score.person)
+        people = list(dict.fromkeys(person_names))
         user = facts.get("user")
         judge = ", ".join(people) or (user if thumbs and isinstance(user, str) else None)
         if options.judge_field:
@@ -252,17 +272,18 @@ class Labeller:
 
 def feedback_of(thumbs: Sequence[Hung]) -> tuple[Feedback, ...]:
     """Return what was written with thumbs, or without one; the same once."""
-    all_feedback = (
-        Feedback(
-            comment=thumb.score.comment,
-            tags=thumb.score.tags,
-            author=thumb.score.person,
-            time=thumb.score.at,
-            turn=thumb.place,
-        )
-        for thumb in thumbs
-        if thumb.score.comment or thumb.score.tags
-    )
+    all_feedback = []
+    for thumb in thumbs:
+        if thumb.score.comment or thumb.score.tags:
+            all_feedback.append(
+                Feedback(
+                    comment=thumb.score.comment,
+                    tags=thumb.score.tags,
+                    author=thumb.score.person,
+                    time=thumb.score.at,
+                    turn=thumb.place,
+                )
+            )
     return tuple(
         {(feedback.comment, feedback.tags): feedback for feedback in all_feedback}.values()
     )

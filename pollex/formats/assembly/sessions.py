@@ -140,7 +140,11 @@ def _sort_by_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]
         return call.at or 0
 
     def first(calls: Sequence[ModelCall]) -> float:
-        return min((call.at for call in calls if call.at is not None), default=0)
+        moments = []
+        for call in calls:
+            if call.at is not None:
+                moments.append(call.at)
+        return min(moments, default=0)
 
     groups = [sorted(calls, key=start) for calls in traces.values()]
     # a file may have its newest trace first; traces of equal times then stay in order
@@ -280,7 +284,11 @@ def _get_words_beside_calls(turn: Turn) -> str:
     else:
         lines = []
 
-    return "\n".join(line for line in lines if not line.startswith(CALL)).strip()
+    lines_of_words = []
+    for line in lines:
+        if not line.startswith(CALL):
+            lines_of_words.append(line)
+    return "\n".join(lines_of_words).strip()
 
 
 def _list_call_marks(turn: Turn) -> list[str]:
@@ -304,11 +312,17 @@ def _without_examples(candidates: list[list[Exchange]]) -> list[list[Exchange]]:
         (i for i, lines in enumerate(zip(*heads, strict=False)) if len(set(lines)) > 1),
         min(map(len, heads)),
     )
+    answered = []
+    for i in range(alike):
+        if heads[0][i][0] == "assistant":
+            answered.append(i + 1)
     shown = max(
-        (i + 1 for i in range(alike) if heads[0][i][0] == "assistant"),
+        answered,
         default=0,
     )
-    answers = {line for choice in candidates for line in list_core_lines(choice[-1].after)}
+    answers: set[tuple[str, str]] = set()
+    for choice in candidates:
+        answers.update(list_core_lines(choice[-1].after))
     # an answer that comes back behind them shows a growing history, and no examples
     if (
         not shown
@@ -319,12 +333,10 @@ def _without_examples(candidates: list[list[Exchange]]) -> list[list[Exchange]]:
 
     cut = []
     for choice in candidates[1:]:
-        cut.append(
-            [
-                exchange._replace(before=_list_turns_after(exchange.before, shown))
-                for exchange in choice
-            ]
-        )
+        shortened = []
+        for exchange in choice:
+            shortened.append(exchange._replace(before=_list_turns_after(exchange.before, shown)))
+        cut.append(shortened)
 
     return [candidates[0], *cut]
 
@@ -379,8 +391,12 @@ def _make_exchange(call: ModelCall, spans: tuple[str, ...]) -> Exchange:
 def _split_sides(before: Turns, after: Turns) -> tuple[Turns, Turns]:
     """Split a whole talk on one side behind its last user turn, so that its last answer came out."""
     whole = before or after
+    user_places = []
+    for index, turn in enumerate(whole):
+        if turn.role == "user":
+            user_places.append(index)
     last = max(
-        (index for index, turn in enumerate(whole) if turn.role == "user"),
+        user_places,
         default=-1,
     )
     if (before and after) or last < 0 or last == len(whole) - 1:
@@ -408,8 +424,16 @@ def _split_repeated(
 ) -> tuple[Turns, Turns]:
     # the system's turns of what went in stay first
     index = (_find_line_index(after, repeated_lines) or 0) + 1
-    system = tuple(turn for turn in before if turn.role == "system")
-    return system + tuple(turn for turn in after[:index] if turn.role != "system"), after[index:]
+    system_turns = []
+    for turn in before:
+        if turn.role == "system":
+            system_turns.append(turn)
+    system = tuple(system_turns)
+    later_turns = []
+    for turn in after[:index]:
+        if turn.role != "system":
+            later_turns.append(turn)
+    return system + tuple(later_turns), after[index:]
 
 
 def _with_tool_calls(root: Exchange, calls: Sequence[Exchange]) -> Exchange:
@@ -417,7 +441,9 @@ def _with_tool_calls(root: Exchange, calls: Sequence[Exchange]) -> Exchange:
     if not root.after or not list_core_lines(root.before):
         return root
     if any(map(_list_call_marks, root.after)):
-        recorded_turns = [turn for call in calls for turn in (*call.before, *call.after)]
+        recorded_turns: list[Turn] = []
+        for call in calls:
+            recorded_turns.extend((*call.before, *call.after))
         return root._replace(after=_with_words(root.after, recorded_turns))
 
     fullest = root
@@ -449,8 +475,12 @@ def _same_talk(turns: Turns, history_lines: Core, *, grown: bool) -> Turns:
     if list_core_lines(turns) == history_lines:
         return turns
 
+    user_places = []
+    for index, turn in enumerate(turns):
+        if turn.role == "user":
+            user_places.append(index)
     last = max(
-        (index for index, turn in enumerate(turns) if turn.role == "user"),
+        user_places,
         default=0,
     )
     last_lines = list_core_lines(turns[last:])
@@ -487,7 +517,11 @@ def _list_turn_lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
         else:
             lines = []
 
-        text = "\n".join(line for line in lines if not line.startswith(CALL)).strip()
+        lines_of_words = []
+        for line in lines:
+            if not line.startswith(CALL):
+                lines_of_words.append(line)
+        text = "\n".join(lines_of_words).strip()
         core_lines.append((turn.role, text) if text else None)
 
     return core_lines

@@ -127,9 +127,10 @@ def choose_thumbs(
     # by identity: equal scores of other rows aren't among them
     thumb_ids = set(map(id, thumb_scores))
     kinds = Counter((score.name, score.source, id(score) in thumb_ids) for score in scores)
-    return _read_as_stars(thumb_scores), [
-        ScoreKind(name, source, n, used) for (name, source, used), n in sorted(kinds.items())
-    ]
+    kinds_of_scores = []
+    for (name, source, used), n in sorted(kinds.items()):
+        kinds_of_scores.append(ScoreKind(name, source, n, used))
+    return _read_as_stars(thumb_scores), kinds_of_scores
 
 
 def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[ToolScore]:
@@ -235,7 +236,11 @@ def _choose_usual_scores(scores: Sequence[ToolScore]) -> list[ToolScore]:
     # usual names, else numbers from 0 to 10 under their name, else words for both sides
     named = named or [score for score in people if is_nps(score)] or _choose_worded_scores(people)
     # a score without a name is the tool's own thumb
-    return [score for score in people if not score.name] + named
+    unnamed = []
+    for score in people:
+        if not score.name:
+            unnamed.append(score)
+    return unnamed + named
 
 
 SIDES = frozenset(
@@ -353,11 +358,12 @@ def keep_latest(
         if previous is None or (score.at or 0) >= (previous.at or 0):
             newest[key] = score
 
-    again = [
-        f"{count(n, 'score', 'scores')} {name!r} came before another one on the same answer, and the newest counts; "
-        f"to count the worst: {spell(thumbs='worst')}"
-        for name, n in sorted(older.items())
-    ]
+    again = []
+    for name, n in sorted(older.items()):
+        again.append(
+            f"{count(n, 'score', 'scores')} {name!r} came before another one on the same answer, "
+            f"and the newest counts; to count the worst: {spell(thumbs='worst')}"
+        )
     return list(newest.values()), again
 
 
@@ -421,19 +427,21 @@ def describe_scores(score_kinds: Sequence[ScoreKind]) -> list[str]:
         for (what, name), n in sorted(used_counts.items())
         if name
     ]
-    named += describe_unused(
-        {kind.name: kind.scores for kind in score_kinds if kind.source == COLUMN and not kind.taken}
-    )
+    unused_counts = {}
+    for kind in score_kinds:
+        if kind.source == COLUMN and not kind.taken:
+            unused_counts[kind.name] = kind.scores
+    named += describe_unused(unused_counts)
     kinds: Mapping[tuple[str, str], int] = {
         (kind.name, kind.source): kind.scores for kind in score_kinds if kind.source != COLUMN
     }
     if used_counts or not kinds:
         return named
 
-    listed = ", ".join(
-        f"{n} {name!r}" + (f" from {source}" if source else "")
-        for (name, source), n in kinds.items()
-    )
+    kind_texts = []
+    for (name, source), n in kinds.items():
+        kind_texts.append(f"{n} {name!r}" + (f" from {source}" if source else ""))
+    listed = ", ".join(kind_texts)
     what = f"no score is known as a user's thumb: there are {listed}"
     return [f"{what}; name the right one: {spell(label_field=None)}", *named]
 

@@ -50,14 +50,17 @@ def build_from_messages(
     # whoever speaks first is the user, where only the authors tell who speaks
     for message in path:
         theirs = user is not None and message.author == user
-        turns.extend(
-            Turn(role="user", content=turn.content) if theirs else turn for turn in message.turns
-        )
+        for turn in message.turns:
+            turns.append(Turn(role="user", content=turn.content) if theirs else turn)
         # a message that brought no turn has the place of the last one before it
         if message.key:
             places[message.key] = len(turns) - 1 if turns else 0
 
-    errors = tuple(message.error for message in path if message.error)
+    error_texts = []
+    for message in path:
+        if message.error:
+            error_texts.append(message.error)
+    errors = tuple(error_texts)
     facts = gather_fields([message.facts for message in path])
     return Built(
         tuple(turns),

@@ -132,7 +132,11 @@ def read_vscode_chat(fields: Fields) -> Iterator[LogPart]:
         failed = get(request, "result.errorDetails.message")
         # a failed request without an answer leaves a mark
         both = (("user", str(question)), ("assistant", answer or ("[error]" if failed else "")))
-        turns = tuple(Turn(role=role, content=words) for role, words in both if words)
+        worded_turns = []
+        for role, words in both:
+            if words:
+                worded_turns.append(Turn(role=role, content=words))
+        turns = tuple(worded_turns)
         key = id_as_text(request.get("requestId")) or str(number)
         when = parse_moment(request.get("timestamp"))
         yield Message(
@@ -202,7 +206,11 @@ def read_q_business(fields: Fields) -> Iterator[LogPart]:
     person = id_as_text(fields.get("user_id"))
     when = parse_moment(fields.get("event_timestamp"))
     exchange = (("user", fields.get("user_message")), ("assistant", fields.get("system_message")))
-    turns = tuple(Turn(role=role, content=str(words)) for role, words in exchange if words)
+    worded_turns = []
+    for role, words in exchange:
+        if words:
+            worded_turns.append(Turn(role=role, content=str(words)))
+    turns = tuple(worded_turns)
     if turns:
         yield Message(session, key, turns, when, facts=keep_filled_facts(user=person))
 

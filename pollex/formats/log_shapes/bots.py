@@ -414,11 +414,11 @@ def read_dify_file(fields: Fields) -> Iterator[LogPart]:
 
 def _dify_files(files: object) -> list[str]:
     attachments = list_objects(files)
-    return [
-        "[image]" if file.get("type") == "image" else "[file]"
-        for file in attachments
-        if file.get("belongs_to") != "assistant"
-    ]
+    file_marks = []
+    for file in attachments:
+        if file.get("belongs_to") != "assistant":
+            file_marks.append("[image]" if file.get("type") == "image" else "[file]")
+    return file_marks
 
 
 def _dify_exchange(
@@ -624,7 +624,11 @@ def without_html(body: object) -> str:
     """Return the words of a body in HTML, a line for each of its blocks."""
     # characters are decoded last, so that a written < begins no tag
     marked = _TAG.sub("", _BREAK.sub("\n", _IMAGE.sub("[image]", str(body or ""))))
-    return "\n".join(line.strip() for line in html.unescape(marked).splitlines() if line.strip())
+    filled_lines = []
+    for line in html.unescape(marked).splitlines():
+        if line.strip():
+            filled_lines.append(line.strip())
+    return "\n".join(filled_lines)
 
 
 def read_lex(fields: Fields) -> Iterator[LogPart]:
@@ -638,7 +642,11 @@ def read_lex(fields: Fields) -> Iterator[LogPart]:
 
     answer = join_lines(answers)
     exchange = (("user", text_of(question)), ("assistant", text_of(answer)))
-    turns = tuple(Turn(role=role, content=words) for role, words in exchange if words)
+    worded_turns = []
+    for role, words in exchange:
+        if words:
+            worded_turns.append(Turn(role=role, content=words))
+    turns = tuple(worded_turns)
     yield Message(session, request, turns, parse_moment(fields.get("timestamp")))
 
 

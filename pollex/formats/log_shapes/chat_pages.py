@@ -455,13 +455,11 @@ def read_studio(fields: Fields) -> Iterator[LogPart]:
         if not chunk.get("isThought"):
             chunks.append(chunk)
 
-    turns = [
-        turn
-        for chunk in chunks
-        for turn in _turns_with_files(
-            chunk.get("role"), chunk.get("text") or _studio_mark(chunk), []
+    turns: list[Turn] = []
+    for chunk in chunks:
+        turns.extend(
+            _turns_with_files(chunk.get("role"), chunk.get("text") or _studio_mark(chunk), [])
         )
-    ]
     yield WholeTalk(
         id_as_text(fields.get("id")),
         (*system_of(fields), *turns),
@@ -493,11 +491,9 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
         if isinstance(pair, list) and len(pair) == 2 and pair[1]:
             pairs.append(pair)
 
-    turns = [
-        turn
-        for who, words in pairs
-        for turn in _turns_with_files("user" if who == user_name else "assistant", words, [])
-    ]
+    turns: list[Turn] = []
+    for who, words in pairs:
+        turns.extend(_turns_with_files("user" if who == user_name else "assistant", words, []))
     system = system_of({"system": state.get("system_message")})
     yield WholeTalk(
         id_,

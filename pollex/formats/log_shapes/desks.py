@@ -124,10 +124,14 @@ def read_watson_log(fields: Fields) -> Iterator[LogPart]:
         (user_id for name in users if (user_id := id_as_text(get(fields, name)))),
         None,
     )
+    worded_turns = []
+    for role, words in both:
+        if words:
+            worded_turns.append(Turn(role=role, content=words))
     yield Message(
         id_,
         id_as_text(fields.get("log_id")),
-        turns=tuple(Turn(role=role, content=words) for role, words in both if words),
+        turns=tuple(worded_turns),
         at=parse_moment(fields.get("request_timestamp")),
         facts=keep_filled_facts(user=user, language=fields.get("language")),
     )
@@ -148,7 +152,11 @@ def _watson_words(item: Mapping[str, Any]) -> str:
     for name in ("text", "title", "description", "message_to_human_agent"):
         titled.append(item.get(name))
 
-    return "\n".join([*(str(title) for title in titled if title), *labels])
+    titles = []
+    for title in titled:
+        if title:
+            titles.append(str(title))
+    return "\n".join([*titles, *labels])
 
 
 def read_contact_lens(fields: Fields) -> Iterator[LogPart]:

@@ -90,7 +90,11 @@ def get_under(fields: Fields, name: str) -> Any:
         if value not in (None, ""):
             filled.append((column, value))
 
-    return nest({k.removeprefix(prefix): v for k, v in filled if k.startswith(prefix)}) or None
+    fields_under = {}
+    for k, v in filled:
+        if k.startswith(prefix):
+            fields_under[k.removeprefix(prefix)] = v
+    return nest(fields_under) or None
 
 
 def detect_written_form(fields: Fields) -> Written:

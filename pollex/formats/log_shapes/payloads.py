@@ -346,10 +346,12 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
 
     # messages, choices of an interface, or the parts of one message
     values = [_message_in(value) for value in values]
-    values = [
-        {"role": role, **value} if isinstance(value, Mapping) and "parts" in value else value
-        for value in values
-    ]
+    values_in_role = []
+    for value in values:
+        values_in_role.append(
+            {"role": role, **value} if isinstance(value, Mapping) and "parts" in value else value
+        )
+    values = values_in_role
     objects = [value for value in values if isinstance(value, Mapping)]
     if len(objects) < len(values):
         return None

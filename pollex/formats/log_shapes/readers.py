@@ -129,9 +129,13 @@ def read_field(fields: Fields, name: str) -> Draft:
     else:
         left = 0
 
+    other_fields = {}
+    for key, value in fields.items():
+        if key != name:
+            other_fields[key] = value
     return Draft(
         turns_of(chosen),
-        {key: value for key, value in fields.items() if key != name},
+        other_fields,
         left=left,
     )
 
@@ -174,7 +178,10 @@ def _candidates(fields: Fields) -> list[str]:
 def _fullest(fields: Fields) -> str | None:
     """Return the longest of the lists of turns under other names; None if there are none."""
     lists = {name: value for name, value in fields.items() if isinstance(value, list)}
-    turns = {name: len(value) for name, value in lists.items() if _all_speak(value)}
+    turns = {}
+    for name, value in lists.items():
+        if _all_speak(value):
+            turns[name] = len(value)
     return max(turns, key=lambda name: turns[name], default=None)
 
 
@@ -232,12 +239,10 @@ def _has_contents(fields: Fields) -> bool:
 
 def _read_contents(fields: Fields) -> Draft:
     # Gemini's messages without a role are the user's
-    turns = turns_of(
-        [
-            {"role": "user", **message} if isinstance(message, Mapping) else message
-            for message in fields["contents"]
-        ]
-    )
+    messages = []
+    for message in fields["contents"]:
+        messages.append({"role": "user", **message} if isinstance(message, Mapping) else message)
+    turns = turns_of(messages)
     rest = {}
     for name, value in fields.items():
         if name not in ("contents", "systemInstruction"):

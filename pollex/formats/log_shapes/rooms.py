@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
@@ -40,7 +40,7 @@ THUMBS = {
 
 
 def _reactions(
-    named: Iterator[tuple[object, object]],
+    named: Iterable[tuple[object, object]],
     conversation: str,
     message: str | None,
 ) -> Iterator[ToolScore]:
@@ -158,13 +158,14 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
 
         # reactions that are thumbs
         listed = list_objects(message.get("reactions"))
-        named = (
-            (
-                get(reaction, "emoji.code") or get(reaction, "emoji.name"),
-                [user.get("id") for user in list_objects(reaction.get("users"))],
+        named = []
+        for reaction in listed:
+            named.append(
+                (
+                    get(reaction, "emoji.code") or get(reaction, "emoji.name"),
+                    [user.get("id") for user in list_objects(reaction.get("users"))],
+                )
             )
-            for reaction in listed
-        )
         yield from _reactions(named, id_, key)
 
 
@@ -191,10 +192,12 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
         # a text with links or marks is a list of parts
         written = message.get("text")
         listed = written if isinstance(written, list) else [written]
-        message_text = "".join(
-            str(part.get("text") or "") if isinstance(part, Mapping) else str(part or "")
-            for part in listed
-        )
+        part_texts = []
+        for part in listed:
+            part_texts.append(
+                str(part.get("text") or "") if isinstance(part, Mapping) else str(part or "")
+            )
+        message_text = "".join(part_texts)
         mark = "[file]" if message.get("file") else ""
         if message.get("photo"):
             mark = "[image]"
@@ -204,13 +207,14 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
             when = parse_moment(message.get("date_unixtime") or message.get("date"))
             yield Message(id_, key, (Turn(role=role, content=words),), when)
         reactions = list_objects(message.get("reactions"))
-        by = (
-            (
-                reaction.get("emoji"),
-                [who.get("from_id") for who in list_objects(reaction.get("recent"))],
+        by = []
+        for reaction in reactions:
+            by.append(
+                (
+                    reaction.get("emoji"),
+                    [who.get("from_id") for who in list_objects(reaction.get("recent"))],
+                )
             )
-            for reaction in reactions
-        )
         yield from _reactions(by, id_, key)
 
 
@@ -273,7 +277,11 @@ def read_claude_code(fields: Fields) -> Iterator[LogPart]:
     else:
         turns = ()
 
-    turns = tuple(turn for turn in turns if turn.content or turn.calls)
+    filled_turns = []
+    for turn in turns:
+        if turn.content or turn.calls:
+            filled_turns.append(turn)
+    turns = tuple(filled_turns)
     yield Message(
         session,
         key,
@@ -313,7 +321,11 @@ def read_codex(fields: Fields) -> Iterator[LogPart]:
         )
         if context:
             turns = tuple(Turn(role="system", content=turn.content) for turn in turns)
-        turns = tuple(turn for turn in turns if turn.content)
+        filled_turns = []
+        for turn in turns:
+            if turn.content:
+                filled_turns.append(turn)
+        turns = tuple(filled_turns)
         yield Message("", None, turns, parse_moment(fields.get("timestamp")))
 
 
@@ -427,7 +439,11 @@ def is_other_event(fields: Fields) -> bool:
     if is_posthog_event(fields):
         return False
 
-    names = [*unwrap(fields.get("properties")), *(n for n in fields if n.startswith("properties."))]
+    property_names = []
+    for n in fields:
+        if n.startswith("properties."):
+            property_names.append(n)
+    names = [*unwrap(fields.get("properties")), *property_names]
     return any("$" in name for name in (str(fields.get("event")), *names))
 
 
@@ -509,7 +525,11 @@ def read_anything_llm(fields: Fields) -> Iterator[LogPart]:
     files = marks_of_files(parse(fields.get("attachments")))
     question = join_lines([str(fields.get("prompt") or ""), *files])
     both = (Turn(role="user", content=question), Turn(role="assistant", content=str(answer or "")))
-    turns = tuple(turn for turn in both if turn.content)
+    filled_turns = []
+    for turn in both:
+        if turn.content:
+            filled_turns.append(turn)
+    turns = tuple(filled_turns)
     key = f"{session}/{fields.get('id')}"
     when = parse_moment(fields.get("sent_at") or fields.get("createdAt"))
     yield Message(
@@ -533,7 +553,11 @@ def read_onyx(fields: Fields) -> Iterator[LogPart]:
         (role, str(fields.get(name) or ""))
         for role, name in (("user", "user_message"), ("assistant", "ai_response"))
     )
-    turns = tuple(Turn(role=role, content=words) for role, words in exchange if words)
+    worded_turns = []
+    for role, words in exchange:
+        if words:
+            worded_turns.append(Turn(role=role, content=words))
+    turns = tuple(worded_turns)
     yield Message(
         session,
         key,
@@ -665,9 +689,10 @@ def read_argilla(fields: Fields) -> Iterator[LogPart]:
     else:
         words = [str(value) for value in record_fields.values() if isinstance(value, str)]
         roles: tuple[Role, ...] = ("user", "assistant")
-        turns = tuple(
-            Turn(role=role, content=content) for role, content in zip(roles, words, strict=False)
-        )
+        worded_turns = []
+        for role, content in zip(roles, words, strict=False):
+            worded_turns.append(Turn(role=role, content=content))
+        turns = tuple(worded_turns)
 
     yield WholeTalk(
         id_,

@@ -141,6 +141,10 @@ def call_of(
         sides = messages_of(attributes)
 
     before, after = sides or (None, None)
+    metadata = {}
+    for name in METADATA_NAMES:
+        for k, v in unwrap(get_under(attributes, name)).items():
+            metadata[k] = v
     return ModelCall(
         trace,
         span,
@@ -167,11 +171,7 @@ def call_of(
                 ),
                 *retrieved_by(kind, attributes.get(MLFLOW_SIDES[1])),
             ],
-            metadata={
-                k: v
-                for name in METADATA_NAMES
-                for k, v in unwrap(get_under(attributes, name)).items()
-            },
+            metadata=metadata,
         ),
         beside=attributes,
     )
@@ -240,13 +240,11 @@ def _openinference(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSi
     sides = []
     for name in ("llm.input_messages", "llm.output_messages"):
         listed = _listed(attributes, name)
-        turns = turns_of(
-            [
-                _message(message.get("message", message))
-                for message in listed
-                if isinstance(message, Mapping)
-            ]
-        )
+        messages = []
+        for message in listed:
+            if isinstance(message, Mapping):
+                messages.append(_message(message.get("message", message)))
+        turns = turns_of(messages)
         sides.append(RunSide(turns, True) if turns else None)
 
     if sides[0] is None:
@@ -267,9 +265,11 @@ def _listed(attributes: Mapping[str, Any], name: str) -> list[Any]:
 
     # names with numbers, such as NAME.0.role, become a list
     prefix = f"{name}."
-    spread = nest(
-        {key[len(prefix) :]: value for key, value in attributes.items() if key.startswith(prefix)}
-    )
+    keys_under = {}
+    for key, value in attributes.items():
+        if key.startswith(prefix):
+            keys_under[key[len(prefix) :]] = value
+    spread = nest(keys_under)
     return spread if isinstance(spread, list) else []
 
 
@@ -308,13 +308,11 @@ def _flat(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None
     sides = []
     for name in ("gen_ai.prompt", "gen_ai.completion"):
         listed = [message for message in _listed(attributes, name) if isinstance(message, Mapping)]
-        turns = turns_of(
-            [
-                {**message, "content": _content(message.get("content"))}
-                for message in listed
-                if message.get("role")
-            ]
-        )
+        messages = []
+        for message in listed:
+            if message.get("role"):
+                messages.append({**message, "content": _content(message.get("content"))})
+        turns = turns_of(messages)
         sides.append(RunSide(turns, True) if turns else None)
 
     return (sides[0], sides[1]) if sides[0] else None
@@ -742,11 +740,9 @@ PHOENIX_ATTRIBUTES = "attributes."
 def read_phoenix_span(fields: Fields) -> Iterator[LogPart]:
     attributes = flatten(unwrap(fields.get("attributes")))
     # a table of spans has each attribute in a column of its own
-    attributes |= {
-        k.removeprefix(PHOENIX_ATTRIBUTES): v
-        for k, v in fields.items()
-        if k.startswith(PHOENIX_ATTRIBUTES) and v not in (None, "")
-    }
+    for k, v in fields.items():
+        if k.startswith(PHOENIX_ATTRIBUTES) and v not in (None, ""):
+            attributes[k.removeprefix(PHOENIX_ATTRIBUTES)] = v
     trace = hexadecimal(_phoenix_context(fields, "trace_id")) or require_text(
         fields, "context.trace_id"
     )

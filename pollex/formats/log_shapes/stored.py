@@ -398,11 +398,11 @@ def _scout_scores(fields: Fields) -> dict[str, Any]:
         if k.startswith("score_") and k != "score_explanation":
             scores[k.removeprefix("score_")] = v
 
-    return {
-        name: value
-        for name, value in scores.items()
-        if value not in (None, "") and not _is_nan(value)
-    }
+    filled_scores = {}
+    for name, value in scores.items():
+        if value not in (None, "") and not _is_nan(value):
+            filled_scores[name] = value
+    return filled_scores
 
 
 def read_inspect_log(fields: Fields) -> Iterator[LogPart]:
@@ -627,9 +627,13 @@ LANGGRAPH_WHOLE = "export the threads with their values: client.threads.search()
 
 
 def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
+    id_names = []
+    for name in LANGGRAPH_IDS:
+        if get(fields, name):
+            id_names.append(name)
     id_ = require_text(
         fields,
-        *(name for name in LANGGRAPH_IDS if get(fields, name)),
+        *id_names,
         LANGGRAPH_IDS[0],
     )
     values = fields.get("values") or get(fields, "checkpoint.channel_values")

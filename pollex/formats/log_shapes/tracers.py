@@ -149,7 +149,11 @@ def read_langfuse_observation(fields: Fields) -> Iterator[LogPart]:
     )
     # columns of scores in the root's row count for the trace
     if not parent:
-        yield from _langfuse_scores({k: v for k, v in fields.items() if k != "scores"}, trace)
+        fields_beside = {}
+        for k, v in fields.items():
+            if k != "scores":
+                fields_beside[k] = v
+        yield from _langfuse_scores(fields_beside, trace)
 
 
 def _langfuse_call(
@@ -571,9 +575,9 @@ def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
     request = require_text(fields, "request_id")
     answer = unwrap(fields.get("response_body"))
     # properties are headers, whose names are written in any case
-    properties: Mapping[str, Any] = {
-        str(k).casefold(): v for k, v in unwrap(fields.get("request_properties")).items()
-    }
+    properties: dict[str, Any] = {}
+    for k, v in unwrap(fields.get("request_properties")).items():
+        properties[str(k).casefold()] = v
     failed: Any = answer.get("error")
     if isinstance(failed, Mapping):
         failed = failed.get("message", "failed")

@@ -84,7 +84,11 @@ def messages_in(text: str) -> list[dict[str, Any]]:
         return _on_one_line(text)
 
     lines = text.splitlines()
-    head = _head_of([line for line in lines if line.strip()])
+    filled_lines = []
+    for line in lines:
+        if line.strip():
+            filled_lines.append(line)
+    head = _head_of(filled_lines)
     if head is None:
         return []
 
@@ -140,14 +144,11 @@ def _on_one_line(text: str) -> list[dict[str, Any]]:
 
 def _head_of(lines: Sequence[str]) -> re.Pattern[str] | None:
     """Return how turns begin: as the first line does, or the first after what a phone tells, with two speakers."""
-    first = next(
-        (
-            line
-            for line in lines
-            if not _EVENT.match(line) or any(h.fullmatch(line) for h in _HEADS)
-        ),
-        "",
-    )
+    first = ""
+    for line in lines:
+        if not _EVENT.match(line) or any(h.fullmatch(line) for h in _HEADS):
+            first = line
+            break
     for head in _HEADS:
         if head.fullmatch(first) and 1 < len(_speakers(lines, head)) <= MOST_SPEAKERS:
             return head

@@ -737,7 +737,11 @@ def _answers_in_calls(message: Mapping[str, Any]) -> Iterator[Turn]:
 def _without_results(message: Mapping[str, Any]) -> tuple[Turn, ...]:
     """Return the turn of a message without what its tools answered; nothing where nothing else is in it."""
     rest = {key: value for key, value in message.items() if key not in _RESULTS_BESIDE}
-    return tuple(turn for turn in turns_in(rest) if turn.content.strip() or turn.calls)
+    filled_turns = []
+    for turn in turns_in(rest):
+        if turn.content.strip() or turn.calls:
+            filled_turns.append(turn)
+    return tuple(filled_turns)
 
 
 def _results(answered: object) -> Iterator[Turn]:
@@ -995,7 +999,11 @@ def _beside(message: Mapping[str, Any]) -> tuple[list[str], list[ToolCall], list
         if not isinstance(entry, Mapping) and entry is not None:
             odd.append(call_of(entry))
 
-    return [text for text in spoken if isinstance(text, str) and text], calls, odd
+    texts = []
+    for text in spoken:
+        if isinstance(text, str) and text:
+            texts.append(text)
+    return texts, calls, odd
 
 
 def _calls_listed(message: Mapping[str, Any]) -> list[object]:

@@ -65,13 +65,12 @@ class Records:
         """Append the records of another file."""
         # rows are numbered on from those of the file before
         shift = len(self.rows)
-        groups = {
-            name: [
+        groups = {}
+        for name in dict.fromkeys([*self.groups, *other.groups]):
+            groups[name] = [
                 *self.groups.get(name, [""] * shift),
                 *other.groups.get(name, [""] * len(other.rows)),
             ]
-            for name in dict.fromkeys([*self.groups, *other.groups])
-        }
         alike = ("text", "question", "judge", "option", "probability", "rows")
         both: dict[str, Any] = {
             name: [*getattr(self, name), *getattr(other, name)] for name in alike
@@ -246,7 +245,11 @@ def _judgments_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
     cells = list(_judgment_cells(rows, columns))
     nominal = NOMINAL & set(columns)
     # a row with empty cells is told of; its other answers count
-    blank = sorted({cell.row for cell in cells if cell.option == ""})
+    blank_rows = set()
+    for cell in cells:
+        if cell.option == "":
+            blank_rows.add(cell.row)
+    blank = sorted(blank_rows)
     filled = (cell for cell in cells if cell.option != "")
 
     return _make_records(
@@ -458,6 +461,8 @@ def find_shape(rows: Sequence[LogRow], side: Side) -> Shape:
 
 
 def _describe_shapes(side: Side) -> str:
-    return "; ".join(
-        f"{shape.name} ({shape.columns[side]})" for shape in SHAPES if side in shape.columns
-    )
+    shape_texts = []
+    for shape in SHAPES:
+        if side in shape.columns:
+            shape_texts.append(f"{shape.name} ({shape.columns[side]})")
+    return "; ".join(shape_texts)

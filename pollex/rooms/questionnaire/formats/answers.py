@@ -58,7 +58,11 @@ def find_groups(
                 of_text.setdefault(text, values[row])
         if of_text:
             groups[column] = tuple(of_text.get(text, "") for text in texts)
-        several = sorted(text for text, value in pairs if value != of_text[text])
+        differing = []
+        for text, value in pairs:
+            if value != of_text[text]:
+                differing.append(text)
+        several = sorted(differing)
         faults += make_named_issues(
             "text",
             f"with two values of {column!r}: used with the first",
@@ -73,10 +77,12 @@ def make_natural_key(name: str) -> list[tuple[int, str, str]]:
     """Return a sort key that puts Q2 before Q10, for numbers of any length."""
     parts = enumerate(re.split(r"(\d+)", name))
     # the length goes before the digits, so that no number has to be converted
-    return [
-        (len(digits := part.lstrip("0")), digits, part) if n % 2 else (-1, part, "")
-        for n, part in parts
-    ]
+    parts_of_key = []
+    for n, part in parts:
+        parts_of_key.append(
+            (len(digits := part.lstrip("0")), digits, part) if n % 2 else (-1, part, "")
+        )
+    return parts_of_key
 
 
 def mask_first_of_each(keys: Ints) -> Bools:
@@ -288,18 +294,24 @@ def _make_scales(
         if len(those) < 2:
             few.append(f"{name!r} with {len(those)}")
 
-    scales = tuple(
-        Scale(name, those, name not in nominal) for name, those in values.items() if len(those) > 1
-    )
+    kept_scales = []
+    for name, those in values.items():
+        if len(those) > 1:
+            kept_scales.append(Scale(name, those, name not in nominal))
+    scales = tuple(kept_scales)
     faults = make_named_issues(
         "question",
         "with fewer than two options",
         few,
         "give every option a number and a row",
     )
+    odd_names = []
+    for name in names:
+        if name not in options:
+            odd_names.append(name)
     return scales, [
         *faults,
-        *_report_odd_options(pairs, [name for name in names if name not in options], names),
+        *_report_odd_options(pairs, odd_names, names),
     ]
 
 
