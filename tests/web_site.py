@@ -19,8 +19,8 @@ from pollex.store.rubric_sets import set_digest
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, ScoreRow, pack
-from pollex.web.app import application
-from pollex.web.guard import Door, Guard
+from pollex.web.app import make_application
+from pollex.web.guard import AccessRules, Guard
 from pollex.web.guests import list_guests
 from pollex.web.hooks import begin_served
 from pollex.web.site import Site
@@ -165,8 +165,11 @@ def made_app(
     named = more.pop("named", {})
     site = Site(store, more.pop("files", {}), token, read_only, **more)
     begin_served(site, named)
-    return application(
-        site, Door.at(("127.0.0.1", "localhost"), PORT, token, site.id, guest_of=list_guests(store))
+    return make_application(
+        site,
+        AccessRules.at(
+            ("127.0.0.1", "localhost"), PORT, token, site.id, guest_of=list_guests(store)
+        ),
     )
 
 

@@ -32,7 +32,7 @@ PATIENCE_SECONDS = 10.0
 """Seconds between asking a command to end, and ending it."""
 LAST_LINES = 40
 LONGEST_TAIL = 1 << 16
-LOOK_EVERY = 0.5
+LOOK_EVERY_SECONDS = 0.5
 """Seconds between two looks at a command that an earlier server started."""
 
 State = Literal["waiting", "running", "done", "failed", "stopped", "pending"]
@@ -44,9 +44,9 @@ ENDED_FOLDER = "ended"
 KEPT_FIELDS_OF_ENDED = ("words", "arguments", "back", "began", "state", "told", "lines")
 MOST_ENDED = 100
 LARGEST_RESULT = 8 << 20
-PENDING = 75
+PENDING_EXIT_CODE = 75
 """Exit code of what waits for people, or for another process."""
-GATE_SHUT = 4
+GATE_SHUT_EXIT_CODE = 4
 """Exit code of a gate whose conditions fail: the command did what it was to do."""
 
 
@@ -94,7 +94,7 @@ class Child:
         """The last lines that it wrote for people."""
         if self.lines:
             return self.lines
-        return last_lines(self.written("err"))
+        return read_last_lines(self.written("err"))
 
     def written(self, stream: Literal["out", "err"]) -> Path:
         """Return the file of one of its two streams."""
@@ -139,16 +139,16 @@ class Child:
             return
 
         make_private(folder)
-        with _opened(folder / self.record.name) as file:
+        with _open_new_file(folder / self.record.name) as file:
             file.write(content)
 
-        for old in sorted(folder.glob("*.json"), key=_written_at)[:-MOST_ENDED]:
+        for old in sorted(folder.glob("*.json"), key=_get_time_written)[:-MOST_ENDED]:
             old.unlink(missing_ok=True)
 
     def clear_away(self) -> None:
         """Remove what it read and wrote, once it has ended; its result and its last lines stay."""
         # last lines are read before their file goes
-        self.lines = last_lines(self.written("err"))
+        self.lines = read_last_lines(self.written("err"))
         if self.over and self.keeps_result:
             self.keep_result()
 
@@ -230,7 +230,7 @@ class Children:
         self.by_id[child.id] = child
         # what only counts has a worker of its own, and waits for no long command
         worker = self._quick if quick else self._worker
-        self._begun.append(worker.submit(_run, child))
+        self._begun.append(worker.submit(_run_child, child))
 
         return child
 
@@ -240,7 +240,7 @@ class Children:
             return
 
         # commands that had ended by then, with their results
-        for path in sorted((self.place / ENDED_FOLDER).glob("*.json"), key=_written_at):
+        for path in sorted((self.place / ENDED_FOLDER).glob("*.json"), key=_get_time_written):
             ended = _read_ended(path, self.place, self.seal)
             if ended is not None:
                 self.by_id[ended.id] = ended
@@ -258,9 +258,9 @@ class Children:
             self.by_id[child.id] = child
             if is_locked(record):
                 child.state = "running"
-                Thread(target=_watch, args=(child,), daemon=True).start()
+                Thread(target=_watch_child, args=(child,), daemon=True).start()
             else:
-                _end(child, code=None)
+                _end_child(child, code=None)
 
     def find(self, child_id: str) -> Child:
         """Return a command by its id. Raises NotThere where there is none."""
@@ -298,20 +298,20 @@ class Children:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _run(child: Child) -> None:
+def _run_child(child: Child) -> None:
     try:
         if child.state == "waiting":
-            _work(child)
+            _run_command(child)
     finally:
         child.clear_away()
 
 
-def _work(child: Child) -> None:
+def _run_command(child: Child) -> None:
     """Run the command to its end; its two streams go to files, which outlive this server."""
     with (
-        _opened(child.record) as record,
-        _opened(child.written("out")) as out,
-        _opened(child.written("err")) as err,
+        _open_new_file(child.record) as record,
+        _open_new_file(child.written("out")) as out,
+        _open_new_file(child.written("err")) as err,
     ):
         # the process inherits the lock: while it lives, anybody can tell
         fcntl.flock(record, fcntl.LOCK_EX)
@@ -334,10 +334,10 @@ def _work(child: Child) -> None:
     else:
         child.state = "running"
 
-    _end(child, process.wait())
+    _end_child(child, process.wait())
 
 
-def _end(child: Child, code: int | None) -> None:
+def _end_child(child: Child, code: int | None) -> None:
     """Take up what a command came to.
 
     Args:
@@ -346,7 +346,7 @@ def _end(child: Child, code: int | None) -> None:
     child.told = _read_json_file(child.written("out"))
     # 3 is done in part, and a shut gate has done its work, too
     if code is not None:
-        is_done = code in (0, 3, GATE_SHUT)
+        is_done = code in (0, 3, GATE_SHUT_EXIT_CODE)
     else:
         is_done = child.told is not None
 
@@ -356,7 +356,7 @@ def _end(child: Child, code: int | None) -> None:
     if is_done and child.after is not None:
         child.after()
 
-    ends: dict[int | None, State] = {PENDING: "pending"}
+    ends: dict[int | None, State] = {PENDING_EXIT_CODE: "pending"}
     if is_done:
         child.state = "done"
     else:
@@ -366,16 +366,16 @@ def _end(child: Child, code: int | None) -> None:
         child.clear_away()
 
 
-def _watch(child: Child) -> None:
+def _watch_child(child: Child) -> None:
     while is_locked(child.record):
-        time.sleep(LOOK_EVERY)
-    _end(child, code=None)
+        time.sleep(LOOK_EVERY_SECONDS)
+    _end_child(child, code=None)
     # what came to an end by itself is cleared away by then
     if child.state == "stopped":
         child.clear_away()
 
 
-def _opened(path: Path) -> Any:
+def _open_new_file(path: Path) -> Any:
     """Open a new file that only its owner reads."""
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
@@ -412,7 +412,7 @@ def _read_ended(path: Path, place: Path, seal: Seal) -> Child | None:
     )
 
 
-def _written_at(path: Path) -> int:
+def _get_time_written(path: Path) -> int:
     """Return when a file was written; 0 where it has gone meanwhile."""
     try:
         return path.stat().st_mtime_ns
@@ -420,7 +420,7 @@ def _written_at(path: Path) -> int:
         return 0
 
 
-def last_lines(path: Path) -> list[str]:
+def read_last_lines(path: Path) -> list[str]:
     """Return the last lines of a file that may still grow; none where it isn't there."""
     try:
         with path.open("rb") as file:

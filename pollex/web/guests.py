@@ -13,8 +13,8 @@ from pollex.web import links
 from pollex.web.faults import Forbidden
 from pollex.web.hooks import GuestDoor
 
-READING = ("GET", "HEAD")
-GUEST = "guest"
+READING_METHODS = ("GET", "HEAD")
+GUEST_KEY = "guest"
 """Where a request's state names its guest."""
 
 
@@ -39,7 +39,7 @@ class Guest:
     def may(self, path: str, method: str) -> bool:
         """Return whether a path is the guest's page, or where its forms go; a reader's are all pages."""
         if self.is_reader:
-            return method in READING
+            return method in READING_METHODS
         # the page itself, and what stands below its address
         if path == self.page or path.startswith(f"{self.page}/"):
             return True
@@ -62,7 +62,7 @@ class Guest:
 
 def find_guest(request: Request) -> Guest | None:
     """Return who asks, if it is a guest."""
-    guest: Guest | None = request.scope.get("state", {}).get(GUEST)
+    guest: Guest | None = request.scope.get("state", {}).get(GUEST_KEY)
     return guest
 
 
@@ -97,14 +97,14 @@ def list_guests(store: Store) -> Callable[[str], Guest | None]:
         rows = store.rows(
             "SELECT id, name, page FROM annotators WHERE digest = ? AND page <> '' "
             "AND id NOT IN (SELECT annotator FROM revocations)",
-            [digest_of(seal_of_store(), token)],
+            [hash_token(seal_of_store(), token)],
         )
         return Guest(**rows[0]) if rows else None
 
     return find
 
 
-def links_to(store: Store, seal: Seal, page: str | None = None) -> list[dict[str, object]]:
+def list_links(store: Store, seal: Seal, page: str | None = None) -> list[dict[str, object]]:
     """List the guests of a page, or of all pages: id, name, time, and whether their link opens anything.
 
     Returns:
@@ -119,6 +119,6 @@ def links_to(store: Store, seal: Seal, page: str | None = None) -> list[dict[str
     )
 
 
-def digest_of(seal: Seal, token: str) -> str:
+def hash_token(seal: Seal, token: str) -> str:
     """Return what the store keeps of a token: whoever makes a row for it needs this machine's seal."""
     return f"{seal.name}:{seal.sign('guest', token)}"

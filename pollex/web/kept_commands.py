@@ -22,18 +22,18 @@ from pollex.usecases.use_case import VERBS
 from pollex.web import links
 from pollex.web.children import Child
 from pollex.web.faults import Clash
-from pollex.web.frame import resumed
+from pollex.web.frame import make_resume_words
 from pollex.web.site import Site
 
 URL_OPTION = "--base-url"
-KEY = "OPENAI_API_KEY"
-ASSISTANT_KEY = "POLLEX_ASSISTANT_KEY"
+KEY_VARIABLE = "OPENAI_API_KEY"
+ASSISTANT_KEY_VARIABLE = "POLLEX_ASSISTANT_KEY"
 """Variable of the environment in which a command finds the key of the assistant's model."""
-TEXTS = "texts"
+TEXTS_FOLDER = "texts"
 """Folder in the store of profiles and prompts that were typed."""
-ASKED = "asked"
+ASKED_FOLDER = "asked"
 """Folder in the store of what an assistant is asked by files, and of its replies."""
-URLS = ("POLLEX_BASE_URL", "OPENAI_BASE_URL")
+URL_VARIABLES = ("POLLEX_BASE_URL", "OPENAI_BASE_URL")
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ class KeptCommand:
         # the server's key stays for a trusted address; else a typed one, or none, hides it
         return {
             "POLLEX_MODEL": self.model,
-            **({} if self.trusted and not self.key else {KEY: self.key}),
-            **({} if self.assistant_key is None else {ASSISTANT_KEY: self.assistant_key}),
+            **({} if self.trusted and not self.key else {KEY_VARIABLE: self.key}),
+            **({} if self.assistant_key is None else {ASSISTANT_KEY_VARIABLE: self.assistant_key}),
         }
 
 
@@ -125,34 +125,35 @@ def goes_on(verb: str) -> bool:
     return any(use_case.goes_on_in_browser for use_case in VERBS.get(home, ()))
 
 
-def kept_command(site: Site, run: Run) -> KeptCommand | None:
+def read_kept_command(site: Site, run: Run) -> KeptCommand | None:
     """Return the command that goes on with a run; None where no such command began it."""
-    words = resumed(run, site.store.folder)
+    words = make_resume_words(run, site.store.folder)
     if not any(map(goes_on, words[1:2])):
         return None
 
-    asking = _assistant_asked(site, words)
+    asking = _find_asked_assistant(site, words)
     if asking is None:
         return None
 
     # an address that isn't named is that of the server's settings, and is trusted
-    named = list(values_of(words, URL_OPTION))
+    named = list(list_option_values(words, URL_OPTION))
     folder = run.arguments.get("folder")
     model = run.arguments.get("model")
 
     return KeptCommand(
         words=words,
         folder=folder if isinstance(folder, str) else None,
-        model=" ".join(values_of(words, "--model")) or (model if isinstance(model, str) else ""),
+        model=" ".join(list_option_values(words, "--model"))
+        or (model if isinstance(model, str) else ""),
         endpoint=" ".join(named),
-        trusted=set(named) <= addresses_named(site),
+        trusted=set(named) <= list_named_addresses(site),
         key=site.keys.get(" ".join(named), ""),
-        assistant_key=asking.get(ASSISTANT_KEY),
+        assistant_key=asking.get(ASSISTANT_KEY_VARIABLE),
         key_address=asking.get(URL_OPTION, " ".join(named)),
     )
 
 
-def _assistant_asked(site: Site, words: Sequence[str]) -> Mapping[str, str] | None:
+def _find_asked_assistant(site: Site, words: Sequence[str]) -> Mapping[str, str] | None:
     """Return key and address of the assistant of a command, if any; None where no form wrote who that is.
 
     Such a file names variables of this server's environment as keys, and such a word may name code:
@@ -160,19 +161,19 @@ def _assistant_asked(site: Site, words: Sequence[str]) -> Mapping[str, str] | No
     """
     store = site.store.folder.resolve()
     folders = []
-    for folder in values_of(words, "--assistant"):
+    for folder in list_option_values(words, "--assistant"):
         folders.append(Path(folder).resolve())
 
     # what the assistant is asked by files has to lie in this store
-    if any((store / ASKED) not in folder.parents for folder in folders):
+    if any((store / ASKED_FOLDER) not in folder.parents for folder in folders):
         return None
 
     addresses: list[str] = []
-    for profiles in values_of(words, "--profiles"):
+    for profiles in list_option_values(words, "--profiles"):
         path = Path(profiles).resolve()
         try:
             # a file elsewhere isn't read: no form of this server wrote it
-            if store / TEXTS in path.parents:
+            if store / TEXTS_FOLDER in path.parents:
                 tables = tomllib.loads(path.read_text("utf-8"))
             else:
                 tables = {}
@@ -180,7 +181,7 @@ def _assistant_asked(site: Site, words: Sequence[str]) -> Mapping[str, str] | No
             return None
 
         named = [table for table in tables.values() if isinstance(table, dict)]
-        if not named or any(table.get("key_env") != ASSISTANT_KEY for table in named):
+        if not named or any(table.get("key_env") != ASSISTANT_KEY_VARIABLE for table in named):
             return None
         addresses += [str(table.get("base_url", "")) for table in named]
 
@@ -188,35 +189,35 @@ def _assistant_asked(site: Site, words: Sequence[str]) -> Mapping[str, str] | No
         return {}
 
     address = addresses[0]
-    is_named = not address or address in addresses_named(site)
+    is_named = not address or address in list_named_addresses(site)
     # the owner's key goes along only where all tables have the same address, and a named one
     owners = ""
     if is_named and {address} == set(addresses):
-        owners = os.environ.get(KEY, "")
+        owners = os.environ.get(KEY_VARIABLE, "")
 
-    return {ASSISTANT_KEY: site.keys.get(address) or owners, URL_OPTION: address}
+    return {ASSISTANT_KEY_VARIABLE: site.keys.get(address) or owners, URL_OPTION: address}
 
 
-def values_of(words: Sequence[str], option: str) -> Sequence[str]:
+def list_option_values(words: Sequence[str], option: str) -> Sequence[str]:
     """Return all values that a command has of an option."""
     # a value is the word behind its option, or stands in the same word
     beside = [after for word, after in zip(words, [*words, ""][1:], strict=True) if word == option]
     return [*beside, *(word.partition("=")[2] for word in words if word.startswith(f"{option}="))]
 
 
-def addresses_named(site: Site) -> set[str]:
+def list_named_addresses(site: Site) -> set[str]:
     """Return the addresses of models that this server's owner named."""
     profiles = {options.base_url for options in site.profiles.values() if options.base_url}
-    return profiles | {os.environ[name] for name in URLS if os.environ.get(name)}
+    return profiles | {os.environ[name] for name in URL_VARIABLES if os.environ.get(name)}
 
 
-def require_yes(site: Site, run: Run, confirmed: str) -> None:
+def require_confirmation(site: Site, run: Run, confirmed: str) -> None:
     """Refuse to go on with a run before somebody has said yes to its command.
 
     Raises:
         Clash: Nobody has; the message says what the command would do.
     """
-    command = kept_command(site, run)
+    command = read_kept_command(site, run)
     if command is not None and confirmed != command.digest:
         what = f"the run would go on by a command that the store keeps: {command.shown} ({command.asks})"
         raise Clash(
@@ -225,13 +226,13 @@ def require_yes(site: Site, run: Run, confirmed: str) -> None:
         )
 
 
-def go_on(site: Site, run: Run, *words: str) -> Child | None:
-    """Start the command that goes on with a run; None where no command began it. `require_yes` comes first.
+def go_on_with_run(site: Site, run: Run, *words: str) -> Child | None:
+    """Start the command that goes on with a run; None where no command began it. `require_confirmation` comes first.
 
     Args:
         words: What somebody answered to it, as more options.
     """
-    if (command := kept_command(site, run)) is None:
+    if (command := read_kept_command(site, run)) is None:
         return None
 
     command = command.with_words(*words)

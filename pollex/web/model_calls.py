@@ -88,7 +88,7 @@ class KeptCall:
     @property
     def fields(self) -> dict[str, str]:
         """The answer as it is read: the fields of its JSON object; empty for other answers."""
-        parsed = _json(self.text)
+        parsed = _parse_json(self.text)
         pairs = parsed.items() if isinstance(parsed, dict) else ()
         fields: dict[str, str] = {}
         for k, v in pairs:
@@ -97,7 +97,7 @@ class KeptCall:
         return fields
 
 
-def price_of(store: Store, run: Run) -> Price | None:
+def find_price(store: Store, run: Run) -> Price | None:
     """Return the price that a run was told; None if it wasn't told any."""
     progress = store.value("SELECT payload FROM progress WHERE run = ?", [run.id])
     price = None
@@ -107,7 +107,7 @@ def price_of(store: Store, run: Run) -> Price | None:
     return Price(*price) if price else None
 
 
-def calls_of(
+def list_calls(
     store: Store,
     run: Run,
     order: str,
@@ -117,7 +117,7 @@ def calls_of(
     n: int,
 ) -> list[KeptCall]:
     """Return a window of a run's calls."""
-    price = price_of(store, run)
+    price = find_price(store, run)
     if order in TOKENS:
         # one more than may be read shows that there are too many
         rows = store.rows(CALLS.format(order="sent"), [run.id, MOST_READ + 1, 0])
@@ -129,7 +129,7 @@ def calls_of(
 
         every = sorted(
             (read_call(row, price) for row in rows),
-            key=lambda call: _amount(call, order),
+            key=lambda call: _get_amount(call, order),
             reverse=down,
         )
         return every[at : at + n]
@@ -145,7 +145,7 @@ def calls_of(
     return calls
 
 
-def _amount(call: KeptCall, name: str) -> float:
+def _get_amount(call: KeptCall, name: str) -> float:
     if name == "cost":
         amount = call.cost
     else:
@@ -165,9 +165,9 @@ def read_call(row: Mapping[str, Any], price: Price | None = None) -> KeptCall:
     # what came of the call, and the body as the endpoint sent it
     facts = reply.get("outcome", {})
     body = reply.get("raw", "")
-    answer = _json(body)
-    usage = _usage(answer)
-    choice = _choice(answer)
+    answer = _parse_json(body)
+    usage = _get_usage(answer)
+    choice = _get_choice(answer)
 
     return KeptCall(
         key=row["key"],
@@ -182,21 +182,21 @@ def read_call(row: Mapping[str, Any], price: Price | None = None) -> KeptCall:
         cost=price.cost(usage["in"], usage["out"])
         if price and {"in", "out"} <= usage.keys()
         else None,
-        text=_words(choice.get("message", {}).get("content") or "") or body,
+        text=_join_words(choice.get("message", {}).get("content") or "") or body,
         raw=body,
         finish=str(choice.get("finish_reason") or ""),
-        tokens=_tokens(choice),
+        tokens=_read_tokens(choice),
     )
 
 
-def asked_by(store: Store, run: Run, call: KeptCall) -> list[dict[str, Any]]:
+def list_asking_spans(store: Store, run: Run, call: KeptCall) -> list[dict[str, Any]]:
     """Return the spans that asked a call, each with the role or node that it belongs to."""
     return store.rows(ASKED_BY, [run.id, call.item, call.key])
 
 
-def request_of(store: Store, key: str) -> tuple[list[tuple[str, str]], dict[str, str]]:
+def read_request(store: Store, key: str) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """Return the messages of a call's prompt, and what it asked for beside them; empty if it was not stored."""
-    body = _json(store.value("SELECT body FROM requests WHERE key = ?", [key]) or "")
+    body = _parse_json(store.value("SELECT body FROM requests WHERE key = ?", [key]) or "")
     # a request that wasn't stored has neither messages nor settings
     request = body if isinstance(body, dict) else {}
     settings = {}
@@ -206,11 +206,11 @@ def request_of(store: Store, key: str) -> tuple[list[tuple[str, str]], dict[str,
 
     messages = [message for message in request.get("messages", []) if isinstance(message, dict)]
     return [
-        (str(message.get("role", "")), _words(message.get("content"))) for message in messages
+        (str(message.get("role", "")), _join_words(message.get("content"))) for message in messages
     ], settings
 
 
-def unsealed(words: str) -> list[tuple[str, bool]]:
+def split_sealed(words: str) -> list[tuple[str, bool]]:
     """Split a message into our words and the data between boundary lines, each with whether it is data."""
     # our words and sealed data by turns, as they stand in the message
     marked = []
@@ -228,27 +228,27 @@ def unsealed(words: str) -> list[tuple[str, bool]]:
     return pairs
 
 
-def _json(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
 
 
-def _words(content: Any) -> str:
+def _join_words(content: Any) -> str:
     if isinstance(content, str):
         return content
     return json.dumps(content, ensure_ascii=False)
 
 
-def _usage(answer: Any) -> dict[str, int]:
+def _get_usage(answer: Any) -> dict[str, int]:
     """Return the tokens that the endpoint counted, as a run reads them: 0 is a count, too."""
     counted = read_usage(answer.get("usage") if isinstance(answer, dict) else None)
     tokens = {"in": counted.prompt, "out": counted.completion, "cached": counted.cached}
     return {name: number for name, number in tokens.items() if number is not None}
 
 
-def _choice(answer: Any) -> dict[str, Any]:
+def _get_choice(answer: Any) -> dict[str, Any]:
     try:
         choice = answer["choices"][0]
         return choice if isinstance(choice["message"], dict) else {}
@@ -256,7 +256,7 @@ def _choice(answer: Any) -> dict[str, Any]:
         return {}
 
 
-def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...]:
+def _read_tokens(choice: Mapping[str, Any]) -> tuple[Token, ...]:
     """Return the first tokens that were not certain; what no log-probabilities can be read from is left out."""
     logprobs = choice.get("logprobs")
     listed = None
@@ -265,7 +265,7 @@ def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...]:
 
     # log-probabilities of an unknown form leave the rest of the reply readable
     try:
-        every = [_token(listed_token) for listed_token in listed or ()]
+        every = [_read_token(listed_token) for listed_token in listed or ()]
     except (KeyError, TypeError, ValueError, OverflowError):
         return ()
 
@@ -275,7 +275,7 @@ def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...]:
     )[:MOST_TOKENS]
 
 
-def _token(listed: Mapping[str, Any]) -> Token:
+def _read_token(listed: Mapping[str, Any]) -> Token:
     options: Sequence[Any] = listed.get("top_logprobs") or ()
     # natural logarithms become probabilities
     weighed = sorted(

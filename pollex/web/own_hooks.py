@@ -10,16 +10,16 @@ from pollex.web.hooks import (
     PagePanel,
     calibrators_of_rooms,
     count_runs,
-    ran,
+    make_has_run,
 )
-from pollex.web.queues import queue_of
-from pollex.web.site import SCORING, Site
-from pollex.web.watching import watcher_of
+from pollex.web.queues import get_queue
+from pollex.web.site import SCORING_COMMANDS, Site
+from pollex.web.watching import get_watcher
 
 
-def two_scored(site: Site) -> bool:
+def has_two_scored(site: Site) -> bool:
     """Return whether there are two runs to compare."""
-    return count_runs(site, *SCORING) > 1
+    return count_runs(site, *SCORING_COMMANDS) > 1
 
 
 def has_sets(site: Site) -> bool:
@@ -29,7 +29,7 @@ def has_sets(site: Site) -> bool:
 
 def has_calibration(site: Site) -> bool:
     """Return whether probabilities can be looked at, of runs or of a calibrator."""
-    return bool(calibrators_of_rooms(site)) or ran(*SCORING)(site)
+    return bool(calibrators_of_rooms(site)) or make_has_run(*SCORING_COMMANDS)(site)
 
 
 def has_work(site: Site) -> bool:
@@ -40,18 +40,18 @@ def has_work(site: Site) -> bool:
 
 def has_watched(site: Site) -> bool:
     """Return whether folders are looked at, or could be: there is a set to score by."""
-    return bool(watcher_of(site).folders) or has_sets(site)
+    return bool(get_watcher(site).folders) or has_sets(site)
 
 
-def open_alerts(site: Site, about: Mapping[str, Any]) -> Mapping[str, Any] | None:  # noqa: ARG001
+def list_open_alerts(site: Site, about: Mapping[str, Any]) -> Mapping[str, Any] | None:  # noqa: ARG001
     """Return what holds more often than before, until somebody has seen it."""
-    alerts = watcher_of(site).open_alerts
+    alerts = get_watcher(site).open_alerts
     return {"alerts": alerts} if alerts else None
 
 
 def require_queue(site: Site, id_: str) -> None:
     """Raise NotThere where there is no such queue."""
-    queue_of(site.store, id_)
+    get_queue(site.store, id_)
 
 
 UNFINISHED = "SELECT count(*) FROM runs WHERE status NOT IN ('done', 'partial')"
@@ -60,18 +60,18 @@ UNFINISHED = "SELECT count(*) FROM runs WHERE status NOT IN ('done', 'partial')"
 HOOKS = (
     MenuEntry("Home", links.HOME, "h", 10),
     MenuEntry("Logs", links.LOGS, "o", 15),
-    MenuEntry("Runs", links.RUNS, "r", 20, ran()),
-    MenuEntry("Conversations", links.CONVERSATIONS, "c", 30, ran(*SCORING)),
+    MenuEntry("Runs", links.RUNS, "r", 20, make_has_run()),
+    MenuEntry("Conversations", links.CONVERSATIONS, "c", 30, make_has_run(*SCORING_COMMANDS)),
     MenuEntry("Rubrics", links.SETS, "s", 40, has_sets),
     MenuEntry("Label", links.LABEL, "l", 50),
     MenuEntry("At work", links.AT_WORK, "a", 70, has_work),
     MenuEntry("Begin", links.BEGIN, "b", 80),
     MenuEntry("Calibration", links.CALIBRATION, "k", 110, has_calibration),
     MenuEntry("Watch", links.WATCH, "f", 115, has_watched),
-    MenuEntry("Compare", links.COMPARE, "m", 120, two_scored),
-    MenuEntry("Check", links.CHECK, "e", 130, two_scored),
-    MenuEntry("Share of good ones", links.SHARE, "n", 140, ran(*SCORING)),
-    MenuEntry("Share", links.SHARED, "p", 145, ran()),
+    MenuEntry("Compare", links.COMPARE, "m", 120, has_two_scored),
+    MenuEntry("Check", links.CHECK, "e", 130, has_two_scored),
+    MenuEntry("Share of good ones", links.SHARE, "n", 140, make_has_run(*SCORING_COMMANDS)),
+    MenuEntry("Share", links.SHARED, "p", 145, make_has_run()),
     GuestDoor("label", links.LABEL, ("/api/queues/", "/api/labels"), require_queue),
-    PagePanel("home.html", "web/alerts.html", open_alerts),
+    PagePanel("home.html", "web/alerts.html", list_open_alerts),
 )

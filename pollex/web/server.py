@@ -27,18 +27,18 @@ from pollex.store.store import Store
 from pollex.text import count
 from pollex.usecases.serve import ServeStore
 from pollex.web import links
-from pollex.web.app import application
-from pollex.web.guard import Door, is_loopback
-from pollex.web.guests import links_to, list_guests
+from pollex.web.app import make_application
+from pollex.web.guard import AccessRules, is_loopback
+from pollex.web.guests import list_guests, list_links
 from pollex.web.hooks import begin_served
 from pollex.web.profiles import read_profiles
 from pollex.web.site import (
     Site,
-    kept_token,
+    read_or_make_token,
     read_sets,
-    sets_beside,
+    read_sets_beside,
 )
-from pollex.web.watching import watcher_of
+from pollex.web.watching import get_watcher
 
 EXAMPLE = Path("pollex-example")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -61,19 +61,19 @@ def serve(example: ServeStore) -> int:
             rubrics=sets_in(EXAMPLE),
         )
 
-    folder = example.store or found_store(Path())
+    folder = example.store or find_store(Path())
     # the port comes first: if it is in use, nothing has been opened yet
-    listening = listen(example.host, example.port)
+    listening = open_socket(example.host, example.port)
     port = listening.getsockname()[1]
     with Store.open(folder, read_only=example.read_only, goes_on=True) as store:
         token = None
         if not example.no_token:
-            token = kept_token(folder)
+            token = read_or_make_token(folder)
         # sets that were named, or else those beside the store
         if example.rubrics:
             files = read_sets(example.rubrics, folder)
         else:
-            files = sets_beside(folder)
+            files = read_sets_beside(folder)
 
         profiles = read_profiles(example.profiles)
         asked_for = tuple(files) if example.rubrics else ()
@@ -98,7 +98,7 @@ def serve(example: ServeStore) -> int:
         begin_served(site, {"calibrators": example.calibrators, "studies": example.studies})
         # names by which this server is asked; requests to any other are refused
         names = {*LOOPBACK, example.host, *example.allow_host}
-        door = Door.at(
+        door = AccessRules.at(
             names,
             port,
             token,
@@ -107,8 +107,8 @@ def serve(example: ServeStore) -> int:
             list_guests(store),
             example.max_upload,
         )
-        start = address_of(example, port) + links.address(links.ENTER, token=token)
-        tell(example, start, folder, port)
+        start = make_address(example, port) + links.address(links.ENTER, token=token)
+        print_address(example, start, folder, port)
         if not example.read_only:
             tell_set_aside(site)
         if replay is not None:
@@ -116,7 +116,7 @@ def serve(example: ServeStore) -> int:
         if not example.read_only:
             remove_copies(folder)
         try:
-            asyncio.run(Server(application(site, door), 5).serve(sockets=[listening]))
+            asyncio.run(Server(make_application(site, door), 5).serve(sockets=[listening]))
         finally:
             if site.watcher is not None:
                 site.watcher.close()
@@ -131,7 +131,7 @@ def serve(example: ServeStore) -> int:
 
 def begin_watching(site: Site, serve_store: ServeStore) -> None:
     """Look at the folders that were named, and at those that pages named before."""
-    watcher = watcher_of(site)
+    watcher = get_watcher(site)
     for folder in serve_store.watch:
         if not folder.is_dir():
             raise WrongUse(
@@ -210,7 +210,7 @@ class Server(uvicorn.Server):
 def tell_set_aside(site: Site) -> None:
     """Say in one line what the store brings along that this machine didn't make, and that isn't used."""
     links_elsewhere = []
-    for link in links_to(site.store, site.seal):
+    for link in list_links(site.store, site.seal):
         if link["elsewhere"] and not link["over"]:
             links_elsewhere.append(link)
 
@@ -220,7 +220,7 @@ def tell_set_aside(site: Site) -> None:
     if site.children.set_aside:
         told = count(site.children.set_aside, "result of a command", "results of commands")
         others.append(told)
-    if watcher_of(site).offer is not None:
+    if get_watcher(site).offer is not None:
         others.append(f"folders or an address to watch: the page {links.WATCH} asks about them")
     if others:
         why = "another machine or an earlier pollex wrote it"
@@ -238,7 +238,7 @@ def start_replay(site: Site, out: Path) -> None:
     site.children.start(words, arguments, back=links.HOME, after=show_sets)
 
 
-def found_store(here: Path) -> Path:
+def find_store(here: Path) -> Path:
     """Return the default store, or the only one in a subfolder."""
     usual = here / STORE
     below = [path.parent for path in sorted(here.glob(f"*/{STORE}/{FILE}"))]
@@ -266,7 +266,7 @@ def require_safe(serve_store: ServeStore) -> None:
         )
 
 
-def listen(host: str, port: int) -> socket.socket:
+def open_socket(host: str, port: int) -> socket.socket:
     """Return a listening socket; an error for a used port names a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # By its name asyncio knows a TCP socket, and sends at once: else an answer's second half waits
@@ -285,14 +285,14 @@ def listen(host: str, port: int) -> socket.socket:
                 hint="give another",
             ) from failure
 
-        hint = f"take the next free one: --port {free_port(host, port)}"
+        hint = f"take the next free one: --port {find_free_port(host, port)}"
         raise WrongUse(f"port {port} is in use", where=host, hint=hint) from failure
 
     listening.listen(128)
     return listening
 
 
-def free_port(host: str, after: int) -> int:
+def find_free_port(host: str, after: int) -> int:
     """Return a free port after `after`; 0 if the next hundred are used."""
     for port in range(after + 1, min(after + 100, 65536)):
         with socket.socket() as tried:
@@ -303,7 +303,7 @@ def free_port(host: str, after: int) -> int:
     return 0
 
 
-def address_of(serve_store: ServeStore, port: int) -> str:
+def make_address(serve_store: ServeStore, port: int) -> str:
     """Return the address under which people open it."""
     if serve_store.allow_host:
         host = serve_store.allow_host[0]
@@ -315,7 +315,7 @@ def address_of(serve_store: ServeStore, port: int) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def tell(
+def print_address(
     serve_store: ServeStore,
     address: str,
     folder: Path,

@@ -26,18 +26,18 @@ from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.children import Children
 from pollex.web.faults import Forbidden, NotThere
-from pollex.web.log_reader import LogReader, shared_reader
+from pollex.web.log_reader import LogReader, get_shared_reader
 
 COMMANDS = "commands"
 """Folder in the store of what is known of commands that run."""
 LARGEST_SET = 16 << 20
-KEPT = 6
+MOST_COLUMNS_KEPT = 6
 """Runs whose columns stay in memory."""
 
-STALE = 120.0
+STALE_SECONDS = 120.0
 """Seconds without progress after which a run counts as stalled: a built-in stage may say nothing for a minute."""
 
-SCORING = ("score", "evaluate", "label", "learn", "refit")
+SCORING_COMMANDS = ("score", "evaluate", "label", "learn", "refit")
 """Commands whose runs have scores."""
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class Site:
         max_upload: Bytes that files which are brought at once may have.
         receiving: How many uploads are on their way.
         reader: Looks at logs, in a process of its own.
-        watcher: Looks at folders, once `watching.watcher_of` has made it.
+        watcher: Looks at folders, once `watching.get_watcher` has made it.
         turn: Held by whoever gives out or keeps labels: no conversation is given out once too
             often.
     """
@@ -112,7 +112,7 @@ class Site:
     roots: Roots = field(default_factory=Roots)
     max_upload: int = MOST_UPLOAD
     receiving: int = 0
-    reader: LogReader = field(default_factory=shared_reader)
+    reader: LogReader = field(default_factory=get_shared_reader)
     watcher: Any = field(default=None, repr=False)
     _sets: dict[str, NamedSet] = field(default_factory=dict)
     _made: dict[Any, Any] = field(default_factory=dict)
@@ -170,7 +170,7 @@ class Site:
 
         # its process lives: it runs, or has said nothing for too long
         beat = self.store.value("SELECT beat FROM progress WHERE run = ?", [run.id])
-        if beat and seconds_since(beat) > STALE:
+        if beat and count_seconds_since(beat) > STALE_SECONDS:
             return "stalled"
         return "running"
 
@@ -186,7 +186,7 @@ class Site:
 
         # sets from files, under the names of these
         for name, rubric_set in self.files.items():
-            self._sets.setdefault(name, _named(rubric_set, name))
+            self._sets.setdefault(name, _make_named_set(rubric_set, name))
 
         sets_found = [self._sets[key] for key in keys_kept if key in self._sets]
         named = [self._sets[name] for name in self.files]
@@ -211,7 +211,7 @@ class Site:
 
     def _read_set(self, key: str, kept_set: KeptSet) -> None:
         try:
-            self._sets[key] = _named(kept_set.read(self.store), f"of {kept_set.run}")
+            self._sets[key] = _make_named_set(kept_set.read(self.store), f"of {kept_set.run}")
         except PollexError as error:  # one of another version hides no other
             self.unreadable[key] = str(error)
 
@@ -259,7 +259,7 @@ class Site:
             self._made[key] = value
             # the oldest of its own kind go, and none of another kind
             alike = [cached_key for cached_key in self._made if cached_key[0] == key[0]]
-            for old in alike[: max(0, len(alike) - KEPT)]:
+            for old in alike[: max(0, len(alike) - MOST_COLUMNS_KEPT)]:
                 del self._made[old]
 
         return value
@@ -279,23 +279,23 @@ class Site:
             )
 
 
-def _named(rubric_set: RubricSet, name: str) -> NamedSet:
+def _make_named_set(rubric_set: RubricSet, name: str) -> NamedSet:
     return NamedSet(set_digest(rubric_set), name, rubric_set.run, rubric_set)
 
 
-def kept_token(folder: Path) -> str:
+def read_or_make_token(folder: Path) -> str:
     """Return the token of a store: the same at each start on this machine, and none that the store brings along."""
     return Seal.of(folder).sign("token", "")
 
 
-def sets_beside(folder: Path) -> dict[str, RubricSet]:
+def read_sets_beside(folder: Path) -> dict[str, RubricSet]:
     """Read the rubric sets next to a store; other files are skipped."""
     names = {}
     for path in sorted(folder.absolute().parent.glob("*.json")):
         # anything may lie there: files that are too large for a set aren't read
         if path.is_file() and path.stat().st_size <= LARGEST_SET:
             try:
-                names[path.name] = set_at(path, folder)
+                names[path.name] = load_set(path, folder)
             except PollexError:
                 continue
 
@@ -307,12 +307,12 @@ def read_sets(paths: Sequence[Path], store: Path) -> dict[str, RubricSet]:
     names = [path.name for path in paths]
     sets: dict[str, RubricSet] = {}
     for path in paths:
-        sets[path.name if names.count(path.name) == 1 else str(path)] = set_at(path, store)
+        sets[path.name if names.count(path.name) == 1 else str(path)] = load_set(path, store)
 
     return sets
 
 
-def set_at(path: Path, store: Path) -> RubricSet:
+def load_set(path: Path, store: Path) -> RubricSet:
     """Read a rubric set; where its calibrator's arrays are missing, it can still be looked at."""
     try:
         return read_set(path, store)
@@ -320,6 +320,6 @@ def set_at(path: Path, store: Path) -> RubricSet:
         return read_set(path, store, arrays=False)
 
 
-def seconds_since(time_: str) -> float:
+def count_seconds_since(time_: str) -> float:
     """Return how many seconds ago an ISO time was."""
     return (datetime.now(UTC) - datetime.fromisoformat(time_)).total_seconds()

@@ -32,9 +32,9 @@ from pollex.usecases.score import ScoreLogs
 from pollex.usecases.use_case import options_of
 from pollex.web import links
 from pollex.web.alerts import Alert
-from pollex.web.begun import free_result, word_of_set
+from pollex.web.begun import find_free_path, find_set_word
 from pollex.web.children import Child
-from pollex.web.controls import words_of
+from pollex.web.controls import make_option_words
 from pollex.web.logs_at_hand import may_be_log
 from pollex.web.site import Site
 from pollex.web.typed_endpoints import require_endpoint
@@ -42,9 +42,9 @@ from pollex.web.webhook import tell_webhook
 
 log = logging.getLogger("pollex.web")
 
-FILE = "watched.json"
+WATCHED_FILE = "watched.json"
 """File of the store with all that is known of folders that are looked at."""
-MINUTES = 5.0
+DEFAULT_MINUTES = 5.0
 SECONDS_OF_TICK = 2.0
 """Seconds between two looks at what is at work; folders are looked at each so many minutes."""
 MOST_FILES = 2_000
@@ -52,7 +52,7 @@ MOST_FILES = 2_000
 MOST_ALERTS = 200
 MOST_AT_ONCE = 4
 """Commands of folders that wait at the same time: other people's commands have room beside them."""
-GATE = "mean(p) drops by 0.03"
+WATCH_GATE = "mean(p) drops by 0.03"
 FEWEST_CONVERSATIONS_WATCHED = 20
 """Conversations of a file below which nothing is compared."""
 
@@ -89,7 +89,7 @@ class WatchedFolder:
     """
 
     path: str
-    minutes: float = MINUTES
+    minutes: float = DEFAULT_MINUTES
     is_from_start: bool = False
 
 
@@ -97,7 +97,7 @@ class OfferedFolder(BaseModel):
     """A folder that waits for a yes."""
 
     path: str = Field(min_length=1, max_length=2000)
-    minutes: float = Field(MINUTES, ge=0.1, le=10_000)
+    minutes: float = Field(DEFAULT_MINUTES, ge=0.1, le=10_000)
 
 
 class Offer(BaseModel):
@@ -154,8 +154,8 @@ class Watcher:
     def of(cls, site: Site) -> Watcher:
         """Return the watcher of a store, with what an earlier server knew."""
         watcher = cls(site)
-        path = site.store.folder / FILE
-        known = site.seal.read_fields(FILE, path)
+        path = site.store.folder / WATCHED_FILE
+        known = site.seal.read_fields(WATCHED_FILE, path)
         if known is None:
             watcher.offer = Offer.of(path)
             return watcher
@@ -284,8 +284,8 @@ class Watcher:
             return
 
         found_new = False
-        for path in _logs_in(Path(folder.path), self.site):
-            mark = _mark_of_logs(path)
+        for path in _iterate_logs(Path(folder.path), self.site):
+            mark = _identify_file(path)
             # neither JSON nor a page can hold such a name
             if not is_text(path):
                 shown = printable(str(path).encode("utf-8", "backslashreplace").decode())
@@ -324,7 +324,7 @@ class Watcher:
                 self._checked(key, file, child)
 
     def _settle(self, key: str, file: WatchedFile) -> None:
-        if _mark_of_logs(Path(file.path)) == file.mark:
+        if _identify_file(Path(file.path)) == file.mark:
             self._note(key, replace(file, state="new"))
         else:  # it grows, or is gone: another look finds it as it is then
             with self.lock:
@@ -341,9 +341,9 @@ class Watcher:
         path = Path(file.path)
         try:
             # options of reading as a log of the same columns has them; a new file for the scores
-            words = ["score", file.path, f"--rubrics={word_of_set(self.site, named)}"]
+            words = ["score", file.path, f"--rubrics={find_set_word(self.site, named)}"]
             words += self._reading_words(path)
-            out = free_result(self.site.store.folder, f"scores-{path.stem}.parquet")
+            out = find_free_path(self.site.store.folder, f"scores-{path.stem}.parquet")
             words += [f"--out={out}", f"--store={self.site.store.folder}", "--json"]
             child = self.site.children.start(
                 f"Score {path.name}",
@@ -372,7 +372,7 @@ class Watcher:
         for name, value in (like.options if like else {}).items():
             # options that scoring doesn't have are left out
             if name in options:
-                words.extend(words_of(options[name], _option_value(value)))
+                words.extend(make_option_words(options[name], _option_value(value)))
 
         return words
 
@@ -400,8 +400,11 @@ class Watcher:
             return
 
         # the gate's condition is about the mean probability
-        words = ["check", run, f"--against={against}", f"--fail-if={GATE}"]
-        words += [f"--rubrics={word_of_set(self.site, named)}", f"--store={self.site.store.folder}"]
+        words = ["check", run, f"--against={against}", f"--fail-if={WATCH_GATE}"]
+        words += [
+            f"--rubrics={find_set_word(self.site, named)}",
+            f"--store={self.site.store.folder}",
+        ]
         try:
             name = Path(file.path).name
             checking = self.site.children.start(
@@ -515,12 +518,12 @@ class Watcher:
             "secret": self.secret,
             "offer": self.offer.model_dump() if self.offer else None,
         }
-        path = self.site.store.folder / FILE
+        path = self.site.store.folder / WATCHED_FILE
         # written beside it and then moved there, so that the file is whole at any moment
-        draft = path.with_name(f".{FILE}.{secrets.token_hex(4)}")
+        draft = path.with_name(f".{WATCHED_FILE}.{secrets.token_hex(4)}")
         opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(opened, "w", encoding="utf-8") as file:
-            json.dump(self.site.seal.sign_fields(FILE, about), file)
+            json.dump(self.site.seal.sign_fields(WATCHED_FILE, about), file)
 
         draft.replace(path)
 
@@ -532,7 +535,7 @@ def _option_value(value: Any) -> Any:
     return value
 
 
-def _logs_in(folder: Path, site: Site) -> Iterator[Path]:
+def _iterate_logs(folder: Path, site: Site) -> Iterator[Path]:
     """Yield the files of a folder that may be logs; what links lead out of it is none."""
     try:
         paths = sorted(folder.iterdir())
@@ -549,7 +552,7 @@ def _logs_in(folder: Path, site: Site) -> Iterator[Path]:
             yield path
 
 
-def _mark_of_logs(path: Path) -> str:
+def _identify_file(path: Path) -> str:
     """Return what tells a file from another under the same name; empty where it is gone."""
     try:
         about = path.stat()
@@ -559,7 +562,7 @@ def _mark_of_logs(path: Path) -> str:
     return f"{about.st_size} {about.st_mtime_ns}"
 
 
-def watcher_of(site: Site) -> Watcher:
+def get_watcher(site: Site) -> Watcher:
     """Return what looks at folders for a server."""
     if site.watcher is None:
         site.watcher = Watcher.of(site)

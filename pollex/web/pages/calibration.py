@@ -21,21 +21,21 @@ from pollex.web.calibrated import (
     FEWEST_LABELS,
     SOURCES,
     Source,
+    draw_reliability_of_run,
     find_tails,
     find_usable,
     make_bands,
+    make_score_bands,
     measure_drift,
+    measure_share_outside,
     measure_subgroups_of_run,
-    reliability_of,
-    score_bands,
     select_label_source,
-    share_outside,
 )
 from pollex.web.hooks import calibrators_of_rooms
-from pollex.web.lens import Lens
-from pollex.web.likeness import drift_of
-from pollex.web.listing import lens_for, measured_lens, scoring_run
-from pollex.web.site import SCORING, NamedSet, Site
+from pollex.web.lens import RunColumns
+from pollex.web.likeness import measure_drift_of_set
+from pollex.web.listing import find_scoring_run, load_measured_columns, load_run_columns
+from pollex.web.site import SCORING_COMMANDS, NamedSet, Site
 from pollex.web.views import Data, page
 
 if TYPE_CHECKING:
@@ -55,19 +55,19 @@ def calibration(
     """Show bands, tails, subgroups, and drift beside other runs."""
     calibrators = [*calibrators_of_rooms(site)]
     # nothing was scored: only calibrators that were named at the start can be shown
-    if calibrators and not run and not any(run.command in SCORING for run in site.runs()):
+    if calibrators and not run and not any(run.command in SCORING_COMMANDS for run in site.runs()):
         return {"run": None, "calibrators": calibrators}
 
-    chosen = scoring_run(site, run)
+    chosen = find_scoring_run(site, run)
     # measured with the scores of the folds, where there are any
-    lens = select_label_source(measured_lens(site, chosen), site.store, source)
-    every = [run for run in site.runs() if run.command in SCORING]
+    lens = select_label_source(load_measured_columns(site, chosen), site.store, source)
+    every = [run for run in site.runs() if run.command in SCORING_COMMANDS]
     # other runs are compared by thumbs of the log alone
     if source != "log":
         others = []
     else:
         others = [
-            (other_run.id, lens_for(site, other_run))
+            (other_run.id, load_run_columns(site, other_run))
             for other_run in every
             if other_run.id != chosen.id and other_run.finished
         ][:MOST_RUNS]
@@ -75,8 +75,8 @@ def calibration(
     labels = int(find_usable(lens).sum())
     enough = labels >= FEWEST_LABELS
     named = site.set_of(chosen)
-    fields = fields_of(site, chosen, lens)
-    times = times_among(fields)
+    fields = list_fields(site, chosen, lens)
+    times = find_time_fields(fields)
 
     return {
         "run": chosen,
@@ -90,14 +90,14 @@ def calibration(
         "fewest": FEWEST_LABELS,
         "enough": enough,
         "bands": make_bands(lens) if enough else [],
-        "score_bands": score_bands(lens) if enough else [],
-        "diagram": reliability_of(lens) if enough else None,
+        "score_bands": make_score_bands(lens) if enough else [],
+        "diagram": draw_reliability_of_run(lens) if enough else None,
         "tails": find_tails(lens) if enough else [],
         "subgroups": measure_subgroups_of_run(lens, fields.get(by)) if enough else [],
         "fields": [*fields],
         "times": [*times],
-        "weeks": weeks(
-            lens, times[time], named.rubric_set if named else None, learned_netsat(site, named)
+        "weeks": make_weeks(
+            lens, times[time], named.rubric_set if named else None, read_learned_netsat(site, named)
         )
         if time in times
         else [],
@@ -116,10 +116,10 @@ def calibrator(site: Site, calibrator_id: str) -> Data:
         return shown.page(site, calibrator_id)
 
     labels = site.store.value("SELECT count(DISTINCT text_hash) FROM labels WHERE annotator <> ''")
-    return {"named": _named(site, calibrator_id), "labels": labels}
+    return {"named": _find_set(site, calibrator_id), "labels": labels}
 
 
-def _named(site: Site, name: str) -> NamedSet:
+def _find_set(site: Site, name: str) -> NamedSet:
     """Return a rubric set by its id, or by the run that made or used it."""
     # the name may be a run's, also without what stands behind its last hyphen
     if name not in site.sets() and any(
@@ -161,14 +161,14 @@ class Week:
     outside: Figure | None
 
 
-def fields_of(site: Site, run: Run, lens: Lens) -> dict[str, Values]:
+def list_fields(site: Site, run: Run, lens: RunColumns) -> dict[str, Values]:
     """Return the fields of a run's conversations that have one value each, by name."""
 
     def read() -> dict[str, Values]:
         # values by field and conversation
         by_run: dict[str, dict[str, str]] = defaultdict(dict)
         for row in site.store.ask(run.id, KEPT):
-            for name, value in _flat(json.loads(row["metadata"] or "{}")):
+            for name, value in _iterate_flat(json.loads(row["metadata"] or "{}")):
                 by_run[name][row["id"]] = value
 
         # fields that most conversations have
@@ -180,26 +180,26 @@ def fields_of(site: Site, run: Run, lens: Lens) -> dict[str, Values]:
     return site.kept(("fields", lens.version), read)
 
 
-def _flat(fields: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
+def _iterate_flat(fields: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
     """Yield names and values; fields within a field have both names, joined by a dot."""
     for name, value in fields.items():
         if isinstance(value, dict) and not before:
-            yield from _flat(value, f"{name}.")
+            yield from _iterate_flat(value, f"{name}.")
         elif isinstance(value, str | int | float):
             yield f"{before}{name}", str(value)
 
 
-def times_among(fields: Mapping[str, Values]) -> dict[str, Values]:
+def find_time_fields(fields: Mapping[str, Values]) -> dict[str, Values]:
     """Return the fields that hold times."""
     # the first fifty values are enough to tell
     return {
         name: values
         for name, values in fields.items()
-        if all(map(moment_of, [*values.values()][:50]))
+        if all(map(parse_moment, [*values.values()][:50]))
     }
 
 
-def moment_of(value: str) -> datetime | None:
+def parse_moment(value: str) -> datetime | None:
     """Read a time: ISO 8601, or seconds or milliseconds since 1970; None where it is neither."""
     try:
         number = float(value)
@@ -221,24 +221,24 @@ def moment_of(value: str) -> datetime | None:
     return None
 
 
-def learned_netsat(site: Site, named: NamedSet | None) -> Floats | None:
+def read_learned_netsat(site: Site, named: NamedSet | None) -> Floats | None:
     """Return NetSAT of the conversations that a set was learned from `[n]`; None where the store doesn't have them."""
     run = next(
         (run for run in site.runs() if named is not None and run.id == named.rubric_set.run),
         None,
     )
-    if run is None or run.command not in SCORING:
+    if run is None or run.command not in SCORING_COMMANDS:
         return None
 
-    lens = lens_for(site, run)
+    lens = load_run_columns(site, run)
     # scores of the conversations that the set was learned from
     netsats = lens.netsat[np.fromiter((side == "train" for side in lens.sides), bool, len(lens))]
     netsats = netsats[~np.isnan(netsats)]
     return netsats if len(netsats) else None
 
 
-def weeks(
-    lens: Lens,
+def make_weeks(
+    lens: RunColumns,
     values: Values,
     rubric_set: RubricSet | None,
     learned: Floats | None,
@@ -251,20 +251,20 @@ def weeks(
     # rows of each week, by its Monday
     rows: dict[date, list[int]] = defaultdict(list)
     for id_, value in values.items():
-        if (moment := moment_of(value)) is not None and id_ in lens.place:
+        if (moment := parse_moment(value)) is not None and id_ in lens.place:
             day = moment.astimezone(UTC).date()
             rows[day - timedelta(days=day.weekday())].append(lens.place[id_])
 
     usable = find_usable(lens)
     last = sorted(rows)[-MOST_WEEKS:]
     return [
-        _week(lens, begins, np.array(rows[begins]), usable[rows[begins]], rubric_set, learned)
+        _make_week(lens, begins, np.array(rows[begins]), usable[rows[begins]], rubric_set, learned)
         for begins in last
     ]
 
 
-def _week(
-    lens: Lens,
+def _make_week(
+    lens: RunColumns,
     begins: date,
     rows: Ints,
     labeled: Bools,
@@ -281,6 +281,6 @@ def _week(
         len(probabilities),
         float(probabilities.mean()) if len(probabilities) else float("nan"),
         measure_share(int((labels == 1).sum()), len(labels)),
-        None if rubric_set is None else drift_of(netsat[~np.isnan(netsat)], rubric_set),
-        None if learned is None else share_outside(learned, netsat),
+        None if rubric_set is None else measure_drift_of_set(netsat[~np.isnan(netsat)], rubric_set),
+        None if learned is None else measure_share_outside(learned, netsat),
     )

@@ -12,7 +12,7 @@ from pollex.store.tables import AnnotatorRow, RevocationRow, now
 from pollex.web import frame, links
 from pollex.web.faults import NotThere
 from pollex.web.forms import Short
-from pollex.web.guests import digest_of, links_to
+from pollex.web.guests import hash_token, list_links
 from pollex.web.hooks import GuestDoor
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
@@ -34,8 +34,8 @@ def invite(
     count: Number = 0,
 ) -> Response:
     """Make links for new guests; they are shown once."""
-    shown = _page_of(site, room, place)
-    before = len(links_to(site.store, site.seal, shown))
+    shown = _find_page(site, room, place)
+    before = len(list_links(site.store, site.seal, shown))
     every = []
     for name in names.splitlines():
         if name.strip():
@@ -46,7 +46,7 @@ def invite(
     # the store keeps digests of tokens alone
     tokens = [(name, secrets.token_hex(16)) for name in every]
     site.store.keep(
-        AnnotatorRow(secrets.token_hex(6), name, digest_of(site.seal, token), now(), shown)
+        AnnotatorRow(secrets.token_hex(6), name, hash_token(site.seal, token), now(), shown)
         for name, token in tokens
     )
     addresses = []
@@ -66,7 +66,7 @@ def invite(
     back = links.SHARED if room == READS else shown
     about: Data = {"page": back, "reads": room == READS}
 
-    return frame.page(
+    return frame.answer_page(
         "invited.html",
         site=site.id,
         here="",
@@ -79,10 +79,10 @@ def invite(
 @page("/api/guests")
 def guests(site: Site, room: Short, place: str) -> Data:
     """List the guests of a queue or study."""
-    return {"guests": links_to(site.store, site.seal, _page_of(site, room, place))}
+    return {"guests": list_links(site.store, site.seal, _find_page(site, room, place))}
 
 
-def _page_of(site: Site, room: str, place: str) -> str:
+def _find_page(site: Site, room: str, place: str) -> str:
     """Return the page that a guest's link opens. Raises NotThere where there is none."""
     if room == READS:
         return links.HOME

@@ -17,24 +17,30 @@ from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Answers, Fields, Name, Words
-from pollex.web.guests import find_guest, links_to, require_name
-from pollex.web.listing import lens_for, scoring_run
-from pollex.web.logs_at_hand import logs_at_hand
-from pollex.web.questions import answers_on, of_rubrics, of_toml, packed_sheet, questions_of
+from pollex.web.guests import find_guest, list_links, require_name
+from pollex.web.listing import find_scoring_run, load_run_columns
+from pollex.web.logs_at_hand import list_logs_at_hand
+from pollex.web.questions import (
+    make_rubric_questions,
+    pack_sheet,
+    parse_questionnaire,
+    read_sheet_answers,
+    unpack_sheet,
+)
 from pollex.web.queues import (
     KINDS,
     QUESTION,
     RANDOM,
     UNDONE_ANSWER,
-    lease_of,
-    left_of,
-    next_lease,
-    queue_of,
-    queues_of,
+    choose_next_lease,
+    count_left,
+    get_lease,
+    get_queue,
+    list_queues,
     repeat_answers,
 )
 from pollex.web.said import keep_said
-from pollex.web.site import SCORING, Site, seconds_since
+from pollex.web.site import SCORING_COMMANDS, Site, count_seconds_since
 from pollex.web.views import Data, Done, page, post
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -47,22 +53,22 @@ Milliseconds = Annotated[float, Field(ge=0)]
 def queues(site: Site) -> Data:
     """List the queues, with how far each is."""
     queue_rows = []
-    for queue in queues_of(site.store):
+    for queue in list_queues(site.store):
         queue_rows.append(
             (
                 queue,
                 KINDS[queue.kind][0],
-                left_of(site.store, queue, lens_for(site, site.run(queue.run))),
+                count_left(site.store, queue, load_run_columns(site, site.run(queue.run))),
             )
         )
 
-    scored = [run for run in site.runs() if run.command in SCORING]
+    scored = [run for run in site.runs() if run.command in SCORING_COMMANDS]
     return {
         "queues": queue_rows,
         "kinds": KINDS,
         "runs": scored,
         "site_of": site,
-        "again": learning_again(site),
+        "again": find_learning_again(site),
         "bundled": bundled_names(),
     }
 
@@ -78,7 +84,7 @@ NEW_LABELS = """
 """
 
 
-def learning_again(site: Site) -> dict[str, object] | None:
+def find_learning_again(site: Site) -> dict[str, object] | None:
     """Return where to learn again with labels that are newer than the last rubrics; None while they are few."""
     rows = site.store.rows(NEW_LABELS, [QUESTION, pack(None)])
     number = sum(row["n"] for row in rows)
@@ -86,7 +92,7 @@ def learning_again(site: Site) -> dict[str, object] | None:
         return None
 
     # the log behind the run with the most new labels, if it is still at hand
-    at_hand = {log.source: log.value for log in logs_at_hand(site)}
+    at_hand = {log.source: log.value for log in list_logs_at_hand(site)}
     logs = site.run(rows[0]["run"]).arguments.get("logs")
     sources = logs if isinstance(logs, list) else [logs]
     log = next((at_hand[source] for source in sources if source in at_hand), "")
@@ -107,9 +113,9 @@ def make_queue(
     questionnaire: str = "",
 ) -> Done:
     """Make a queue of a run's conversations."""
-    of = scoring_run(site, run)
+    of = find_scoring_run(site, run)
     # questions are copied into the queue, so that they stay when the set changes
-    sheet = packed_sheet(_asked(site, of, ask, questionnaire))
+    sheet = pack_sheet(_list_questions(site, of, ask, questionnaire))
     about = (
         secrets.token_hex(4),
         name,
@@ -126,7 +132,7 @@ def make_queue(
     return f"{links.LABEL}/{queue.id}", {"queue": queue.id}
 
 
-def _asked(
+def _list_questions(
     site: Site,
     run: Run,
     ask: str,
@@ -134,7 +140,7 @@ def _asked(
 ) -> list[SheetQuestion]:
     """Return the questions of a new queue; none for a thumb."""
     if ask == "questionnaire":
-        return of_toml(questionnaire)
+        return parse_questionnaire(questionnaire)
     if ask == "thumb":
         return []
     if ask in bundled_names():
@@ -151,7 +157,7 @@ def _asked(
             option="rubrics",
         )
 
-    return of_rubrics(named.rubric_set)
+    return make_rubric_questions(named.rubric_set)
 
 
 @page(f"{links.LABEL}/{{queue}}", "sheet.html", here="Label")
@@ -163,10 +169,10 @@ def sheet(
 ) -> Data:
     """Show the conversation at hand, and nothing that anybody or any model said of it."""
     run = site.run(queue.run)
-    left = left_of(site.store, queue, lens_for(site, run))
+    left = count_left(site.store, queue, load_run_columns(site, run))
     lease_row = None
     if lease:
-        lease_row = lease_of(site.store, lease)
+        lease_row = get_lease(site.store, lease)
 
     # an address may be typed by hand
     if lease_row and lease_row.queue != queue.id:
@@ -190,12 +196,12 @@ def sheet(
 
     # questions that don't apply to this conversation are left out
     questions = []
-    for question in questions_of(queue.sheet):
+    for question in unpack_sheet(queue.sheet):
         if shown is None or question.applies_to(shown):
             questions.append(question)
 
     return {
-        "again": None if find_guest(request) or site.read_only else learning_again(site),
+        "again": None if find_guest(request) or site.read_only else find_learning_again(site),
         "words": KINDS[queue.kind][0],
         "left": left,
         "lease": lease_row,
@@ -204,13 +210,13 @@ def sheet(
         "sources": shown.sources if shown else (),
         "answered": lease_row is not None
         and site.store.value("SELECT label FROM sheets WHERE lease = ?", [lease_row.id]),
-        "before": _before(site, queue, lease_row),
+        "before": _find_lease_before(site, queue, lease_row),
         "guest": find_guest(request),
-        "guests": links_to(site.store, site.seal, f"{links.LABEL}/{queue.id}"),
+        "guests": list_links(site.store, site.seal, f"{links.LABEL}/{queue.id}"),
     }
 
 
-def _before(site: Site, queue: QueueRow, lease: LeaseRow | None) -> str | None:
+def _find_lease_before(site: Site, queue: QueueRow, lease: LeaseRow | None) -> str | None:
     """Return the lease that its annotator answered last, to change the answer."""
     if lease is None:
         return None
@@ -232,16 +238,16 @@ def give_next(
 ) -> Done:
     """Give an annotator the next conversation of a queue."""
     require_name(request, who, queue.id)
-    return _next(site, queue, who)
+    return _give_next(site, queue, who)
 
 
-def _next(site: Site, queue: QueueRow, who: str) -> Done:
+def _give_next(site: Site, queue: QueueRow, who: str) -> Done:
     # one after another, so that no two people get the same lease
     with site.turn:
-        lease, passed = next_lease(
+        lease, passed = choose_next_lease(
             site.store,
             queue,
-            lens_for(site, site.run(queue.run)),
+            load_run_columns(site, site.run(queue.run)),
             who,
         )
         # answers to texts that chance drew afterwards count as drawn at random from now on
@@ -273,8 +279,8 @@ def keep(
 ) -> Done | Response:
     """Keep an answer to each question, or a thumb, or why there is none; it is on the disk before this answers."""
     with site.turn:
-        lease = lease_held(site, request, lease_id, who)
-        queue = queue_of(site.store, lease.queue)
+        lease = require_lease(site, request, lease_id, who)
+        queue = get_queue(site.store, lease.queue)
         # the label that this answer replaces, by question: an answer can be changed
         earlier_labels = site.store.rows(BEFORE, [lease.id])
         before = {row["question"]: row["id"] for row in earlier_labels}
@@ -285,7 +291,7 @@ def keep(
             drawn = lease.drawn
 
         # milliseconds: while the page was shown, and since the lease began
-        took = shown_ms or None, 1000 * seconds_since(lease.time)
+        took = shown_ms or None, 1000 * count_seconds_since(lease.time)
         rows: list[tuple[LabelRow, SheetRow]] = []
         conversation = next(
             conversations_of(
@@ -295,8 +301,8 @@ def keep(
             )
         )
         # for each question a label, and what the sheet says of it
-        for question, answer, why in _answers(
-            questions_of(queue.sheet), conversation, answers, value, skip
+        for question, answer, why in _read_answers(
+            unpack_sheet(queue.sheet), conversation, answers, value, skip
         ):
             about = who, lease.text_hash, lease.conversation, queue.run, question, pack(answer)
             label = LabelRow(*about, drawn=drawn)
@@ -325,7 +331,7 @@ def keep(
             }
         )
 
-    return _next(site, queue, who)
+    return _give_next(site, queue, who)
 
 
 @post("/api/labels/{id}/undo")
@@ -344,8 +350,8 @@ def undo(
                 hint="take back one that a queue's sheet kept",
             )
 
-        lease = lease_held(site, request, lease_id, who)
-        run = queue_of(site.store, lease.queue).run
+        lease = require_lease(site, request, lease_id, who)
+        run = get_queue(site.store, lease.queue).run
         # the answers that hold now, by question: later rows replace earlier ones
         label_ids = {}
         for row in site.store.rows(BEFORE, [lease.id]):
@@ -378,7 +384,7 @@ def undo(
     return links.address(f"{links.LABEL}/{lease.queue}", lease=lease.id), {"lease": lease.id}
 
 
-def lease_held(
+def require_lease(
     site: Site,
     request: Request,
     lease_id: str,
@@ -390,7 +396,7 @@ def lease_held(
         Clash: It is another's, or over.
         Forbidden: The guest who asks is somebody else.
     """
-    lease = lease_of(site.store, lease_id)
+    lease = get_lease(site.store, lease_id)
     require_name(request, who, lease.queue)
     if lease.annotator != who:
         raise Clash(
@@ -413,7 +419,7 @@ BEFORE = """
 """
 
 
-def _answers(
+def _read_answers(
     questions: Sequence[SheetQuestion],
     conversation: Conversation,
     answers: Fields,
@@ -441,4 +447,4 @@ def _answers(
         if question not in applying:
             by_rule.append((question.id, None, question.skip))
 
-    return [*by_rule, *answers_on(applying, answers)]  # the main question stays last
+    return [*by_rule, *read_sheet_answers(applying, answers)]  # the main question stays last

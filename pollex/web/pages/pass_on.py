@@ -8,28 +8,28 @@ from pollex.store.outputs import Output, list_outputs
 from pollex.text import size_told
 from pollex.web import links
 from pollex.web.faults import NotThere
-from pollex.web.guests import links_to
-from pollex.web.queues import queues_of
+from pollex.web.guests import list_links
+from pollex.web.queues import list_queues
 from pollex.web.site import Site
-from pollex.web.views import Data, page, sent
+from pollex.web.views import Data, page, send_file
 
 
 @page(links.SHARED, "pass_on.html", here="Share")
 def pass_on(site: Site) -> Data:
     """Show what can be shared: reports as files, and links for people."""
     reports = []
-    for output, place in reports_of(site):
+    for output, place in list_reports(site):
         reports.append((output.digest, place.name, output.run, size_told(place.stat().st_size)))
 
     return {
         "reports": reports,
         "has_runs": bool(site.runs()),
-        "readers": links_to(site.store, site.seal, links.HOME),
-        "queues": list(queues_of(site.store)),
+        "readers": list_links(site.store, site.seal, links.HOME),
+        "queues": list(list_queues(site.store)),
     }
 
 
-def reports_of(site: Site) -> list[tuple[Output, Path]]:
+def list_reports(site: Site) -> list[tuple[Output, Path]]:
     """Return the pages that commands wrote and that are as they were written, the last one first."""
     placed = []
     for output in list_outputs(site.store):
@@ -46,8 +46,8 @@ def reports_of(site: Site) -> list[tuple[Output, Path]]:
 @page(f"{links.SHARED}/report")
 def report(site: Site, id_: str) -> Response:
     """Send a report as one file; only one that pollex wrote, byte for byte."""
-    for output, place in reports_of(site):
+    for output, place in list_reports(site):
         if output.digest == id_:
-            return sent(place.name, "text/html", place.read_bytes())
+            return send_file(place.name, "text/html", place.read_bytes())
 
     raise NotThere("there is no such report", hint="its page lists those there are")

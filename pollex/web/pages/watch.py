@@ -96,14 +96,14 @@ def remove(site: Site, place_: Place) -> Done:
 @post("/api/watch/offer")
 def answer_offer(site: Site, confirmed: Short, is_wanted: bool = False) -> Done:
     """Say yes or no to folders and an address that the store names and this machine didn't."""
-    watcher = watcher_of(site)
+    watcher = get_watcher(site)
     if watcher.offer is None or watcher.offer.digest != confirmed:
         raise Clash("this is not what waits for an answer", hint="load the page again")
 
     try:
         watcher.answer_offer(is_wanted=is_wanted)
     except PollexError as error:
-        raise refused(error) from error
+        raise make_refusal(error) from error
 
     return links.WATCH, {"folders": len(watcher.folders)}
 

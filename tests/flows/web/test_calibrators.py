@@ -15,7 +15,7 @@ from pollex.store.resume import runs
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow, pack
 from pollex.web.calibrated import select_label_source
-from pollex.web.lens import lens_of
+from pollex.web.lens import read_run_columns
 from pollex.web.site import read_sets
 
 
@@ -80,7 +80,7 @@ async def test_labels_of_people_count_where_they_were_drawn_at_random_and_never_
     own: Store,
 ) -> None:
     score = runs(own)[1]
-    lens = lens_of(own, score)
+    lens = read_run_columns(own, score)
     for row, (who, value, drawn) in enumerate(
         [
             ("ann", "up", "random"),

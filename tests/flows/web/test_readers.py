@@ -12,8 +12,8 @@ from pollex.store.seal import Seal
 from pollex.store.store import Store
 from pollex.store.tables import AnnotatorRow, now
 from pollex.web.guard import Guard
-from pollex.web.guests import digest_of
-from pollex.web.hooks import every_entry
+from pollex.web.guests import hash_token
+from pollex.web.hooks import list_entries
 
 HTML = {"accept": "text/html"}
 MOVED = {
@@ -35,7 +35,7 @@ async def reader_of(app: Guard) -> AsyncClient:
 async def test_a_reader_sees_every_page_and_can_send_nothing(own: Store) -> None:
     app = made_app(own)
     run = next(iter(app.app.state.site.runs())).id  # type: ignore[attr-defined]
-    pages = [entry.address for entry in every_entry()] + [f"/runs/{run}", "/begin/learn"]
+    pages = [entry.address for entry in list_entries()] + [f"/runs/{run}", "/begin/learn"]
     async with await reader_of(app) as reader:
         for path in pages:
             answer = await reader.get(path, headers=HTML)
@@ -65,7 +65,7 @@ async def test_a_link_that_a_stranger_or_an_earlier_pollex_made_opens_nothing(
     await reader_of(made_app(own))
     # a stranger knows how an earlier pollex kept tokens, and what its own seal would make of one
     token = "cd" * 16
-    digests = (sha256(token.encode()).hexdigest(), digest_of(Seal(b"stranger"), token))
+    digests = (sha256(token.encode()).hexdigest(), hash_token(Seal(b"stranger"), token))
     for number, digest in enumerate(digests):
         own.put([AnnotatorRow(f"{number}", "Eve", digest, now(), "/")])
     own.flush()

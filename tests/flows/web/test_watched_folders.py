@@ -276,7 +276,7 @@ async def test_folders_and_an_address_that_a_stranger_wrote_wait_for_a_yes(
     }
     (own.folder / "watched.json").write_text(json.dumps(hostile))
     app = made_app(own, roots=Roots((str(tmp_path / "in"),)), local_endpoints=True)
-    watcher = watcher_of(app.app.state.site)  # type: ignore[attr-defined]
+    watcher = get_watcher(app.app.state.site)  # type: ignore[attr-defined]
     watcher.look()
     assert (watcher.folders, watcher.files, watcher.webhook) == ({}, {}, "")
     # a folder of the server's start doesn't take the place of the question

@@ -13,12 +13,12 @@ from pollex.errors import WrongUse
 from pollex.reports.transcript import MarkedText
 from pollex.store.runs import Run
 from pollex.usecases.serve import ServeStore
-from pollex.web.frame import dollars, duration, fences, resuming
+from pollex.web.frame import dollars, duration, fences, write_resume_command
 from pollex.web.frame import given as what_was_given
-from pollex.web.guard import Door
-from pollex.web.pages.runs import median_rate
-from pollex.web.server import address_of, found_store, free_port, listen, require_safe
-from pollex.web.site import kept_token
+from pollex.web.guard import AccessRules
+from pollex.web.pages.runs import compute_median_rate
+from pollex.web.server import find_free_port, find_store, make_address, open_socket, require_safe
+from pollex.web.site import read_or_make_token
 
 
 def test_durations_costs_and_options_are_told_as_people_read_them() -> None:
@@ -74,7 +74,7 @@ GIVEN = {
 @pytest.mark.parametrize("named", ["", "--store elsewhere ", "--store=elsewhere "])
 def test_the_command_that_resumes_a_run_names_its_store_and_where_it_began(named: str) -> None:
     arguments = {"command": f"pollex score {named}'my log.jsonl'", "folder": "/home/a b"}
-    words = resuming(Run(arguments=arguments, **GIVEN), Path("/stores/one"))
+    words = write_resume_command(Run(arguments=arguments, **GIVEN), Path("/stores/one"))
     assert shlex.split(words) == [
         *(
             "cd",
@@ -88,14 +88,18 @@ def test_the_command_that_resumes_a_run_names_its_store_and_where_it_began(named
             "/stores/one",
         )
     ]
-    assert resuming(Run(arguments={}, **GIVEN), Path("/stores/one")) == "", "no command began it"
+    assert write_resume_command(Run(arguments={}, **GIVEN), Path("/stores/one")) == "", (
+        "no command began it"
+    )
 
 
 def test_a_pace_is_that_of_most_looks_and_none_in_the_first_ten_seconds() -> None:
-    assert median_rate([(0.0, 0), (9.0, 18)]) is None
+    assert compute_median_rate([(0.0, 0), (9.0, 18)]) is None
     steady = [(float(second), 2 * second) for second in range(30)]
-    assert median_rate(steady) == pytest.approx(2.0)
-    assert median_rate([*steady, (30.0, 500)]) == pytest.approx(2.0), "a leap hardly moves it"
+    assert compute_median_rate(steady) == pytest.approx(2.0)
+    assert compute_median_rate([*steady, (30.0, 500)]) == pytest.approx(2.0), (
+        "a leap hardly moves it"
+    )
 
 
 def test_code_between_fences_is_told_from_prose() -> None:
@@ -131,31 +135,33 @@ def test_what_lets_others_in_is_refused_and_what_lets_nobody_else_in_is_served()
 
 
 def test_a_proxy_sets_name_and_origin() -> None:
-    door = Door.at(("127.0.0.1", "::1"), 80, "t", "s", "https://pollex.example/")
+    door = AccessRules.at(("127.0.0.1", "::1"), 80, "t", "s", "https://pollex.example/")
     assert door.hosts == {"127.0.0.1:80", "[::1]:80", "pollex.example"}
     assert "https://pollex.example" in door.origins
-    assert address_of(ServeStore(behind="https://pollex.example/"), 80) == "https://pollex.example"
+    assert (
+        make_address(ServeStore(behind="https://pollex.example/"), 80) == "https://pollex.example"
+    )
 
 
 def test_the_token_stays_and_only_its_owner_reads_it(tmp_path: Path) -> None:
-    token = kept_token(tmp_path)
+    token = read_or_make_token(tmp_path)
     assert len(token) == 64
-    assert kept_token(tmp_path) == token
+    assert read_or_make_token(tmp_path) == token
     assert (tmp_path / "seal").stat().st_mode & 0o077 == 0
 
 
 def test_a_port_in_use_is_told_with_a_free_one() -> None:
-    with listen("127.0.0.1", 0) as taken:
+    with open_socket("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(WrongUse, match=r"in use .*--port \d+"):
-            listen("127.0.0.1", port)
-        assert free_port("127.0.0.1", port) != port
+            open_socket("127.0.0.1", port)
+        assert find_free_port("127.0.0.1", port) != port
 
 
 def test_the_only_store_below_is_found_unless_the_usual_one_is_there(tmp_path: Path) -> None:
     (tmp_path / "demo" / ".pollex").mkdir(parents=True)
     (tmp_path / "demo" / ".pollex" / "store.sqlite").touch()
-    assert found_store(tmp_path) == tmp_path / "demo" / ".pollex"
+    assert find_store(tmp_path) == tmp_path / "demo" / ".pollex"
     (tmp_path / ".pollex").mkdir()
     (tmp_path / ".pollex" / "store.sqlite").touch()
-    assert found_store(tmp_path) == tmp_path / ".pollex"
+    assert find_store(tmp_path) == tmp_path / ".pollex"

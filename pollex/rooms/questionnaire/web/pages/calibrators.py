@@ -10,7 +10,7 @@ from pollex.rooms.questionnaire.web.calibrators import calibrators_of
 from pollex.web import links
 from pollex.web.faults import NotThere
 from pollex.web.site import Site
-from pollex.web.soon import Soon
+from pollex.web.soon import BackgroundValue
 from pollex.web.views import Data, page
 
 IN_RUN = "SELECT DISTINCT id FROM conversations WHERE id IN (SELECT unnest(?))"
@@ -52,7 +52,7 @@ def live(site: Site, calibrator_id: str) -> Data:
     return {"headers": {"X-Pollex-Ended": "again" if soon.over else ""}, "soon": soon}
 
 
-def work_out(site: Site, name: str) -> Soon:
+def work_out(site: Site, name: str) -> BackgroundValue:
     """Return the figures of a calibrator, or how far they are.
 
     Raises:
@@ -65,7 +65,7 @@ def work_out(site: Site, name: str) -> Soon:
             hint="the page Calibration has those there are",
         )
 
-    return site.kept(("calibrator", name), lambda: Soon(partial(figures_of, folder)))
+    return site.kept(("calibrator", name), lambda: BackgroundValue(partial(figures_of, folder)))
 
 
 def figures_of(folder: Path, progress: Progress) -> CalibrationData:

@@ -12,9 +12,9 @@ from pollex.measures.intervals import Figure
 from pollex.rooms.study.web.links import TALK
 from pollex.rooms.study.web.studies import Side, Study, Talk, studies_of, talks_of
 from pollex.web import links
-from pollex.web.guests import links_to
+from pollex.web.guests import list_links
 from pollex.web.site import Site
-from pollex.web.views import Data, page, sent, table_lines
+from pollex.web.views import Data, iterate_csv_lines, page, send_file
 
 
 @page(TALK, "studies.html", here="Talk")
@@ -35,7 +35,7 @@ def show_study(site: Site, study: Study) -> Data:
         "here": "Talk",
         "talks": talks,
         "cells": cells_of(study, talks),
-        "guests": (guest_links := links_to(site.store, site.seal, place)),
+        "guests": (guest_links := list_links(site.store, site.seal, place)),
         "names": {link["id"]: link["name"] for link in guest_links},
         # systems without a profile can't be talked to
         "missing": [name for name in study.systems if name not in site.profiles],
@@ -95,13 +95,13 @@ def export(
     talks = talks_of(site.store, study.id)
     # answers for `calibrate`, or what was said as a log
     if what == "judgments":
-        return sent(
+        return send_file(
             "judgments.csv",
             "text/csv",
-            table_lines(judgments_of(study, talks)),
+            iterate_csv_lines(judgments_of(study, talks)),
         )
 
-    return sent("conversations.jsonl", links.NDJSON, conversations_of(talks))
+    return send_file("conversations.jsonl", links.NDJSON, conversations_of(talks))
 
 
 def conversations_of(talks: Sequence[Talk]) -> Iterator[str]:
