@@ -16,11 +16,11 @@ from pollex.web.site import Site
 
 _PATH = re.compile(r"(?:^|(?<=[\s'\"=:,(]))/(?!/)[^\s'\"]*[^\s'\"/]")
 """An absolute path among words: not what stands behind a host."""
-KINDS = ("text/html", "application/json")
+HIDING_CONTENT_TYPES = ("text/html", "application/json")
 """Kinds of answers that are looked through: others are what somebody said, or files of ours."""
 
 
-def paths_of(site: Site) -> Mapping[str, str]:
+def list_paths(site: Site) -> Mapping[str, str]:
     """Return paths of the server with what stands for each, the longest first."""
     store = site.store.folder
     names: dict[str, str] = {}
@@ -71,16 +71,16 @@ def hide_paths(text: str, names: Mapping[str, str]) -> str:
     """Return a page, or JSON, with names in place of paths, however they are written there."""
     for path, name in names.items():
         # as plain text, and as HTML and JSON escape it
-        for write in (str, html.escape, _in_json):
+        for write in (str, html.escape, _escape_as_json):
             text = text.replace(write(path), write(name))
     return text
 
 
-def _in_json(text: str) -> str:
+def _escape_as_json(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 
-def without_paths(send: Send, names: Mapping[str, str]) -> Send:
+def hide_paths_in_answers(send: Send, names: Mapping[str, str]) -> Send:
     """Return what sends answers on, once paths are out of them; streams are sent as they come."""
     held: list[Message] = []
     body: list[bytes] = []
@@ -117,4 +117,4 @@ def _is_looked_through(message: Message) -> bool:
 
     # an answer without a length is a stream, which can't be held back
     has_length = b"content-length" in named
-    return has_length and named.get(b"content-type", "").startswith(KINDS)
+    return has_length and named.get(b"content-type", "").startswith(HIDING_CONTENT_TYPES)

@@ -34,8 +34,17 @@ from pollex.store.tables import QueueRow
 from pollex.text import encode
 from pollex.web import frame
 from pollex.web.children import Child
-from pollex.web.forms import AS_FILE, Fields, Form, OpenForm, answered, body, query, site_of
-from pollex.web.queues import queue_of
+from pollex.web.forms import (
+    AS_FILE,
+    Fields,
+    Form,
+    OpenForm,
+    answer_form,
+    get_site,
+    read_body,
+    read_query,
+)
+from pollex.web.queues import get_queue
 from pollex.web.site import NamedSet, Site
 
 Data = dict[str, Any]
@@ -47,10 +56,10 @@ Handler = Callable[..., Any]
 F = TypeVar("F", bound=Handler)
 
 ROUTES: list[Route] = []
-"""Those of all pages, once `every_route` has imported them."""
+"""Those of all pages, once `list_every_route` has imported them."""
 
 
-def every_route() -> list[Route]:
+def list_every_route() -> list[Route]:
     """Import the modules of all pages, and return their routes, those with a part that varies last."""
     for module in modules_in("web.pages").values():
         import_module(module)
@@ -58,7 +67,7 @@ def every_route() -> list[Route]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedArgument:
     """What a page's function asks for.
 
     Attributes:
@@ -78,7 +87,7 @@ class Asked:
     open: str
 
     @classmethod
-    def by(cls, function: Handler, path: str) -> Asked:
+    def by(cls, function: Handler, path: str) -> AskedArgument:
         """Read a function's arguments."""
         kinds = get_type_hints(function, include_extras=True)
         parameters = inspect.signature(function).parameters
@@ -91,7 +100,7 @@ class Asked:
         parts = {name: field_name for name, field_name in plain.items() if field_name in in_path}
         finders = {}
         for name in parameters:
-            if find := finder_of(kinds[name]):
+            if find := get_finder(kinds[name]):
                 finders[name] = find
 
         # arguments that take all fields whose names begin in some ways
@@ -135,7 +144,7 @@ class Asked:
 
     def given(self, request: Request, form: Form, *, as_json: bool = False) -> Data:
         """Return the arguments of a request."""
-        site = site_of(request)
+        site = get_site(request)
         others: Data = {
             "site": site,
             "form": form,
@@ -159,7 +168,7 @@ FINDERS: Mapping[object, Callable[[Site, str], object]] = {
     Run: Site.run,
     NamedSet: Site.set,
     Child: lambda site, id_: site.children.find(id_),
-    QueueRow: lambda site, id_: queue_of(site.store, id_),
+    QueueRow: lambda site, id_: get_queue(site.store, id_),
 }
 
 
@@ -171,7 +180,7 @@ class Findable(Protocol):
         """Return the one with that id. Raises NotThere where there is none."""
 
 
-def finder_of(kind: object) -> Callable[[Site, str], object] | None:
+def get_finder(kind: object) -> Callable[[Site, str], object] | None:
     """Return what finds the argument of a page by its id; None for an argument of another kind."""
     return FINDERS.get(kind) or getattr(kind, "find_in", None)
 
@@ -214,16 +223,16 @@ def page(
     """
 
     def made(function: F) -> F:
-        request_form = Asked.by(function, path)
+        request_form = AskedArgument.by(function, path)
         has_json = "as_json" in request_form.others or bool(api)
 
         def answer(request: Request) -> Response:
-            with telling_damage(site_of(request)):
+            with telling_damage(get_site(request)):
                 return show(request)
 
         def show(request: Request) -> Response:
             as_json = has_json and frame.wants_json(request.scope)
-            form = query(request, request_form.form)
+            form = read_query(request, request_form.form)
             arguments = request_form.given(request, form, as_json=as_json)
             answered_with: Found = function(**arguments)
             if isinstance(answered_with, Response):
@@ -236,14 +245,14 @@ def page(
                     headers=headers,
                 )
 
-            site = site_of(request)
+            site = get_site(request)
             about: Data = {
                 "template": template,
                 "here": here,
                 "site": site.id,
                 "read_only": site.read_only,
             }
-            shown = frame.page(
+            shown = frame.answer_page(
                 **about
                 | {name: arguments[name] for name in request_form.finders}
                 | {"form": form}
@@ -254,8 +263,8 @@ def page(
                 return shown
 
             name = re.sub(r"[^\w-]+", "-", request.url.path).strip("-") or "home"
-            content = frame.as_file(bytes(shown.body).decode("utf-8"))
-            return sent(f"pollex-{name}.html", "text/html", content)
+            content = frame.make_single_file(bytes(shown.body).decode("utf-8"))
+            return send_file(f"pollex-{name}.html", "text/html", content)
 
         # JSON has an address under /api, unless the page names another
         for route_path in (path, *([api or f"/api{path}"] if has_json else [])):
@@ -269,19 +278,19 @@ def post(path: str) -> Callable[[F], F]:
     """Make what takes a form, in a thread: its function leads to the page that comes next, or tells what was done."""
 
     def made(function: F) -> F:
-        request_form = Asked.by(function, path)
+        request_form = AskedArgument.by(function, path)
 
         def do(request: Request, form: Form) -> Any:
-            with telling_damage(site_of(request)):
+            with telling_damage(get_site(request)):
                 return function(**request_form.given(request, form))
 
         async def answer(request: Request) -> Response:
-            form = await body(request, request_form.form)
-            site_of(request).require_writing()
+            form = await read_body(request, request_form.form)
+            get_site(request).require_writing()
             answered_with = await run_in_threadpool(lambda: do(request, form))
             if isinstance(answered_with, Response):
                 return answered_with
-            return answered(request, *answered_with)
+            return answer_form(request, *answered_with)
 
         ROUTES.append(Route(path, answer, methods=["POST"]))
         return function
@@ -289,7 +298,7 @@ def post(path: str) -> Callable[[F], F]:
     return made
 
 
-def sent(name: str, kind: str, what: str | bytes | Iterator[str]) -> Response:
+def send_file(name: str, kind: str, what: str | bytes | Iterator[str]) -> Response:
     """Send a file under a name."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     if isinstance(what, str | bytes):
@@ -297,7 +306,7 @@ def sent(name: str, kind: str, what: str | bytes | Iterator[str]) -> Response:
     return StreamingResponse(what, media_type=kind, headers=headers)
 
 
-def table_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
+def iterate_csv_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
     """Yield rows as lines of CSV; texts that a spreadsheet would take for formulas are escaped."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -14,29 +14,36 @@ from pollex.runs.run import cost_so_far
 from pollex.store.runs import Run
 from pollex.store.tables import unpack
 from pollex.web import links
-from pollex.web.begun import child_of
-from pollex.web.drawings import distribution
+from pollex.web.begun import find_child
+from pollex.web.drawings import draw_distribution
 from pollex.web.faults import NotThere
 from pollex.web.forms import Place, Window
-from pollex.web.hooks import READS, panels_on
-from pollex.web.kept_commands import kept_command
+from pollex.web.hooks import READS, list_panels
+from pollex.web.kept_commands import read_kept_command
 from pollex.web.likeness import measure_unlikeness
-from pollex.web.listing import ListForm, listing_of
-from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, unsealed
-from pollex.web.pages.run_states import NEW, NodeChange, states_shown, status_shown
-from pollex.web.results import with_titles
+from pollex.web.listing import ListForm, make_listing
+from pollex.web.model_calls import (
+    find_price,
+    list_asking_spans,
+    list_calls,
+    read_call,
+    read_request,
+    split_sealed,
+)
+from pollex.web.pages.run_states import NEW, NodeChange, describe_status, read_states
+from pollex.web.results import put_titles
 from pollex.web.run_page import (
     BINS,
     ERRORS,
     Spans,
     Times,
-    drawing,
-    drawn_graphs,
-    spans_of,
-    strip,
-    times_of,
+    draw_graph,
+    draw_strip,
+    read_drawn_graphs,
+    read_spans,
+    sum_times,
 )
-from pollex.web.site import SCORING, Site
+from pollex.web.site import SCORING_COMMANDS, Site
 from pollex.web.views import Data, page
 
 ENDED = ("done", "partial", "failed", "interrupted", "killed")
@@ -67,7 +74,7 @@ def runs(
     every = [(run, site.status(run)) for run in site.runs()]
     # people also see that a run waits for them; to programs it is a run that ended early
     if not as_json:
-        every = [(run, status_shown(site, run, now)) for run, now in every]
+        every = [(run, describe_status(site, run, now)) for run, now in every]
 
     shown = []
     for run, now in every:
@@ -80,22 +87,22 @@ def runs(
     return {
         "runs": shown,
         "total": len(every),
-        "scoring": SCORING,
+        "scoring": SCORING_COMMANDS,
         "commands": sorted({run.command for run, _ in every}),
         "statuses": sorted({status for _, status in every}),
-        "counted": {run.id: counted(site, run) for run, _ in shown},
-        "costs": costs_of(site),
-        "left": to_go_on(shown),
+        "counted": {run.id: count_run(site, run) for run, _ in shown},
+        "costs": list_costs(site),
+        "left": list_stopped_runs(shown),
         "folder": site.store.folder,
         "live": [
-            (run, status, pulse_of(site, run))
+            (run, status, measure_progress(site, run))
             for run, status in every
             if status in ("running", "stalled")
         ],
     }
 
 
-def counted(site: Site, run: Run) -> dict[str, Any]:
+def count_run(site: Site, run: Run) -> dict[str, Any]:
     """Return what a list says of a run: conversations, calls, and spans that ended with an error."""
 
     def count() -> dict[str, Any]:
@@ -116,7 +123,7 @@ CALLS = "SELECT count(*) FROM calls WHERE run = ?"
 FAILED = "SELECT count(*) FROM spans WHERE run = ? AND error <> ''"
 
 
-def to_go_on(runs: Sequence[tuple[Run, str]]) -> list[tuple[Run, str]]:
+def list_stopped_runs(runs: Sequence[tuple[Run, str]]) -> list[tuple[Run, str]]:
     """Return the runs that stopped before their end, of several alike the one that a resume goes on with."""
     # oldest first, so that of several alike the last one stays
     stopped = []
@@ -133,7 +140,7 @@ def to_go_on(runs: Sequence[tuple[Run, str]]) -> list[tuple[Run, str]]:
     return [*reversed(last.values())]
 
 
-def costs_of(site: Site) -> dict[str, float]:
+def list_costs(site: Site) -> dict[str, float]:
     """Return what runs cost, by id: those whose calls all had known prices and counted tokens."""
     rows = site.store.rows("SELECT run, payload FROM progress")
     costs = {}
@@ -144,7 +151,7 @@ def costs_of(site: Site) -> dict[str, float]:
     return {run: cost for run, cost in costs.items() if cost}
 
 
-def pulse_of(site: Site, run: Run) -> dict[str, Any]:
+def measure_progress(site: Site, run: Run) -> dict[str, Any]:
     """Return a run's progress: stages with rate and remaining time, if known."""
     progress_rows = site.store.rows("SELECT beat, payload FROM progress WHERE run = ?", [run.id])
     # a run that has told nothing of itself yet
@@ -164,7 +171,7 @@ def pulse_of(site: Site, run: Run) -> dict[str, Any]:
             {
                 "name": name,
                 **stage,
-                **_pace(site, f"{run.id} {name}", stage),
+                **_measure_pace(site, f"{run.id} {name}", stage),
             }
         )
 
@@ -181,7 +188,7 @@ def pulse_of(site: Site, run: Run) -> dict[str, Any]:
     }
 
 
-def _pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, float | None]:
+def _measure_pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, float | None]:
     """Return the median rate of the last half minute, and the remaining time.
 
     Both are None in the first ten seconds.
@@ -189,21 +196,21 @@ def _pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, float | None
     # looks at this stage: their time, and what was done by then
     marks = site.seen.setdefault(key, deque())
     moment = time.monotonic()
-    if not marks or moment - marks[-1][0] >= APART:
+    if not marks or moment - marks[-1][0] >= APART_SECONDS:
         marks.append((moment, stage["done"]))
 
     # the pace is that of the last half minute
-    while moment - marks[0][0] > LATELY:
+    while moment - marks[0][0] > LATELY_SECONDS:
         marks.popleft()
 
-    rate = median_rate(marks)
+    rate = compute_median_rate(marks)
     if not rate:
         return {"rate": None, "left": None}
     # what remains in milliseconds; the rate is per second
     return {"rate": rate, "left": 1000 * (stage["total"] - stage["done"]) / rate}
 
 
-def median_rate(marks: Sequence[tuple[float, int]]) -> float | None:
+def compute_median_rate(marks: Sequence[tuple[float, int]]) -> float | None:
     """Return the median rate between any two looks that are ten seconds apart; None if no two are.
 
     Source: Theil 1950, Sen 1968, doi:10.1080/01621459.1968.10480934. One pause or leap hardly moves
@@ -213,13 +220,13 @@ def median_rate(marks: Sequence[tuple[float, int]]) -> float | None:
     # seconds from one look to another `[look, look]`
     took = at[:, None] - at
     # each pair once, as its other direction is negative; looks close together tell little
-    far = took >= SURE
+    far = took >= SURE_SECONDS
     if far.any():
         return float(np.median((done[:, None] - done)[far] / took[far]))
     return None
 
 
-SURE, LATELY, APART = 10.0, 30.0, 0.5
+SURE_SECONDS, LATELY_SECONDS, APART_SECONDS = 10.0, 30.0, 0.5
 """Seconds that have to be seen before anything is said of a pace, those that it is of, and between two looks."""
 
 
@@ -234,12 +241,16 @@ def run_page(
     """Show a run: what it was started with, its graph, its times."""
     status = site.status(run)
     if as_json:
-        about = {"status": status, "counts": counted(site, run), "arguments": _arguments_shown(run)}
+        about = {
+            "status": status,
+            "counts": count_run(site, run),
+            "arguments": _arguments_shown(run),
+        }
         return run.model_dump(mode="json") | about
 
-    spans = spans_kept(site, run)
-    times = times_of(spans, from_, to)
-    states = states_shown(site, run, status)
+    spans = get_spans(site, run)
+    times = sum_times(spans, from_, to)
+    states = read_states(site, run, status)
 
     return {
         "status": "waiting" if states.waiting else status,
@@ -247,42 +258,42 @@ def run_page(
         "whole": from_ is None and to is None,
         "stretch": {"from": from_, "to": to},
         "goes_on": status not in ENDED,
-        "arguments": with_titles(site, _arguments_shown(run)),
-        "graph": graph_of(run, times, states.changes),
+        "arguments": put_titles(site, _arguments_shown(run)),
+        "graph": draw_run_graph(run, times, states.changes),
         "states": states.changes,
         "trouble": states.trouble,
         "parent": run.arguments.get("parent"),
         "pool": states.waiting,
-        "kept": kept_command(site, run),
+        "kept": read_kept_command(site, run),
         "child": site.children.last_of(links.run(run.id)),
-        "working": child_of(site, run),
+        "working": find_child(site, run),
         "new": NEW,
-        "strip": strip,
+        "strip": draw_strip,
         "bins": BINS,
         "errors": site.once("errors", run, lambda: site.store.rows(ERRORS, [run.id]))
         if any(span.errors for span in spans)
         else [],
-        "counted": counted(site, run),
-        "cost": costs_of(site).get(run.id),
+        "counted": count_run(site, run),
+        "cost": list_costs(site).get(run.id),
         "folder": site.store.folder,
         "named": site.set_of(run),
-        "scores": run.command in SCORING,
-        "panels": panels_on("run.html", site, run=run),
+        "scores": run.command in SCORING_COMMANDS,
+        "panels": list_panels("run.html", site, run=run),
         "unlike": measure_unlikeness(site, run),
-        "pulse": pulse_of(site, run) if status not in ENDED else None,
+        "pulse": measure_progress(site, run) if status not in ENDED else None,
     }
 
 
-def graph_of(run: Run, times: Times, states: Sequence[NodeChange] = ()) -> Markup | None:
+def draw_run_graph(run: Run, times: Times, states: Sequence[NodeChange] = ()) -> Markup | None:
     """Draw a run's graph with what ran in it; None for a command without one."""
-    graph = drawn_graphs().get(GRAPHS.get(run.command, run.command))
+    graph = read_drawn_graphs().get(GRAPHS.get(run.command, run.command))
     told_by_node = {state.node: state.told for state in states}
     if graph:
-        return drawing(graph, times.by_name, told_by_node)
+        return draw_graph(graph, times.by_name, told_by_node)
     return None
 
 
-def spans_kept(site: Site, run: Run) -> list[Spans]:
+def get_spans(site: Site, run: Run) -> list[Spans]:
     """Return a run's spans by name.
 
     Those of a finished run are kept; others are read anew once twenty times as long has passed as
@@ -291,13 +302,13 @@ def spans_kept(site: Site, run: Run) -> list[Spans]:
     if run.finished is not None:
         return site.kept(
             ("spans", run.id, run.finished),
-            lambda: spans_of(site.store, run),
+            lambda: read_spans(site.store, run),
         )
 
     last: dict[str, Any] = site.kept(("spans so far", run.id), dict)
     began = time.monotonic()
     if began >= last.get("until", 0.0):
-        last["spans"] = spans_of(site.store, run)
+        last["spans"] = read_spans(site.store, run)
         last["until"] = time.monotonic() + 20 * (time.monotonic() - began)
 
     spans: list[Spans] = last["spans"]
@@ -315,23 +326,23 @@ def drawn(
 ) -> Data | Response:
     """Return the graph and the strips of a run so far; 304 if no span has come since."""
     status = site.status(run)
-    spans = spans_kept(site, run)
+    spans = get_spans(site, run)
     # spans are only added, so that their number tells whether the page has changed
-    headers = _headers(run, str(sum(len(span.ms) for span in spans)), status)
+    headers = _make_headers(run, str(sum(len(span.ms) for span in spans)), status)
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
 
-    times = times_of(spans, from_, to)
+    times = sum_times(spans, from_, to)
     return {
         "headers": headers,
-        "graph": graph_of(run, times),
+        "graph": draw_run_graph(run, times),
         "times": times,
-        "strip": strip,
+        "strip": draw_strip,
         "bins": BINS,
     }
 
 
-def _headers(run: Run, version: str, status: str) -> dict[str, str]:
+def _make_headers(run: Run, version: str, status: str) -> dict[str, str]:
     return {
         "ETag": f'"{run.id}.{version}.{status}"',
         "X-Pollex-Ended": "1" if status in ENDED else "",
@@ -347,9 +358,9 @@ def live(
 ) -> Data | Response:
     """Return the live part of a page; 304 if nothing has changed."""
     status = site.status(run)
-    pulse = pulse_of(site, run)
+    pulse = measure_progress(site, run)
     # progress is written at each beat, so that the beat tells whether the page has changed
-    headers = _headers(run, pulse["beat"], status)
+    headers = _make_headers(run, pulse["beat"], status)
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
 
@@ -373,7 +384,7 @@ def calls(
     n: Window = 100,
 ) -> Data:
     """List a run's calls."""
-    calls = calls_of(site.store, run, sort, down=down, at=at, n=n)
+    calls = list_calls(site.store, run, sort, down=down, at=at, n=n)
     return {"total": site.store.value(CALLS, [run.id]), "calls": calls}
 
 
@@ -398,9 +409,9 @@ def call(
 
     replies = []
     for row in rows:
-        replies.append(read_call(row, price_of(site.store, run)))
+        replies.append(read_call(row, find_price(site.store, run)))
 
-    messages, settings = request_of(site.store, key)
+    messages, settings = read_request(site.store, key)
     if as_json:
         return {
             "messages": messages,
@@ -411,9 +422,9 @@ def call(
     return {
         "key": key,
         "replies": replies,
-        "asked": asked_by(site.store, run, replies[0]),
-        "draw": distribution,
-        "messages": [(role, unsealed(words)) for role, words in messages],
+        "asked": list_asking_spans(site.store, run, replies[0]),
+        "draw": draw_distribution,
+        "messages": [(role, split_sealed(words)) for role, words in messages],
         "settings": settings,
     }
 
@@ -424,7 +435,7 @@ RUN = f"/api{links.RUNS}/{{run}}"
 @page(f"{RUN}/tree")
 def tree(site: Site, run: Run) -> Data:
     """Return a run's spans added up by name, in milliseconds."""
-    times = times_of(spans_kept(site, run))
+    times = sum_times(get_spans(site, run))
     names = ("name", "kind", "n", "together", "median", "most", "errors")
     nodes = []
     for node in times.nodes:
@@ -440,7 +451,7 @@ def strips(
     to: float | None = None,
 ) -> Data:
     """Return how many spans of each name were open at once, over a stretch of time in seconds."""
-    times = times_of(spans_kept(site, run), from_, to)
+    times = sum_times(get_spans(site, run), from_, to)
     active = {}
     for name, node in times.by_name.items():
         active[name] = node.active.astype(int).tolist()
@@ -492,7 +503,7 @@ def histogram(
     of: Literal["netsat", "probability", "entropy", "turns"] = "netsat",
 ) -> Data:
     """Return counts of a figure in bins, among all rows and among those found."""
-    histogram = listing_of(site, form).histogram(of)
+    histogram = make_listing(site, form).histogram(of)
     # values that are all the same have no bins
     bins = (
         {}

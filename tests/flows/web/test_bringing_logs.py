@@ -24,7 +24,7 @@ from pollex.store.seal import Seal
 from pollex.store.store import Store
 from pollex.store.tables import AnnotatorRow, now
 from pollex.web import links
-from pollex.web.guests import digest_of
+from pollex.web.guests import hash_token
 
 MOST = 200_000
 
@@ -292,7 +292,7 @@ async def test_a_stranger_a_guest_another_site_and_another_server_can_bring_noth
     empty.put(
         [
             AnnotatorRow(
-                "g", "Guest", digest_of(Seal.of(empty.folder), token), now(), f"{links.LABEL}/q"
+                "g", "Guest", hash_token(Seal.of(empty.folder), token), now(), f"{links.LABEL}/q"
             )
         ]
     )

@@ -6,7 +6,7 @@ import pytest
 
 from pollex.rooms.exchange.formats.peers.interfaces import INTERFACES
 from pollex.web.faults import Fault
-from pollex.web.pages.logs import environment_for
+from pollex.web.pages.logs import make_environment
 
 KEYS = {"langfuse": ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY")}
 KEYS |= {"langsmith": ("LANGSMITH_API_KEY",), "open-webui": ("OPEN_WEBUI_API_KEY",)}
@@ -42,11 +42,11 @@ def test_no_key_of_the_server_goes_to_an_address_that_a_visitor_typed(
     typed = {f"key-{name}": "typed" for name in interface.keys}
     if typed:
         with pytest.raises(Fault, match="go only to addresses that its owner named"):
-            environment_for(interface, {}, "http://example.org")
-    environment = environment_for(interface, typed, "http://example.org")
+            make_environment(interface, {}, "http://example.org")
+    environment = make_environment(interface, typed, "http://example.org")
     assert {environment[name] for name in KEYS[tool]} == {"typed" if typed else ""}
 
     # the owner's own address, and the tool's usual one
     monkeypatch.setenv(interface.url[0][0], "http://example.org/")
     for url in ("http://example.org", interface.url[1]):
-        assert not environment_for(interface, {}, url).keys() & set(KEYS[tool])
+        assert not make_environment(interface, {}, url).keys() & set(KEYS[tool])
