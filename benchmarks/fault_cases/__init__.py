@@ -37,6 +37,7 @@ SHOWN = {
     "forgetting_among_bombs": "flows/commands/test_forget_safely.py",
     "embedding_model": "flows/commands/test_learn_command.py",
     "places_of_a_proof": "rooms/remedy/unit/test_refused_before_pay.py",
+    "lists_within_lists": "unit/formats/test_formats.py",
     "few_users": "rooms/remedy/unit/test_verdicts.py",
     "interrupted_imports": "unit/cli/test_interrupted_imports.py",
 }

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from fault_cases import case
@@ -254,3 +255,21 @@ def interrupted_imports(folder: Path) -> str:
         assert ended.returncode == 130, ended.stderr
         assert ended.stderr.startswith("Stopped: interrupted\nGo on with: "), ended.stderr
     return f"{len(numbers)} of {len(numbers)}"
+
+
+@case("42.3", "lists within lists of a Parquet file and of a query are refused in words at once")
+def lists_within_lists(folder: Path) -> str:
+    """Read 60 levels from each."""
+    deep = "[" * 60 + "1" + "]" * 60
+    log = folder / "deep.parquet"
+    begun = time.monotonic()
+    duckdb.sql(f"COPY (SELECT 'a' AS id, {deep} AS deep) TO '{log}' (FORMAT parquet)")
+    with duckdb.connect(str(folder / "chats.duckdb")) as connection:
+        connection.execute("CREATE TABLE chats AS SELECT 'a' AS id")
+    query = f"duckdb:{folder / 'chats.duckdb'}?SELECT id, {deep} AS deep FROM chats"  # noqa: S608
+    for source in (str(log), query):
+        with pytest.raises(BadInput, match="deep has lists within lists, 60 deep"):
+            read_logs(source)
+    seconds = time.monotonic() - begun
+    assert seconds < 20, f"{seconds:.0f} s"
+    return f"2 of 2 in {seconds:.1f} s"

@@ -54,6 +54,12 @@ PLAIN = frozenset({"VARCHAR", "BOOLEAN", "DOUBLE", "TINYINT", "SMALLINT", "INTEG
 """Types whose values Python has as JSON would."""
 
 
+NESTED = frozenset({"list", "array", "map", "struct", "union"})
+"""Types that hold others; all but structs and unions are lists to DuckDB."""
+MOST_LISTS = 16
+"""Lists within lists that are read: each further level doubles the time that DuckDB plans a query."""
+
+
 class FailedQuery(Exception):
     """Why a query can't be run, in a line."""
 
@@ -71,8 +77,19 @@ def values_of(
     table: str,
     parameters: list[str],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table or a query in brackets, as JSON would have their values."""
+    """Yield the rows of a table or a query in brackets, as JSON would have their values.
+
+    Raises:
+        FailedQuery: A column has lists within lists, and so on, without a sensible end.
+    """
     relation = connection.sql(f"SELECT * FROM {table}", params=parameters)  # noqa: S608 - ours, or the user's own query
+    # types are known without the plan of a query, which would take for ever
+    for name, type_ in zip(relation.columns, relation.types, strict=True):
+        if (levels := count_lists(type_)) > MOST_LISTS:
+            raise FailedQuery(
+                f"{name:.60} has lists within lists, {levels} deep: at most {MOST_LISTS} are read"
+            )
+
     quoted = []
     for name in relation.columns:
         quoted.append('"' + name.replace('"', '""') + '"')
@@ -92,6 +109,20 @@ def values_of(
                 name: _without_nulls(cell if as_it_is or cell is None else json.loads(cell))
                 for name, cell, as_it_is in values
             }
+
+
+def count_lists(type_: DuckDBPyType) -> int:
+    """Count how many lists stand within each other in a type; a map is one, too."""
+    if type_.id not in NESTED:
+        return 0
+
+    levels = []
+    for name, child in type_.children:
+        # that of an array of fixed size is a number
+        if name != "size" or not isinstance(child, int):
+            levels.append(count_lists(cast("DuckDBPyType", child)))
+
+    return max(levels, default=0) + (type_.id not in ("struct", "union"))
 
 
 def _is_plain(type_: DuckDBPyType) -> bool:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-MOST_LISTS = 12
-"""Levels of lists in a column of Parquet; a talk has three."""
 WRITE_AGAIN = "write it again with the columns that pollex reads: id, messages and the label"
 
 
@@ -38,19 +36,18 @@ def parquet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
     """
     import duckdb  # other formats don't need it
 
+    from pollex.formats.databases import FailedQuery
+
     pattern = glob.escape(str(make_text_path(path)))  # a path is a pattern to DuckDB
     try:
         with duckdb.connect(config={"threads": 1}) as connection:
             # Folders named like `a=1` would become columns.
-            table = "read_parquet(?, hive_partitioning = false)"
-            columns = connection.sql(f"SELECT * FROM {table} LIMIT 0", params=[pattern])  # noqa: S608
-            # DuckDB takes twice as long for each list within a list
-            for name, type_ in zip(columns.columns, columns.types, strict=True):
-                if str(type_).count("[]") > MOST_LISTS:
-                    what = f"{name:.60} has lists within lists, more than {MOST_LISTS} deep"
-                    raise BadInput(what, where=source, hint=WRITE_AGAIN)
-
-            yield from queried_rows(source, connection, table, [pattern])
+            yield from queried_rows(
+                source, connection, "read_parquet(?, hive_partitioning = false)", [pattern]
+            )
+    except FailedQuery as error:
+        what = f"can't be read as Parquet: {error}"
+        raise BadInput(what, where=source, hint=WRITE_AGAIN) from error
     except duckdb.InternalException as error:
         # Its words are of its own code, with a stack trace: lists within lists are what it can't
         # count.

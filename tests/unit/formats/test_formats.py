@@ -306,6 +306,20 @@ def test_a_parquet_file_that_is_nested_too_deeply_is_refused_in_words(tmp_path: 
             read_logs([str(path)])
 
 
+def test_lists_of_any_kind_count_within_each_other_and_not_side_by_side(tmp_path: Path) -> None:
+    deep = "1"
+    wide = ", ".join(f"'f{number}': [{number}]" for number in range(20))
+    for _ in range(10):
+        deep = f"[MAP {{'a': {{'b': {deep}}}}}]"
+    path = parquet(tmp_path, f"SELECT 'a' AS id, {deep} AS deep", "deep.parquet")
+    with pytest.raises(BadInput, match="deep has lists within lists, 20 deep"):
+        list(parquet_rows("log", path))
+    path = parquet(tmp_path, f"SELECT 'a' AS id, {{{wide}}} AS wide", "wide.parquet")
+    (row,) = parquet_rows("log", path)
+    assert isinstance(row, LogRow)
+    assert row.fields["wide"]["f19"] == [19]
+
+
 def test_json_lines_csv_and_parquet_of_the_same_log_are_the_same_conversations(
     tmp_path: Path,
 ) -> None:
