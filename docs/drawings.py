@@ -144,12 +144,14 @@ it makes (`rubrics/rubric_set.py`) scores conversations in `services/score.py`. 
 | what happens in a turn, without a model? | `agents/embedded/events/` |
 | with which words is a model asked about rubrics? | `prompts/judge_batch.md`, one by one `judge_question.md` |
 | how are rubrics chosen? | `selection/policies/`, walked by `selection/pool.py` |
+| where is NetSAT added up? | `selection/netsat.py`, in learning and in scoring |
 | where does the window of doubt begin and end? | `selection/threshold.py` |
 | how is the probability's network trained? | `calibration/thumbs.py`, then `calibration/network/begun.py` |
 | where is a paid answer found again? | of a rubric in `agents/llm/judge.py`, of a call in `store/ledger.py` |
 | what is proven, likely or a hint? | `rubrics/worth.py`, `rubrics/learning/choice.py` |
 | how do several votes of a judge become one? | `rooms/judge/selection/consensus.py` (RoboRater's diversity entropy) |
 | with which words are answers graded? | `rooms/grade/prompts/grading/` |
+| how does a run of `learn` begin? | `services/learn.py` hires and asks, `runs/learn_runs.py` begins it in the store |
 | how does an interrupted run go on? | found in `store/resume.py`, carried out in `graphs/run.py` |
 | who makes the report? | `reports/learning.py`, `reports/templates/learning.html` |
 | what may a coding agent ask? | the room `exchange`: `services/agent_tools.py` |
