@@ -52,6 +52,7 @@ class KeptProgress:
         self._run, self._kept, self._at = "", dict[str, Any](), 0.0
         self._tracer: Tracer | None = None
         self._earlier: float | None = 0.0
+        self._earlier_sent = 0
 
     def watch(self, tracer: Tracer) -> None:
         """Keep what a tracer counts, too: nodes, and the last errors."""
@@ -88,6 +89,8 @@ class KeptProgress:
         }
         if self._earlier != 0:  # a resumed run: what it used is since then
             record["cost"] = _together(self._earlier, cost_of(used))
+        if self._earlier_sent:
+            record["sent"] = self._earlier_sent + (used.get("sent") or 0)
 
         if self._tracer is not None:
             # the nodes that ran, and the last errors
@@ -108,10 +111,12 @@ class KeptProgress:
         self._run = run
         # a resumed run adds to what its earlier starts cost
         before = self._store.value("SELECT payload FROM progress WHERE run = ?", [run])
+        self._earlier = 0.0
+        self._earlier_sent = 0
         if before:
-            self._earlier = cost_so_far(unpack(before))
-        else:
-            self._earlier = 0.0
+            payload = unpack(before)
+            self._earlier = cost_so_far(payload)
+            self._earlier_sent = sent_so_far(payload) or 0
 
         # while calls are waited for, nothing advances: the beat still keeps what they cost
         async def beat() -> None:
@@ -126,6 +131,12 @@ class KeptProgress:
             beating.cancel()
             self.keep(last=True)
             self._run = ""
+
+
+def sent_so_far(payload: Mapping[str, Any]) -> int | None:
+    """Return the calls that a run sent so far, over all its starts; None where no model worked."""
+    sent: int | None = payload.get("sent", payload.get("used", {}).get("sent"))
+    return sent
 
 
 def cost_of(used: Mapping[str, Any]) -> float | None:

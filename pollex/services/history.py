@@ -17,7 +17,7 @@ from pollex.rubrics.rubric import TONE, Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import describe_certainty, describe_verdict
 from pollex.runs.options import RunOptions
-from pollex.runs.run import cost_so_far
+from pollex.runs.run import cost_so_far, sent_so_far
 from pollex.runs.workspace import run_to_end
 from pollex.services.hooks import AskedQuestions
 from pollex.services.named_sets import read_set
@@ -96,7 +96,7 @@ class RunRow:
             rubrics=str(rubrics),
             seconds=seconds,
             auc=result.get("auc"),
-            calls=used.get("sent"),
+            calls=sent_so_far(progress),
             cost=cost,
             estimated_cost=estimated_cost,
         )

@@ -14,6 +14,7 @@ from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.rubric import Reason, Rubric
 from pollex.store.resume import conversations_of, extractions_of, rubrics_of
 from pollex.store.rows import read_answer
+from pollex.store.runs import FINISHED
 from pollex.store.spans import CANCELLED
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow, SpanRow, pack, unpack
@@ -76,12 +77,24 @@ class Provenance:
     conversations: dict[str, Conversation]
 
 
+STOPS = ("LimitReached", "Interrupted", "ModelUnavailable", "ModelRefused")
+"""Errors that stop a run, which may be gone on with."""
+
+
 def run_tree(store: Store, run: str) -> list[Branch]:
-    """Sum a run's spans by name at each place of the tree."""
+    """Sum a run's spans by name at each place of the tree.
+
+    What stopped a run that was gone on with since, and came to its end, is no error any more.
+    """
     spans = store.rows(
         "SELECT id, parent, name, kind, ms, error, outputs FROM spans WHERE run = ? ORDER BY started, rowid",
         [run],
     )
+    status = store.value("SELECT status FROM runs WHERE id = ?", [run])
+    for span in spans:
+        if status in FINISHED and span["error"].startswith(STOPS):
+            span["error"] = ""
+
     span_ids = {span["id"] for span in spans}
     # spans by their parent; None: at the top
     inside: dict[str | None, list[dict[str, Any]]] = defaultdict(list)

@@ -119,6 +119,21 @@ def test_a_run_says_what_it_cost_and_so_does_the_list_of_runs(bench: Bench) -> N
     assert "calls" in bench.pollex("runs", "--store", "store").out
 
 
+def test_what_stopped_a_run_is_no_error_once_it_went_on_and_all_its_calls_count(
+    pollex: Pollex, server: ProtocolServer
+) -> None:
+    write_log(Path("log.jsonl"), small_log()[:COUNT])
+    where = ("--model", "m", "--base-url", server.url, "--set", "without=built-in")
+    learn = ("learn", "log.jsonl", *where, "--store", "store", "--json")
+    assert pollex(*learn, "--max-calls", "20").code == 1
+    assert "LimitReached" in pollex("trace", "last", "--store", "store").out
+    resumed = pollex(*learn, "--resume")
+    assert resumed.code == 0, resumed.err
+    (row,) = pollex("runs", "--store", "store", "--json").last["runs"]
+    assert row["calls"] == 20 + resumed.last["usage"]["all"]["sent"]
+    assert "LimitReached" not in pollex("trace", "last", "--store", "store").out
+
+
 def test_a_plan_says_what_is_likely_beside_what_is_possible_at_most(
     pollex: Pollex, server: ProtocolServer
 ) -> None:
