@@ -14,10 +14,12 @@ from pollex.formats.label_columns import is_doubtful_label, label_likelihood
 from pollex.formats.names import is_called_comment
 from pollex.formats.paths import MISSING, find_value, parse_if_json
 
-MOST_LOOKED_AT = 2_000
+MOST_LOOKED_AT = 1_000
 """Conversations by which the column of comments is told."""
 SPACED = 0.3
 """Share of the values that are several words, in a column of what people wrote."""
+DIFFERENT = 0.5
+"""Share of single words that differ, where somebody wrote them."""
 WITH_LABEL = 0.9
 """Share of the comments that stand beside a thumb."""
 
@@ -33,7 +35,9 @@ def may_hold_comments(column: Column) -> bool:
     if spaced >= SPACED * len(words):
         return True
     lettered = any(sign.isalpha() for word in words for sign in word)
-    return lettered and label_likelihood(column) == 0 and not is_doubtful_label(column)
+    again_and_again = len(words) < DIFFERENT * column.filled
+    is_label = label_likelihood(column) > 0 or is_doubtful_label(column)
+    return lettered and not again_and_again and not is_label
 
 
 def find_comment_beside(fields: Mapping[str, Any], label: str) -> Any:

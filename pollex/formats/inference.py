@@ -1310,12 +1310,18 @@ def _with_label(candidate: Candidate, column: Column) -> Candidate:
 
 
 def _with_comment(candidate: Candidate, columns: Sequence[Column]) -> Candidate:
-    """Return a candidate with the first column that may hold comments, unless its name is usual."""
+    """Return a candidate with the likeliest column of comments, unless its name is usual."""
     used_paths = set(candidate.columns.values())
     if "comment" in candidate.columns:
         return candidate
 
-    for column in columns:
+    # what stands in the label's own object goes first, what stands in lists last
+    holder = candidate.columns.get("label", "").rpartition(".")[0]
+    nearest_first = sorted(
+        columns,
+        key=lambda column: (column.path.rpartition(".")[0] != holder, "[]" in column.path),
+    )
+    for column in nearest_first:
         is_usual_name = column.path in COMMENT_NAMES
         if column.path not in used_paths and not is_usual_name and may_hold_comments(column):
             return replace(candidate, columns={**candidate.columns, "comment": column.path})

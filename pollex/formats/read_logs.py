@@ -981,14 +981,18 @@ def _differing_labels(labels: Sequence[Label]) -> BadInput:
 
 
 def _place_feedback(feedbacks: Sequence[Feedback | None]) -> tuple[Feedback, ...]:
+    """Return what was written of some turns, each at its turn; what all have is of the whole conversation."""
     if len(set(feedbacks)) == 1:
         return tuple(filter(None, feedbacks[:1]))
 
-    return tuple(
-        feedback.model_copy(update={"turn": turn})
-        for turn, feedback in enumerate(feedbacks)
-        if feedback
-    )
+    placed = []
+    for turn, feedback in enumerate(feedbacks):
+        # a row that is a question with its answer has one comment, which is of the answer
+        goes_on = turn + 1 < len(feedbacks) and feedbacks[turn + 1] is feedback
+        if feedback and not goes_on:
+            placed.append(feedback.model_copy(update={"turn": turn}))
+
+    return tuple(placed)
 
 
 def _chat_of(conversation: Conversation) -> str | None:

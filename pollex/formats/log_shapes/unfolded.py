@@ -47,8 +47,8 @@ def plain_row(fields: dict[str, Any]) -> dict[str, Any]:
 
 def carried_row(fields: Fields) -> dict[str, Any] | None:
     """Return the row of a known export that a service of logs carries in one of its own; None for others."""
-    # what somebody says is no row, whatever it looks like
-    if not fields.keys().isdisjoint(ROLE_NAMES):
+    # what somebody says is no row, whatever it looks like; most rows end here
+    if fields.keys().isdisjoint(_CARRIERS) or not fields.keys().isdisjoint(ROLE_NAMES):
         return None
 
     for name in _CARRIERS:

@@ -554,3 +554,26 @@ def test_labels_of_many_columns_join_an_export_too(tmp_path: Path) -> None:
     logs = read_logs([export, write_csv(tmp_path / "survey.csv", marks)])
     labels = [conversation.label.value for conversation in logs][:4]
     assert labels == ["positive", "negative"] * 2
+
+
+def test_a_comment_beside_a_question_and_its_answer_counts_once() -> None:
+    rows = []
+    for n, ((_, asked), (_, told)) in enumerate(talks()):
+        rows.append({"chat_id": f"c{n}", "question": asked, "answer": told})
+        second = {"chat_id": f"c{n}", "question": f"And {n}?", "answer": f"No, not {n}."}
+        rows.append(second | {"thumb": "down", "comment": f"no help {n}"})
+    logs = read_rows(rows)
+    assert comments_in(logs) == [f"no help {n}" for n in range(6)]
+    assert next(iter(logs)).feedback[0].turn == 3
+
+
+def test_a_word_that_comes_again_and_again_is_no_comment_and_the_labels_own_object_goes_first() -> (
+    None
+):
+    rows = []
+    for n, talk in enumerate(talks()):
+        events = [{"by": side, "said": words, "reason": "spoken"} for side, words in talk]
+        marks = {"csat": 1 + 4 * (n % 2), "verbatim": f"no help {n}"}
+        rows.append({"call": f"c{n}", "events": events, "survey": marks})
+    options = propose(rows)
+    assert dict(options.columns)["comment"] == "survey.verbatim"
