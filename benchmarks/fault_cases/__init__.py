@@ -39,6 +39,15 @@ SHOWN = {
     "places_of_a_proof": "rooms/remedy/unit/test_refused_before_pay.py",
     "lists_within_lists": "unit/formats/test_formats.py",
     "few_users": "rooms/remedy/unit/test_verdicts.py",
+    "tokens_of_strangers": "unit/store/test_seal.py",
+    "readings_of_strangers": "flows/services/test_readings.py",
+    "watched_of_strangers": "flows/web/test_watched_folders.py",
+    "tools_behind": "rooms/remedy/unit/test_acting.py",
+    "links_beside": "rooms/remedy/unit/test_refused_before_pay.py",
+    "results_of_strangers": "flows/web/test_results_of_commands.py",
+    "changed_stores": "flows/web/test_changed_stores.py",
+    "foreign_lines": "rooms/exchange/flows/test_transfer.py",
+    "folders_of_runs": "flows/web/test_readers.py",
     "interrupted_imports": "unit/cli/test_interrupted_imports.py",
 }
 """Cases that another test shows at every commit, by the names of their functions."""
