@@ -8,6 +8,7 @@ out tools, may act, whatever way leads there.
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import sys
@@ -291,6 +292,14 @@ class _Module:
     name: str
     path: Path | None
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The packages that it is in, the outermost first; a package is in itself."""
+        parts = tuple(self.name.split("."))
+        if self.path is not None and self.path.name == "__init__.py":
+            return parts
+        return parts[:-1]
+
 
 def _acting_modules(modules: set[str]) -> Iterator[str]:
     """Yield what acts in modules of the user's, and in those that they import or may import."""
@@ -312,14 +321,14 @@ def _acting_modules(modules: set[str]) -> Iterator[str]:
         if (module.path or module.name) in visited:
             continue
         visited.add(module.path or module.name)
-        names = names_in_module(module)
-        if names is None:
+        code = read_names(module)
+        if code is None:
             yield f"the code of {module.name}, which can't be read"
             continue
 
-        if acting := sorted(filter(_acts, names)):
+        if acting := sorted(filter(_acts, code.names | code.imports)):
             yield f"{module.name} uses {acting[0]}"
-        for named in _modules_named(module, names):
+        for named in _modules_named(module, code.imports):
             is_own = named.name.partition(".")[0] in packages
             if named.path is not None and (is_own or not _is_library_file(named.path)):
                 left.append(named)
@@ -336,35 +345,23 @@ def _acts(name: str) -> bool:
     return is_theirs and not is_harmless
 
 
-def _modules_named(module: _Module, names: set[str]) -> Iterator[_Module]:
-    """Yield the modules that a module may mean by its names, whether they are imported already or not."""
+def _modules_named(module: _Module, imports: set[str]) -> Iterator[_Module]:
+    """Yield the modules that a module's imports may mean, whether they are imported already or not."""
     # where its outermost package lies, and where else modules of the user's are found
-    roots = {(Path(place), "") for place in sys.path if place and Path(place) != OURS.parent}
-    # in its packages, from the outermost one to its own: `from .. import name` means these
+    roots = {Path(place) for place in sys.path if place and Path(place) != OURS.parent}
     if module.path is not None:
-        packages = module.name.split(".")
-        if module.path.name != "__init__.py":
-            packages.pop()
-        folders = [module.path.parent, *module.path.parents[1:]]
-        for depth in range(len(packages) + 1):
-            roots.add((folders[len(packages) - depth], ".".join(packages[:depth])))
+        above = module.path.parents
+        roots.add(above[min(len(module.packages), len(above) - 1)])
 
     # a package's own module runs before the modules in it
-    every = set(names)
-    for dotted in names:
+    every = set(imports)
+    for dotted in imports:
         parts = dotted.split(".")
         every |= {".".join(parts[:count]) for count in range(1, len(parts))}
 
-    simple = [name for name in names if name.isidentifier()]
-    for root, before in roots:
-        for dotted in every:
-            name = f"{before}.{dotted}" if before else dotted
-            place = root.joinpath(*dotted.split("."))
-            yield from _module_at(name, place)
-            # `from package import module` names the module apart
-            if place.is_dir() and dotted:
-                for inner in simple:
-                    yield from _module_at(f"{name}.{inner}", place / inner)
+    for root in roots:
+        for dotted in sorted(every):
+            yield from _module_at(dotted, root.joinpath(*dotted.split(".")))
 
 
 def _module_at(name: str, place: Path) -> Iterator[_Module]:
@@ -374,17 +371,62 @@ def _module_at(name: str, place: Path) -> Iterator[_Module]:
             yield _Module(name, file)
 
 
-def names_in_module(module: _Module) -> set[str] | None:
+@dataclass(frozen=True)
+class _Names:
+    """The names in a module's code.
+
+    Attributes:
+        imports: Modules that it imports, and what it imports of them, which may be modules; texts
+            that may be names of modules, too.
+    """
+
+    names: set[str]
+    imports: set[str]
+
+
+def read_names(module: _Module) -> _Names | None:
     """Return the names in a module's code; None where nobody can read it."""
     if module.path is None:
         imported = sys.modules.get(module.name)
-        return None if imported is None else _names_in_namespace(imported)
+        if imported is None:
+            return None
+        names = _names_in_namespace(imported)
+        return _Names(names, {name for name in names if _is_dotted(name)})
 
     try:
-        code = compile(module.path.read_bytes(), str(module.path), "exec", dont_inherit=True)
-        return set(names_in(code))
+        tree = ast.parse(module.path.read_bytes())
+        nodes = list(ast.walk(tree))
     except (OSError, ValueError, SyntaxError, RecursionError):
         return None
+
+    names, imports = set[str](), set[str]()
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            names.add(node.attr)
+        elif isinstance(node, ast.Import):
+            imports |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {alias.name for alias in node.names}
+            base = _base_of(module, node)
+            imports |= {base, *(f"{base}.{alias.name}".strip(".") for alias in node.names)}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            imports |= {node.value} if _is_dotted(node.value) else set()
+
+    return _Names(names, {name for name in imports if _is_dotted(name)})
+
+
+def _base_of(module: _Module, node: ast.ImportFrom) -> str:
+    """Return the absolute name of what a module imports from."""
+    above = module.packages
+    base = list(above[: len(above) - node.level + 1]) if node.level else []
+    return ".".join([*base, *([node.module] if node.module else [])])
+
+
+def _is_dotted(text: str) -> bool:
+    """Return whether a text may be the name of a module."""
+    return len(text) < 200 and all(part.isidentifier() for part in text.split("."))
 
 
 def _names_in_namespace(module: ModuleType) -> set[str]:
@@ -407,10 +449,10 @@ def _names_in_namespace(module: ModuleType) -> set[str]:
 
 
 def names_in(code: CodeType) -> Iterator[str]:
-    """Yield the names that code and the functions in it refer to, and texts that may be names of modules."""
+    """Yield the names that code and the functions in it refer to."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from names_in(constant)
-        elif isinstance(constant, str) and constant.replace(".", "_").isidentifier():
+        elif isinstance(constant, str) and _is_dotted(constant):
             yield constant

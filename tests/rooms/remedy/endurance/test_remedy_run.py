@@ -700,6 +700,7 @@ def test_a_function_fills_the_prompts_template_and_leaves_conversations_out(
     found = proved_in(
         tmp_path,
         assistant=lambda messages, system: said(system, crc32(f"{system}{messages}".encode())),
+        live_tools="yes",  # this module has graphs, and nobody can see that the function has none
         render=filled,
     )
     assert found.record["left_out_by_prompt"] == 16
