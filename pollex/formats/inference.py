@@ -1083,8 +1083,8 @@ def _guess_roles(
     # both sides are known: who else answers users is the assistant's, others are the system
     if not missing:
         settled = {}
-        for name, side in sides.items():
-            settled[name] = side or ("assistant" if name in answering else "system")
+        for name, known_side in sides.items():
+            settled[name] = known_side or ("assistant" if name in answering else "system")
         yield _as_pairs(settled, options)
         return
 

@@ -72,11 +72,11 @@ def list_headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Head
     for rubric in (*of_side, *said_there):
         groups.setdefault(_find_first_of_family(rubric, by_id), []).append(rubric)
 
-    leads: list[Headline] = []
+    headlines: list[Headline] = []
     for first, *rest in groups.values():
-        leads.append(Headline(first, tuple(rest)))
+        headlines.append(Headline(first, tuple(rest)))
 
-    return leads
+    return headlines
 
 
 def anything_leads(rubrics: Sequence[ChosenRubric]) -> bool:
@@ -310,15 +310,15 @@ def _is_told_elsewhere(rubric: ChosenRubric) -> bool:
 
 def list_tone_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List rubrics of tone, how people sound, without what went the other way."""
-    sounds: list[ChosenRubric] = []
+    tone_rubrics: list[ChosenRubric] = []
     for rubric in sort_by_choice(rubrics):
         # what has a place in another list
         elsewhere = rubric.leads or _is_told_elsewhere(rubric) or is_finding_in_words(rubric)
         aside = has_turned(rubric) or says_too_little(rubric)
         if not (elsewhere or aside or (rubric.unexpected and rubric.outcome)):
-            sounds.append(rubric)
+            tone_rubrics.append(rubric)
 
-    return sounds
+    return tone_rubrics
 
 
 def list_turned_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:

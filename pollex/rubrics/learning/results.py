@@ -139,20 +139,22 @@ def compute_mean_answers(material: Material) -> dict[str, tuple[float | None, fl
     values = material.table.values
 
     def mean(rubric_id: str, label: Label) -> float | None:
-        answers = (
-            values.get(c.id, {}).get(rubric_id) for c in material.training if c.label is label
-        )
         # unanswered ones have no part in the mean
-        present = [value for value in answers if value is not None]
+        present = []
+        for conversation in material.training:
+            if conversation.label is label:
+                answer = values.get(conversation.id, {}).get(rubric_id)
+                if answer is not None:
+                    present.append(answer)
         if present:
             return sum(present) / len(present)
         return None
 
-    pairs: dict[str, tuple[float | None, float | None]] = {}
-    for r in material.chosen:
-        pairs[r.id] = (mean(r.id, Label.POSITIVE), mean(r.id, Label.NEGATIVE))
+    mean_answers: dict[str, tuple[float | None, float | None]] = {}
+    for rubric in material.chosen:
+        mean_answers[rubric.id] = (mean(rubric.id, Label.POSITIVE), mean(rubric.id, Label.NEGATIVE))
 
-    return pairs
+    return mean_answers
 
 
 def list_dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[DroppedRubric]:
@@ -315,7 +317,7 @@ NOT_THE_MODELS = "rubrics are the model's: "
 
 def describe_refusals(refused: Mapping[str, int]) -> list[str]:
     """List refused rubrics, one line for each cause."""
-    rubrics: list[str] = []
+    refusals: list[str] = []
     for cause, n in sorted(refused.items()):
-        rubrics.append(f"{count(n, 'rubric text was', 'rubric texts were')} refused: {cause}")
-    return rubrics
+        refusals.append(f"{count(n, 'rubric text was', 'rubric texts were')} refused: {cause}")
+    return refusals
