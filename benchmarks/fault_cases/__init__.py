@@ -38,6 +38,7 @@ SHOWN = {
     "embedding_model": "flows/commands/test_learn_command.py",
     "places_of_a_proof": "rooms/remedy/unit/test_refused_before_pay.py",
     "lists_within_lists": "unit/formats/test_formats.py",
+    "contexts": "unit/studio/test_forms.py",
     "few_users": "rooms/remedy/unit/test_verdicts.py",
     "tokens_of_strangers": "unit/store/test_seal.py",
     "readings_of_strangers": "flows/services/test_readings.py",

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,19 @@ from web_site import client_of, made_app
 
 from fault_cases import case
 from fault_cases.commands import learned, run
-from pollex.errors import PollexError
+from pollex.errors import PollexError, WrongUse
+from pollex.graphs.learn.state import LearnChoice
+from pollex.graphs.score import ScoreContext
 from pollex.outputs import write_text
+from pollex.rooms import hooks_of
 from pollex.rooms.exchange.cli.agent_server import mended
 from pollex.rooms.remedy.agents.assistant import FileAssistant
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.store.folder import remove_caches
 from pollex.store.store import Store
 from pollex.store.tables import FactRow
+from pollex.studio.hooks import StudioGraph
+from pollex.studio.use_cases import filled_in
 from pollex.web.kept_commands import read_kept_command
 
 
@@ -283,3 +289,18 @@ def embedding_model(folder: Path) -> str:
         told = run(folder, *verb, "log.jsonl", *at, code=2).err
         assert "judge embeds with" in told, (verb, told)
     return f"{len(verbs)} commands"
+
+
+@case("42.4.4", "a wrong type in any field of a graph's context is told with what to give")
+def contexts(folder: Path) -> str:  # noqa: ARG001 - a case's form
+    """Fill in each field of each graph with what it isn't."""
+    forms = [ScoreContext, LearnChoice]
+    forms += [graph.build().context_schema for graph in hooks_of(StudioGraph)]
+    refused = 0
+    for form in forms:
+        for field in fields(form):
+            for value in ({"a": {"b": 1}}, [[5]], float("nan")):
+                with pytest.raises(WrongUse, match=rf"^{field.name} can't be .*give "):
+                    filled_in(form(**{field.name: value}))
+                refused += 1
+    return f"{refused} values"

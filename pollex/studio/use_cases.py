@@ -6,7 +6,10 @@ A field of a form is the option of the same name: what a form leaves empty is as
 import os
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from pollex.errors import WrongUse
 from pollex.graphs.context import Context, NullProgress
@@ -15,6 +18,7 @@ from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.score import ScoreContext
 from pollex.runs.options import SYSTEMS, RunOptions
 from pollex.store.folder import STORE, VARIABLE
+from pollex.text import printable
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
 from pollex.usecases.score import ScoreLogs
@@ -28,17 +32,70 @@ def usual(field: "Field[Any]") -> Any:
     return field.default_factory()
 
 
+PLAIN = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+"""A form's values are JSON, so that nothing has to be made of a text; a number that is none is refused."""
+
+
 def filled_in(form: Context) -> dict[str, Any]:
-    """Return the fields of a form that somebody filled in."""
+    """Return the fields of a form that somebody filled in.
+
+    Raises:
+        WrongUse: A field has a value of another type.
+    """
+    hints = get_type_hints(type(form))
     values = {}
     for field in fields(form):
-        # what is as usual isn't passed on, so that settings of a system hold
-        if getattr(form, field.name) != usual(field):
-            values[field.name] = getattr(form, field.name)
+        value = getattr(form, field.name)
+        # what is as usual isn't passed on, so that settings of a system hold; null is an empty field
+        if value is not None and value != usual(field):
+            require_type(field.name, value, hints[field.name])
+            values[field.name] = value
 
     return {
         name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
     }
+
+
+def require_type(name: str, value: Any, hint: Any) -> None:
+    """Raise WrongUse where a field's value is of another type, or holds what no text may hold."""
+    try:
+        TypeAdapter(hint, config=STRICT).validate_python(value)
+        is_sound = is_whole_text(value)
+    except (ValidationError, RecursionError):
+        is_sound = False
+
+    if not is_sound:
+        raise WrongUse(
+            f"{name} can't be {printable(repr(value), 40)}",
+            hint=f"give {describe_type(hint)}",
+            option=name,
+        )
+
+
+def is_whole_text(value: Any) -> bool:
+    """Tell whether the texts of a value have no NUL and no half character, which no path and no name may have."""
+    parts = [value]
+    if isinstance(value, dict):
+        parts = [*value, *value.values()]
+    elif isinstance(value, list):
+        parts = value
+
+    text = "".join(part for part in parts if isinstance(part, str))
+    return "\0" not in text and text.encode("utf-8", "ignore").decode() == text
+
+
+def describe_type(hint: Any) -> str:
+    """Say what values a type has: `a text or a list of texts`."""
+    if hint in PLAIN:
+        return PLAIN[hint]
+
+    inner = get_args(hint)
+    if get_origin(hint) is list:
+        return "a list of texts"
+    if get_origin(hint) is dict:
+        return "an object whose values are texts"
+    return " or ".join(describe_type(part) for part in inner if part is not NoneType)
 
 
 def carry_out(kind: type[UseCase[Any]], form_values: dict[str, Any]) -> None:
