@@ -62,7 +62,6 @@ SPECIAL_KINDS: Mapping[str, Kind] = {
 
 LABELS: Mapping[str, str] = {
     "logs": "Log",
-    "sources": "Log",
     "base_url": "Base URL",
     "profiles": "The assistant",
     "by_batch": "By batch",
@@ -199,7 +198,7 @@ def _make_control(option: VerbOption, door: UseCaseDoor) -> Control:
         choices.append((value, door.answers.get(value, word)))
     return Control(
         option=option,
-        label=door.labels.get(option.name) or get_label(option.name),
+        label=door.labels.get(option.name) or get_label("logs" if kind == "logs" else option.name),
         help=door.helps.get(option.name) or write_help(option),
         kind=kind,
         usual=_write_default(usual),
@@ -209,8 +208,8 @@ def _make_control(option: VerbOption, door: UseCaseDoor) -> Control:
 
 
 def _choose_kind(option: VerbOption) -> Kind:
-    # a field that names a file or a run is chosen in the browser, whatever its type
-    if option.name in SPECIAL_KINDS:
+    # a field that names a file or a run is chosen in the browser; a number of that name is a setting
+    if option.name in SPECIAL_KINDS and option.kind not in (int, float):
         return SPECIAL_KINDS[option.name]
     if isinstance(option.kind, tuple) or option.presets is not None:
         return "choice"
