@@ -109,11 +109,14 @@ LARGEST_FILE = 256 << 20
 """Bytes of a file that is read whole: settings, prompts, rubrics, answers of people."""
 
 
-def read_content(path: str | Path) -> bytes:
+def read_content(path: str | Path, largest: int = LARGEST_FILE) -> bytes:
     """Return what a file of the user holds, which is read whole.
 
+    Args:
+        largest: Bytes that it may have.
+
     Raises:
-        OSError: It can't be read, never ends (a pipe, a device), or is larger than `LARGEST_FILE`.
+        OSError: It can't be read, never ends (a pipe, a device), or is larger.
     """
     # a pipe would wait for who writes into it
     opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -125,18 +128,18 @@ def read_content(path: str | Path) -> bytes:
         ):
             raise OSError(errno.EINVAL, "a pipe or a device, and no file")
 
-        content = file.read(LARGEST_FILE + 1)
+        content = file.read(largest + 1)
 
     # one byte beyond the limit was asked for
-    if len(content) > LARGEST_FILE:
-        raise OSError(errno.EFBIG, f"larger than {LARGEST_FILE >> 20} MB")
+    if len(content) > largest:
+        raise OSError(errno.EFBIG, f"larger than {largest >> 20} MB")
     return content
 
 
-def read_lines(path: str | Path) -> str:
+def read_lines(path: str | Path, largest: int = LARGEST_FILE) -> str:
     """Return the text of such a file, whose lines end as Python has them. Raises as `read_content`, or UnicodeError."""
     # without a byte order mark, and with \n at the ends of lines
-    return io.TextIOWrapper(io.BytesIO(read_content(path)), "utf-8-sig").read()
+    return io.TextIOWrapper(io.BytesIO(read_content(path, largest)), "utf-8-sig").read()
 
 
 def is_text(name: str | Path) -> bool:

@@ -39,6 +39,7 @@ SHOWN = {
     "places_of_a_proof": "rooms/remedy/unit/test_refused_before_pay.py",
     "lists_within_lists": "unit/formats/test_formats.py",
     "contexts": "unit/studio/test_forms.py",
+    "a_huge_set": "unit/rubrics/test_size_of_a_set.py",
     "few_users": "rooms/remedy/unit/test_verdicts.py",
     "tokens_of_strangers": "unit/store/test_seal.py",
     "readings_of_strangers": "flows/services/test_readings.py",

@@ -273,3 +273,20 @@ def lists_within_lists(folder: Path) -> str:
     seconds = time.monotonic() - begun
     assert seconds < 20, f"{seconds:.0f} s"
     return f"2 of 2 in {seconds:.1f} s"
+
+
+@case("42.3", "a rubric set of 60,000 rubrics, or of more than 64 MB, is refused within seconds")
+def a_huge_set(folder: Path) -> str:
+    """List a set with so many small rubrics, and one with large ones."""
+    learned(folder)
+    path = folder / "r.json"
+    stored = json.loads(path.read_text())
+    small = {"id": "a", "text": "b"}
+    begun = time.monotonic()
+    for rubric, words in ((small, "60000 rubrics"), (small | {"text": "b" * 1200}, "than 64 MB")):
+        path.write_text(json.dumps(stored | {"rubrics": [rubric] * 60_000}))
+        ended = run(folder, "rubrics", "list", "r.json", code=1)
+        assert words in ended.said, ended.said
+    seconds = time.monotonic() - begun
+    assert seconds < 20, f"{seconds:.0f} s"
+    return f"2 sets in {seconds:.1f} s"

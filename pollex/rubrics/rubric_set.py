@@ -67,6 +67,11 @@ CHANCE = 0.5
 DIGITS = 8
 """Of the hash, in the file's name."""
 
+MOST_RUBRICS = 1_000
+"""Of a set: a judge is asked about each of them, of each conversation."""
+LARGEST_SET = 64 << 20
+"""Bytes of a set's file: more would be parsed for minutes before it could be refused."""
+
 REFIT_HINT = "fit it again: `pollex refit LOGS --rubrics …`"
 
 
@@ -240,7 +245,7 @@ class RubricSet(Record):
             BadCalibrator: The arrays aren't there, or are not the ones that were written with it.
         """
         try:
-            text = read_lines(path)
+            text = read_lines(path, LARGEST_SET)
             # numbers that aren't finite and keys that stand twice are refused
             stored = writable(
                 json.loads(
@@ -292,6 +297,15 @@ class RubricSet(Record):
     @classmethod
     def parse(cls, stored: Any, where: str = "rubric set") -> RubricSet:
         """Return a rubric set from JSON values; see `load`."""
+        # before each is looked at, which takes a millisecond
+        rubrics = stored.get("rubrics") if isinstance(stored, dict) else None
+        if isinstance(rubrics, list) and len(rubrics) > MOST_RUBRICS:
+            raise BadRubrics(
+                f"it has {len(rubrics)} rubrics: a set has at most {MOST_RUBRICS}",
+                where=where,
+                hint="keep those that matter; `pollex learn` chooses 15",
+            )
+
         # a newer format may mean something else by the same fields
         if (
             isinstance(stored, dict)
