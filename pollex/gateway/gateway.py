@@ -11,6 +11,8 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import Self
 
+from typing_extensions import TypeIs
+
 from pollex.errors import Interrupted, LimitReached, ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.batches.desk import ModelBatches
 from pollex.gateway.budget import Budget, Limits, UsageTable
@@ -921,7 +923,7 @@ class Gateway:
         self._budget.spend(usage)
 
 
-def is_useless(meaning: Outcome | HttpFault) -> bool:
+def is_useless(meaning: Outcome | HttpFault) -> TypeIs[Malformed | Empty]:
     """Tell whether a reply was paid for in vain: nothing in it can be read as an answer."""
     return isinstance(meaning, Malformed | Empty)
 
