@@ -138,8 +138,8 @@ class ToolsRefused(MetaPathFinder):
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
-            module.BaseTool.run = refuse_tool  # type: ignore[attr-defined]
-            module.BaseTool.arun = refuse_tool  # type: ignore[attr-defined]
+            module.BaseTool.run = refuse_tool
+            module.BaseTool.arun = refuse_tool
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
