@@ -55,7 +55,7 @@ class SettingsSearch:
     find: Callable[[Any, Floats, Judgments, Ints], SearchOutcome]
 
 
-def recipe_named(name: str) -> TrainingRecipe:
+def get_recipe(name: str) -> TrainingRecipe:
     """Return a recipe of a room.
 
     Raises:
@@ -67,7 +67,7 @@ def recipe_named(name: str) -> TrainingRecipe:
     return recipes[name]
 
 
-def search_named(name: str) -> SettingsSearch:
+def get_search(name: str) -> SettingsSearch:
     """Return a search of a room.
 
     Raises:

@@ -167,7 +167,9 @@ The core asks all rooms by `pollex/rooms/__init__.py`: for files in their places
 for hooks, which are classes in a module `hooks` of the core.
 
 What `learn` needs of LLM-Rubric stays in `calibration/`: the network, its training, what it begins as, and how
-calibrators are kept. The room `questionnaire` has what tables of a judge's answers need beside it.
+calibrators are kept. The room `questionnaire` has what tables of a judge's answers need beside it. Providers' batches
+stay in `gateway/batches/`, since `learn`, `score`, and two rooms wait for them (`--batch`); a cascade is a step of
+`score`. Readers of tools' exports stay in `formats/log_shapes/`, since every verb reads logs by them.
 
 HOOKS
 

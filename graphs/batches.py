@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
@@ -225,19 +225,8 @@ async def finish(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     live = await get_resources(runtime, BatchWork)
     # anything else than a fine outcome makes the run partial
     result = live.result(state)
-    status: Literal["partial", "done"]
-    if result["outcomes"].keys() - live.fine:
-        status = "partial"
-    else:
-        status = "done"
-
-    await asyncio.to_thread(
-        live.store.finish,
-        live.run,
-        status,
-        roles=live.workers,
-        result=result,
-    )
+    partly = bool(result["outcomes"].keys() - live.fine)
+    status = await live.finish(result, partly=partly)
     return {
         "status": status,
         "done": live.total - len(live.pending),

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
@@ -164,6 +164,20 @@ class Resources:
 
     def begin(self) -> None:
         """Show how far an earlier session came."""
+
+    async def finish(
+        self, result: Mapping[str, Any], *, partly: bool
+    ) -> Literal["partial", "done"]:
+        """Record what the run came to, and return its status."""
+        status: Literal["partial", "done"] = "partial" if partly else "done"
+        await asyncio.to_thread(
+            self.store.finish,
+            self.run,
+            status,
+            roles=self.workers,
+            result=result,
+        )
+        return status
 
     @cached_property
     def cells(self) -> AnswerCells:

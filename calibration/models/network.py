@@ -310,9 +310,9 @@ class CalibrationNetwork(JudgedEstimator):
 
     def _learn_by_recipe(self, inputs: Floats, sheets: AnswerMatrix) -> None:
         """Learn as a recipe of a room does it."""
-        from pollex.calibration.hooks import recipe_named  # such fits alone need it
+        from pollex.calibration.hooks import get_recipe  # such fits alone need it
 
-        self.general_ = recipe_named(self.recipe).train(self, inputs, sheets)
+        self.general_ = get_recipe(self.recipe).train(self, inputs, sheets)
         self.tuned_ = self.general_.only(self.main_place())
 
     def _learn_by_search(
@@ -324,7 +324,7 @@ class CalibrationNetwork(JudgedEstimator):
         sheets: AnswerMatrix,
     ) -> None:
         """Learn with settings that a search of a room found, or with those given."""
-        from pollex.calibration.hooks import search_named  # as above
+        from pollex.calibration.hooks import get_search  # as above
 
         if self.recipe != SHRUNK:
             raise WrongUse(
@@ -333,7 +333,7 @@ class CalibrationNetwork(JudgedEstimator):
             )
 
         assert self.search is not None, "asked for by the caller"
-        self.search_ = search_named(self.search).find(self, X, y, groups)
+        self.search_ = get_search(self.search).find(self, X, y, groups)
         better = self.search_.better_settings
         learner = self if better is None else copy(self).set_params(**better)
         self.general_, self.tuned_ = learner._train_shrunk(inputs, sheets)

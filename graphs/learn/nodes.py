@@ -488,21 +488,14 @@ async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     )
     # conversations without all answers make the run partial
     missing = len(material.table.failures | live.unextracted)
-    partly = missing or any(c.not_scorable for c in material.logs)
+    partly = bool(missing) or any(c.not_scorable for c in material.logs)
     auc = rubrics.held_out.auc.value if rubrics.held_out else None
     result = {
         "rubrics": rubrics.rubrics_digest,
         "unanswered": missing,
         "auc": auc,
     }
-    status: Literal["partial", "done"] = "partial" if partly else "done"
-    await asyncio.to_thread(
-        live.store.finish,
-        live.run,
-        status,
-        roles=live.workers,
-        result=result,
-    )
+    await live.finish(result, partly=partly)
     window = rubrics.window
 
     return {

@@ -13,7 +13,7 @@ row that its format has beside conversations; the counts add up. Many conversati
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -335,3 +335,9 @@ def format_list(lines: Sequence[str]) -> str:
 def flag_positives(conversations: Sequence[Conversation]) -> npt.NDArray[np.bool_]:
     """Return labels [conversation], true for positive."""
     return np.array([c.label is Label.POSITIVE for c in conversations], dtype=bool)
+
+
+def list_labelled(conversations: Iterable[Conversation]) -> list[Conversation]:
+    """Return those with a label that can be scored, in an order that their texts and ids decide."""
+    ordered = sorted(conversations, key=lambda c: (c.text_hash, c.id))
+    return [c for c in ordered if c.label is not Label.NONE and not c.not_scorable]

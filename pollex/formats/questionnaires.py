@@ -102,14 +102,14 @@ def bundled_questionnaire(name: str) -> Path | None:
     return file_named(HOME, f"{name}.toml")
 
 
-def bundled_names() -> list[str]:
+def list_bundled_names() -> list[str]:
     """Return the names of the questionnaires that come with rooms."""
     return sorted({path.stem for folder in folders_of(HOME) for path in folder.glob("*.toml")})
 
 
 def describe_what_to_name() -> str:
     """Say which questionnaires can be named."""
-    names = bundled_names()
+    names = list_bundled_names()
     if not names:
         return "name a file"
     return f"name a file, or {', '.join(names)}, which {'is' if len(names) == 1 else 'are'} bundled"

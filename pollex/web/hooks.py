@@ -182,7 +182,7 @@ class NamedCalibrators:
     page: Callable[[Site, str], dict[str, Any]]
 
 
-def calibrators_of_rooms(site: Site) -> dict[str, NamedCalibrators]:
+def list_calibrators_of_rooms(site: Site) -> dict[str, NamedCalibrators]:
     """Return the calibrators that rooms show, by name, in the order of the names."""
     by_name = {}
     for calibrators in hooks_of(NamedCalibrators):

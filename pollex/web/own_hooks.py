@@ -8,7 +8,6 @@ from pollex.web.hooks import (
     GuestDoor,
     MenuEntry,
     PagePanel,
-    calibrators_of_rooms,
     count_runs,
     make_has_run,
 )
@@ -29,7 +28,7 @@ def has_sets(site: Site) -> bool:
 
 def has_calibration(site: Site) -> bool:
     """Return whether probabilities can be looked at, of runs or of a calibrator."""
-    return bool(calibrators_of_rooms(site)) or make_has_run(*SCORING_COMMANDS)(site)
+    return bool(list_calibrators_of_rooms(site)) or make_has_run(*SCORING_COMMANDS)(site)
 
 
 def has_work(site: Site) -> bool:

@@ -36,7 +36,8 @@ from pollex.agents.embedded.view import (
     resample_turns,
 )
 from pollex.agents.roles import no_answers
-from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import flag_positives, list_labelled
 from pollex.errors import BadRubrics
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import PERSON, TONE, Rubric, make_content_id
@@ -130,14 +131,8 @@ class EmbeddedJudge:
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Learn a scale for each rubric from the labeled conversations, in all and per fold."""
         # sums depend on their order, in the last digit
-        ordered = sorted(training, key=lambda c: (c.text_hash, c.id))
-        # a scale is learned from conversations with a label and both parties
-        labelled = []
-        for c in ordered:
-            if c.label is not Label.NONE and not c.not_scorable:
-                labelled.append(c)
-
-        positive = np.array([c.label is Label.POSITIVE for c in labelled], dtype=bool)
+        labelled = list_labelled(training)
+        positive = flag_positives(labelled)
         evidence = []
         for rubric in rubrics:
             evidence.append(find_evidence_signal(rubric, self.embedder))

@@ -20,7 +20,7 @@ from pollex.agents.embedded.signals import SIGNALS
 from pollex.agents.embedded.view import Flags, View
 from pollex.agents.roles import Deduplication, Extraction, Pair, Summary
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import flag_positives
+from pollex.conversations.logs import flag_positives, list_labelled
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.merging import merge_rubrics, sort_by_support
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, add_reasons, make_content_id
@@ -61,12 +61,7 @@ class EmbeddedExtractor:
     async def fit(self, training: Sequence[Conversation]) -> None:
         """Learn which signals, phrases and events separate the labeled conversations."""
         # sums depend on their order, in the last digit
-        ordered = sorted(training, key=lambda c: (c.text_hash, c.id))
-        labelled = []
-        for c in ordered:
-            if c.label is not Label.NONE and not c.not_scorable:
-                labelled.append(c)
-
+        labelled = list_labelled(training)
         positive = flag_positives(labelled)
         # where all labels are alike, nothing separates them
         if not positive.any() or positive.all():

@@ -31,7 +31,7 @@ from pollex.web.calibrated import (
     measure_subgroups_of_run,
     select_label_source,
 )
-from pollex.web.hooks import calibrators_of_rooms
+from pollex.web.hooks import list_calibrators_of_rooms
 from pollex.web.lens import RunColumns
 from pollex.web.likeness import measure_drift_of_set
 from pollex.web.listing import find_scoring_run, load_measured_columns, load_run_columns
@@ -53,7 +53,7 @@ def calibration(
     time: str = "",
 ) -> Data:
     """Show bands, tails, subgroups, and drift beside other runs."""
-    calibrators = [*calibrators_of_rooms(site)]
+    calibrators = [*list_calibrators_of_rooms(site)]
     # nothing was scored: only calibrators that were named at the start can be shown
     if calibrators and not run and not any(run.command in SCORING_COMMANDS for run in site.runs()):
         return {"run": None, "calibrators": calibrators}
@@ -111,7 +111,7 @@ def calibration(
 @page(f"{links.CALIBRATION}/{{calibrator}}", "set_calibrator.html", here="Calibration")
 def calibrator(site: Site, calibrator_id: str) -> Data:
     """Show the calibrator of a rubric set, or one that a room has."""
-    shown = calibrators_of_rooms(site).get(calibrator_id)
+    shown = list_calibrators_of_rooms(site).get(calibrator_id)
     if shown is not None:
         return shown.page(site, calibrator_id)
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from pollex.conversations.conversation import Conversation
-from pollex.formats.questionnaires import SheetQuestion, bundled_names, questionnaire_at
+from pollex.formats.questionnaires import SheetQuestion, list_bundled_names, questionnaire_at
 from pollex.reports.transcript import marked_turns
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
@@ -69,7 +69,7 @@ def queues(site: Site) -> Data:
         "runs": scored,
         "site_of": site,
         "again": find_learning_again(site),
-        "bundled": bundled_names(),
+        "bundled": list_bundled_names(),
     }
 
 
@@ -143,7 +143,7 @@ def _list_questions(
         return parse_questionnaire(questionnaire)
     if ask == "thumb":
         return []
-    if ask in bundled_names():
+    if ask in list_bundled_names():
         return questionnaire_at(ask)
     if ask != "rubrics":
         raise Fault(

@@ -20,19 +20,19 @@ class Calibrators:
     folders: dict[str, Path] = field(default_factory=dict)
 
 
-def calibrators_of(site: Site) -> dict[str, Path]:
+def get_calibrator_folders(site: Site) -> dict[str, Path]:
     """Return the folders of the calibrators that are shown, by name."""
     return site.memory_of(Calibrators).folders
 
 
-def keep_calibrators(site: Site, folders: Sequence[Path]) -> None:
+def show_calibrators(site: Site, folders: Sequence[Path]) -> None:
     """Show the calibrators that were named, or else those next to the store."""
     if folders:
         named = calibrators_in(folders)
     else:
         named = calibrators_beside(site.store.folder)
 
-    calibrators_of(site).update(named)
+    get_calibrator_folders(site).update(named)
 
 
 def calibrators_in(folders: Sequence[Path]) -> dict[str, Path]:

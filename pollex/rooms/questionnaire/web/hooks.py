@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pollex.rooms.questionnaire.web.calibrators import calibrators_of, keep_calibrators
+from pollex.rooms.questionnaire.web.calibrators import get_calibrator_folders, show_calibrators
 from pollex.web.hooks import NamedCalibrators, ServedFiles
 from pollex.web.site import Site
 
 
 def names_of_calibrators(site: Site) -> Sequence[str]:
     """Return the names of the calibrators that are shown."""
-    return [*calibrators_of(site)]
+    return [*get_calibrator_folders(site)]
 
 
 def calibrator_shown(site: Site, name: str) -> dict[str, Any]:
@@ -23,5 +23,5 @@ def calibrator_shown(site: Site, name: str) -> dict[str, Any]:
 
 HOOKS = (
     NamedCalibrators(names_of_calibrators, calibrator_shown),
-    ServedFiles("calibrators", keep_calibrators, always=True),
+    ServedFiles("calibrators", show_calibrators, always=True),
 )

@@ -24,15 +24,18 @@ def remedy_of_run(shown: Mapping[str, Any]) -> str:
 
 def waits_of_child(shown: Mapping[str, Any]) -> str:
     """Lead from a command that waits for people to where they answer."""
-    run = shown["run"]
-    waits = run is not None and run.command == "remedy" and shown["child"].state == "pending"
-    return f"{REMEDIES}/{run.id}" if waits else ""
+    return proof_of_child(shown, "pending")
 
 
 def verdict_of_child(shown: Mapping[str, Any]) -> str:
     """Lead from a proof that is done to its verdict."""
+    return proof_of_child(shown, "done")
+
+
+def proof_of_child(shown: Mapping[str, Any], state: str) -> str:
+    """Return the address of a command's proof, where the command is in a state; else nothing."""
     run = shown["run"]
-    is_proof = run is not None and run.command == "remedy" and shown["child"].state == "done"
+    is_proof = run is not None and run.command == "remedy" and shown["child"].state == state
     return f"{REMEDIES}/{run.id}" if is_proof else ""
 
 

@@ -329,24 +329,22 @@ class Side:
     @property
     def sources(self) -> list[dict[str, Any]]:
         """The documents that it was shown, each once, in the order of their numbers."""
-        sources: list[dict[str, Any]] = []
-        for turn in self.turns:
-            for source in turn["sources"]:
-                if "text" in source:
-                    sources.append(source)
-
-        return sources
+        return self._list_sources_with("text")
 
     @property
     def quotes(self) -> list[dict[str, Any]]:
         """What its replies quote, with turn and document."""
-        quotes: list[dict[str, Any]] = []
+        return self._list_sources_with("quote")
+
+    def _list_sources_with(self, field: str) -> list[dict[str, Any]]:
+        """Return the sources of all turns that have a field."""
+        sources: list[dict[str, Any]] = []
         for turn in self.turns:
             for source in turn["sources"]:
-                if "quote" in source:
-                    quotes.append(source)
+                if field in source:
+                    sources.append(source)
 
-        return quotes
+        return sources
 
     def asked(self, questions: Sequence[SheetQuestion]) -> list[SheetQuestion]:
         """Return the questions that apply: those about sources only where it was shown some."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from pollex.errors import BadInput
 from pollex.graphs.context import Progress
 from pollex.rooms.questionnaire.reports.calibration import CalibrationData, prepare_page_values
-from pollex.rooms.questionnaire.web.calibrators import calibrators_of
+from pollex.rooms.questionnaire.web.calibrators import get_calibrator_folders
 from pollex.web import links
 from pollex.web.faults import NotThere
 from pollex.web.site import Site
@@ -58,7 +58,7 @@ def work_out(site: Site, name: str) -> BackgroundValue:
     Raises:
         NotThere: There is no such calibrator.
     """
-    folder = calibrators_of(site).get(name)
+    folder = get_calibrator_folders(site).get(name)
     if folder is None:
         raise NotThere(
             f"there is no calibrator {name!r}",
