@@ -9,6 +9,7 @@ from pollex.web.hooks import (
     MenuEntry,
     PagePanel,
     count_runs,
+    list_calibrators_of_rooms,
     make_has_run,
 )
 from pollex.web.queues import get_queue
