@@ -61,7 +61,7 @@ def get_recipe(name: str) -> TrainingRecipe:
     Raises:
         WrongUse: No room has one of this name.
     """
-    recipes = {recipe.name: recipe for recipe in hooks_of(TrainingRecipe)}
+    recipes: dict[str, TrainingRecipe] = {r.name: r for r in hooks_of(TrainingRecipe)}
     if name not in recipes:
         raise make_missing_error("recipe", name, ["shrunk", *recipes])
     return recipes[name]
@@ -73,7 +73,7 @@ def get_search(name: str) -> SettingsSearch:
     Raises:
         WrongUse: No room has one of this name.
     """
-    searches = {search.name: search for search in hooks_of(SettingsSearch)}
+    searches: dict[str, SettingsSearch] = {s.name: s for s in hooks_of(SettingsSearch)}
     if name not in searches:
         raise make_missing_error("search", name, [*searches, None])
     return searches[name]
