@@ -30,7 +30,7 @@ from pollex.store.store import Store
 from pollex.store.tables import AnnotatorRow, now
 from pollex.web.children import Children
 from pollex.web.guests import list_guests
-from pollex.web.site import Site, kept_token
+from pollex.web.site import Site, read_or_make_token
 from pollex.web.watching import Watcher
 
 HTML = {"accept": "text/html"}
@@ -55,9 +55,9 @@ def tokens_of_strangers(folder: Path) -> str:
         digest = sha256(token.encode()).hexdigest()
         store.keep([AnnotatorRow("a", "Eve", digest, now(), "/")])
         assert list_guests(store)(token) is None
-    mine = kept_token(folder / "s")
-    assert mine not in (token, kept_token(shutil.copytree(folder / "s", folder / "copy")))
-    assert mine == kept_token(folder / "s")
+    mine = read_or_make_token(folder / "s")
+    assert mine not in (token, read_or_make_token(shutil.copytree(folder / "s", folder / "copy")))
+    assert mine == read_or_make_token(folder / "s")
     return "a token, a link and a copy"
 
 
