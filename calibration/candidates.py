@@ -90,7 +90,10 @@ def find_candidate_name(name: str) -> str:
     # underscores, hyphens and capitals make no difference
     plain = " ".join(name.replace("_", " ").replace("-", " ").casefold().split())
     if plain not in by_spelling:
-        others = [known_name for known_name in CANDIDATE_NAMES if known_name != NETWORK]
+        others = []
+        for known_name in CANDIDATE_NAMES:
+            if known_name != NETWORK:
+                others.append(known_name)
         names = ", ".join(("network", BEST, *others))
         raise WrongUse(
             f"no model of the probability is called {name!r}",

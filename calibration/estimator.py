@@ -88,7 +88,10 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         checked = fitted.questionnaire_.checked(X)
         labels = encode_judgments(y, judges, fitted.questionnaire_, len(checked))
         _require_answers(labels, fitted.questionnaire_)
-        codes_with_labels = [code for code in np.unique(labels.judge) if code != UNKNOWN_JUDGE]
+        codes_with_labels = []
+        for code in np.unique(labels.judge):
+            if code != UNKNOWN_JUDGE:
+                codes_with_labels.append(code)
         fitted.judges_ = tuple(sorted({labels.judges[code] for code in codes_with_labels}))
         # learned in a copy: where it fails, this estimator is what it was
         fitted._learn(
@@ -338,7 +341,10 @@ def _number_groups(groups: Sequence[Any] | None, rows: int) -> Ints:
             hint="give one group a row",
         )
 
-    alone = [row for row, group in enumerate(group_of_row) if is_missing(group)]
+    alone = []
+    for row, group in enumerate(group_of_row):
+        if is_missing(group):
+            alone.append(row)
     if alone:
         raise WrongUse(
             f"rows without a group: {len(alone)} of {rows}",

@@ -140,7 +140,10 @@ def compare_grades(
         training = ~fold.out & there
         who = None
         if judges is not None:
-            who = [judge for judge, inside in zip(judges, training, strict=True) if inside]
+            who = []
+            for judge, inside in zip(judges, training, strict=True):
+                if inside:
+                    who.append(judge)
         for name, column in proba.items():
             model = fit_to_grades(
                 name,

@@ -212,7 +212,10 @@ def _check_records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list
             hint="leave out `judges`",
         )
 
-    odd = [entry for entry in entries if not (isinstance(entry, (list, tuple)) and len(entry) == 4)]
+    odd = []
+    for entry in entries:
+        if not (isinstance(entry, (list, tuple)) and len(entry) == 4):
+            odd.append(entry)
     _refuse_records(
         odd,
         entries,

@@ -170,7 +170,10 @@ def _require_predictions(model: JudgedEstimator) -> None:
     Raises:
         ValueError, IndexError: It gives none.
     """
-    asked_scales = [scale for scale in model.questionnaire_.scales if scale.asked]
+    asked_scales = []
+    for scale in model.questionnaire_.scales:
+        if scale.asked:
+            asked_scales.append(scale)
     undecided = []
     for scale in asked_scales:
         for _ in scale.values:

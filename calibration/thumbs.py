@@ -154,7 +154,10 @@ def compare_candidates(
         training = ~fold.out
         who = None
         if judges is not None:
-            who = [judge for judge, inside in zip(judges, training, strict=True) if inside]
+            who = []
+            for judge, inside in zip(judges, training, strict=True):
+                if inside:
+                    who.append(judge)
         for name in (*make_candidates(fold.signs), BEGINNING):
             model = fit_candidate(
                 name,
@@ -174,7 +177,10 @@ def compare_candidates(
     for name, p in proba.items():
         every[name] = -np.log(np.where(positive, p, 1 - p))
 
-    losses = {name: loss for name, loss in every.items() if name != BEGINNING}
+    losses = {}
+    for name, loss in every.items():
+        if name != BEGINNING:
+            losses[name] = loss
     chosen, why = _choose_candidate(losses, requested)
     # what the network adds with a quarter, a half and all of the labels
     curve: tuple[LabelsPoint, ...] = ()
@@ -282,7 +288,10 @@ def make_candidate_scores(
     """
     # by how much each candidate is ahead of the chosen one, with intervals that hold together
     least = losses[_find_least_loss(losses)]
-    others = [name for name in losses if name != chosen]
+    others = []
+    for name in losses:
+        if name != chosen:
+            others.append(name)
     gains = np.array([losses[chosen] - losses[name] for name in others]).reshape(len(others), -1).T
     ends = np.zeros((0, 2))
     if others:

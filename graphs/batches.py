@@ -148,7 +148,10 @@ def make_batch_node(
             live = await get_resources(runtime, kind)
             # a state of before names a batch that this process did not plan: nothing is done
             pending = live.pending if live.planned == state["batch"] else ()
-            left = [id_ for id_ in state["batch"] if id_ in pending]
+            left = []
+            for id_ in state["batch"]:
+                if id_ in pending:
+                    left.append(id_)
             await work(live, left)
             if work.__name__ in live.idle:
                 count = 0
@@ -290,7 +293,10 @@ async def ask_judge(
             questions,
             context.secrets,
         )
-        failed = [answer for answer in answers if isinstance(answer, Unanswered)]
+        failed = []
+        for answer in answers:
+            if isinstance(answer, Unanswered):
+                failed.append(answer)
         span.outputs([f"{len(answers) - len(failed)} answered"])
         if failed:
             span.failed(

@@ -103,8 +103,14 @@ def require_shallow(value: Any) -> None:
     """
     level = [value]
     for _ in range(MOST_DEPTH):
-        lists = [inner for inner in level if isinstance(inner, list)]
-        dicts = [inner for inner in level if isinstance(inner, dict)]
+        lists = []
+        for inner in level:
+            if isinstance(inner, list):
+                lists.append(inner)
+        dicts = []
+        for inner in level:
+            if isinstance(inner, dict):
+                dicts.append(inner)
         # what lies one level deeper
         level = []
         for values in lists:

@@ -96,7 +96,10 @@ class Findings:
             self.batch[id_] = shown
 
         if among_worst and rank is not None:
-            others = [finding for finding in self.ranked if finding[1] != id_]
+            others = []
+            for finding in self.ranked:
+                if finding[1] != id_:
+                    others.append(finding)
             self.ranked = sorted([*others, (rank, id_, shown)], key=lambda finding: finding[0])[
                 :MOST_WORST
             ]
@@ -204,9 +207,15 @@ def get_first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> 
     if not texts:
         return ""
 
-    answered = [answer for answer in answers if isinstance(answer, Answer)]
+    answered = []
+    for answer in answers:
+        if isinstance(answer, Answer):
+            answered.append(answer)
     told = [answer for answer in answered if is_applicable(answer)] or answered
-    justifications = [answer.justification for answer in told if answer.justification]
+    justifications = []
+    for answer in told:
+        if answer.justification:
+            justifications.append(answer.justification)
     if justifications:
         return shorten_text(justifications[0], LONGEST_REASON)
     return ""

@@ -151,7 +151,10 @@ async def get_states_around(
 
 def _name_nodes(run: Run, states: Sequence[tuple[tuple[str, ...], Mapping[str, Any]]]) -> str:
     """Name the nodes of a run's graph, those that ran first; or say where its states are."""
-    nodes = [name for name in build_run_graph(run).nodes if not name.startswith("__")]
+    nodes = []
+    for name in build_run_graph(run).nodes:
+        if not name.startswith("__"):
+            nodes.append(name)
     names_that_ran = []
     for names, _ in states:
         for name in names:

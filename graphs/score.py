@@ -212,7 +212,10 @@ def describe_moves(
         strength[id_] = abs(move) if raised is None else ways[raised] * move
 
     strongest = sorted(strength, key=strength.__getitem__, reverse=True)[:MOST_REASONS]
-    named = [id_ for id_ in strongest if strength[id_] > 0]
+    named = []
+    for id_ in strongest:
+        if strength[id_] > 0:
+            named.append(id_)
     values = {}
     for answer in answers:
         if isinstance(answer, Answer):
@@ -269,7 +272,10 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
     assert live.whole is not None, "who asks a judge adds its answers up"
     scores = await live.whole(batch)  # also what a killed run has: it is quicker done than read
     # answers and scores of what a killed run had not scored
-    new = [row for row, conversation in enumerate(batch) if conversation.id not in live.scored]
+    new = []
+    for row, conversation in enumerate(batch):
+        if conversation.id not in live.scored:
+            new.append(row)
     if new:
         about = [batch[row] for row in new]
         if len(new) == len(batch):

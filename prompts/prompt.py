@@ -154,8 +154,14 @@ def parse_prompt(name: str, text: str) -> Prompt:
     parts: list[PromptPart] = []
     for section in sections.values():
         parts.extend(section)
-    gaps = {part.text for part in parts if part.gap}
-    blocks = {part.block for part in parts if part.block}
+    gaps = set()
+    for part in parts:
+        if part.gap:
+            gaps.add(part.text)
+    blocks = set()
+    for part in parts:
+        if part.block:
+            blocks.add(part.block)
     if gaps != prompt.variables or blocks != prompt.blocks:
         raise WrongUse(
             "variables or blocks are not those that it declares",

@@ -238,7 +238,10 @@ def train_weights(
         single[name].requires_grad_(single[name].numel() > 0)
 
     step = _make_objective(lesson, weights, anchor, plan)
-    moving = [value for value in single.values() if value.requires_grad]
+    moving = []
+    for value in single.values():
+        if value.requires_grad:
+            moving.append(value)
     adam = torch.optim.Adam(moving, lr=plan.rate, foreach=True)
     for number in range(plan.steps):
         # the rate falls along half a cosine

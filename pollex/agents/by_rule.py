@@ -40,7 +40,10 @@ class ByRule(Judge):
         else:
             ruled = set(self.about_sources)
 
-        left = [question for question in questions if question.id not in ruled]
+        left = []
+        for question in questions:
+            if question.id not in ruled:
+                left.append(question)
         if left:
             answers = await self.asked.judge(conversation, left)
         else:

@@ -82,9 +82,15 @@ class MixedSummarizer(Both[Summarizer]):
     ) -> Summary | Unanswered:
         """Write new rubrics from a batch of reasons that are all the model's or all built-in."""
         # each side sees its own rubrics only
-        built_in_rubrics = [rubric for rubric in pool if rubric.answered_by == BUILT_IN]
+        built_in_rubrics = []
+        for rubric in pool:
+            if rubric.answered_by == BUILT_IN:
+                built_in_rubrics.append(rubric)
         if not reasons or not is_built_in(reasons[0].source):
-            others = [rubric for rubric in pool if rubric.answered_by != BUILT_IN]
+            others = []
+            for rubric in pool:
+                if rubric.answered_by != BUILT_IN:
+                    others.append(rubric)
             return await self.model.summarize(
                 reasons,
                 others,

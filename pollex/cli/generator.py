@@ -151,7 +151,10 @@ def command_in(name: str) -> click.Command:
             context_settings=settings,
         )
 
-    titles = [use_case.help_title for use_case in use_cases if use_case.help_title]
+    titles = []
+    for use_case in use_cases:
+        if use_case.help_title:
+            titles.append(use_case.help_title)
     command.help_title = titles[0] if titles else ""  # type: ignore[attr-defined]
     return command
 
@@ -159,7 +162,10 @@ def command_in(name: str) -> click.Command:
 def command_of(kind: type[UseCase[Any]]) -> click.Command:
     """Make the verb of a use case."""
     # options that only Python has are left out
-    declared = {option.name: option for option in options_of(kind) if option.door != "python"}
+    declared = {}
+    for option in options_of(kind):
+        if option.door != "python":
+            declared[option.name] = option
     params = []
     for option in declared.values():
         if option.place != "setting":

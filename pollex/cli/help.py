@@ -42,8 +42,14 @@ class Group(click.Group):
             own_titles[name] = getattr(self.get_command(ctx, name), "help_title", "") or last
 
         for title, names in titles.items():
-            others = [name for name in rest if own_titles[name] == title]
-            shown = [name for name in (*names, *others) if name in commands]
+            others = []
+            for name in rest:
+                if own_titles[name] == title:
+                    others.append(name)
+            shown = []
+            for name in (*names, *others):
+                if name in commands:
+                    shown.append(name)
             with formatter.section(title):
                 formatter.write_dl([(name, self.said_of(ctx, name)) for name in shown])
 

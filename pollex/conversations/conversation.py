@@ -326,13 +326,19 @@ class Conversation(BaseModel):
         Two conversations with one short question are no sign of one user; the same course of
         several turns is.
         """
-        texts = [turn.content for turn in self.turns if turn.role == "user"]
+        texts = []
+        for turn in self.turns:
+            if turn.role == "user":
+                texts.append(turn.content)
         if len(texts) < FEWEST_ASKED:
             return ""
 
         # few words, or few turns with words, may be the same by chance
         turns = [_WORDS.findall(text.casefold()) for text in texts]
-        word_lists = [words for words in turns if words]
+        word_lists = []
+        for words in turns:
+            if words:
+                word_lists.append(words)
         if len(word_lists) < FEWEST_ASKED or sum(map(len, word_lists)) < FEWEST_WORDS:
             return ""
         return hashlib.sha256(
@@ -363,8 +369,14 @@ class Conversation(BaseModel):
     @property
     def opening(self) -> str:
         """First user turn with text, for lists; else the first turn with text."""
-        turns = [turn for turn in self.turns if turn.content.strip()]
-        of_user = [turn for turn in turns if turn.role == "user"]
+        turns = []
+        for turn in self.turns:
+            if turn.content.strip():
+                turns.append(turn)
+        of_user = []
+        for turn in turns:
+            if turn.role == "user":
+                of_user.append(turn)
         first = next(iter(of_user or turns), None)
         return first.content if first else ""
 
@@ -384,7 +396,10 @@ class Conversation(BaseModel):
             return "no turn with text"
 
         # a judge needs words of both sides
-        roles = {turn.role for turn in self.turns if turn.content.strip()}
+        roles = set()
+        for turn in self.turns:
+            if turn.content.strip():
+                roles.add(turn.role)
         if "user" not in roles:
             return "no user turn"
         if "assistant" not in roles:
@@ -444,7 +459,10 @@ def iterate_tool_uses(turns: Sequence[Turn]) -> Iterator[ToolUse]:
     for index, turn in enumerate(turns):
         for call in turn.calls:
             # the result that names this call, else the next one that names none
-            after = [place for place in results if place > index]
+            after = []
+            for place in results:
+                if place > index:
+                    after.append(place)
             named = []
             for place in after:
                 if call.id is not None and results[place] == call.id:

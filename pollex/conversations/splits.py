@@ -66,7 +66,10 @@ def split_conversations(
 
     # what a queue preferred stays in training; the others are dealt
     apart = flag_preferred(ordered)
-    free = [conversation for conversation, chosen in zip(ordered, apart, strict=True) if not chosen]
+    free = []
+    for conversation, chosen in zip(ordered, apart, strict=True):
+        if not chosen:
+            free.append(conversation)
     dealt = _deal_into_bins(
         free,
         np.array([1 - test_fraction, test_fraction]),

@@ -82,7 +82,10 @@ class Column:
     def times(self) -> float:
         """The share of values that are times."""
         # a column of times has one in nearly each row
-        filled_values = [value for value in self.values if value not in (None, "")]
+        filled_values = []
+        for value in self.values:
+            if value not in (None, ""):
+                filled_values.append(value)
         # a phone number isn't one
         if any(isinstance(value, str) and value.startswith("+") for value in filled_values):
             return 0.0

@@ -51,7 +51,10 @@ def _with_lists(row: dict[str, Any]) -> dict[str, Any]:
 
 def with_values_by_id(rows: list[Any], beside: Mapping[str, Any]) -> list[Any]:
     """Return rows with what stands in an object of values by their ids beside the list: `{"ratings": {"c1": "up"}}`."""
-    by_name = {name: values for name, values in beside.items() if _may_be_by_id(values)}
+    by_name = {}
+    for name, values in beside.items():
+        if _may_be_by_id(values):
+            by_name[name] = values
     objects = by_name and all(isinstance(row, dict) for row in rows)
     id_name = next(
         (name for name in ("id", "_id") if objects and all(name in row for row in rows)),

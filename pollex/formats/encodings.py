@@ -68,7 +68,10 @@ def _is_other(begin: bytes) -> bool:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(begin)
     except UnicodeDecodeError:
-        odd = [line for line in begin.splitlines() if not line.isascii()]
+        odd = []
+        for line in begin.splitlines():
+            if not line.isascii():
+                odd.append(line)
         return sum(map(_is_utf_8, odd)) * 2 < len(odd)
 
     return False
@@ -92,7 +95,10 @@ def _guess_encoding(begin: bytes) -> str | None:
     from charset_normalizer import from_bytes  # Few files need it.
 
     # lines of other letters tell the encoding, plain ones fit nearly all
-    odd = [line for line in begin.splitlines(keepends=True) if not line.isascii()]
+    odd = []
+    for line in begin.splitlines(keepends=True):
+        if not line.isascii():
+            odd.append(line)
     if _has_two_bytes(begin) or not odd:
         sample = begin
     else:
@@ -103,7 +109,10 @@ def _guess_encoding(begin: bytes) -> str | None:
         return None
 
     best = min(match.chaos for match in matches)
-    alike = [match for match in matches if match.chaos <= best + 0.02]
+    alike = []
+    for match in matches:
+        if match.chaos <= best + 0.02:
+            alike.append(match)
     # of guesses that are about as good, the usual one of western languages
     western = next((match for match in alike if match.encoding == "cp1252"), None)
     if western and western.coherence >= alike[0].coherence:

@@ -350,7 +350,10 @@ class Picker:
         In a field of ratings both sides must occur. A 0 beside -1 is no rating.
         """
         sides_in_words = {meant for _, meant in self._verdicts.said} & SIDES
-        numbers = {number for _, number in self._ratings if number != EMPTY}
+        numbers = set()
+        for _, number in self._ratings:
+            if number != EMPTY:
+                numbers.add(number)
         sides = sides_in_words | {_side_of_number(number) for number in numbers}
         # ratings of 1 alone may be the worst of five stars
         one_sided = len(sides) < 2 and any(map(self._is_rating, self._rated))

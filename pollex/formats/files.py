@@ -129,7 +129,10 @@ def may_hold_tables(files: Sequence[str]) -> bool:
 
 def _without_companions(names: Sequence[str]) -> list[str]:
     """Leave out known companions of conversations, unless there is nothing else."""
-    others = [name for name in names if Path(name).name.casefold() not in COMPANIONS]
+    others = []
+    for name in names:
+        if Path(name).name.casefold() not in COMPANIONS:
+            others.append(name)
     return others or list(names)
 
 
@@ -207,8 +210,14 @@ def _require_file(path: Path) -> None:
 
 
 def _find_logs_inside(folder: Path) -> list[str]:
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    names = [path for path in files if path.suffix.lower() in ENDINGS]
+    files = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            files.append(path)
+    names = []
+    for path in files:
+        if path.suffix.lower() in ENDINGS:
+            names.append(path)
     names = names or [path for path in files if path.suffix.lower() in OF_TALKS]
     # hidden files, and those in hidden folders, are no logs
     logs = []

@@ -331,7 +331,10 @@ def _log_among(tables: Sequence[Table], *, alone: bool) -> Table | None:
         tables,
         key=lambda table: (table.rank, table.has_speakers, _count_characters(table)),
     )
-    others = [table for table in tables if table is not log]
+    others = []
+    for table in tables:
+        if table is not log:
+            others.append(table)
     # exports of tools have readers of their own, and two logs aren't joined
     if _is_export(log) or (not alone and any(map(_is_export, others))):
         return None
@@ -352,7 +355,10 @@ def _read_whole(
             of_source[source] = table
 
     log_sources = set(log.sources)
-    paths = [column.path for column in log.columns if _may_be_key(column)]
+    paths = []
+    for column in log.columns:
+        if _may_be_key(column):
+            paths.append(column.path)
     log.keys = {path: set() for path in paths}
     # tables beside the log are held whole; of the log its keys alone
     for table in beside:
@@ -406,7 +412,10 @@ def _table_name(source: str) -> str:
 
 def _keys_in(table: Table) -> dict[str, set[str]]:
     """Return the values of the columns of a table that may be keys."""
-    paths = [column.path for column in table.columns if _may_be_key(column)]
+    paths = []
+    for column in table.columns:
+        if _may_be_key(column):
+            paths.append(column.path)
     gathered: dict[str, set[str]] = {}
     for path in paths:
         values = {key_of(find_value(row, path)) for row in table.rows} - {""}
@@ -422,7 +431,10 @@ def _may_be_key(column: Column) -> bool:
     if is_called(column.path, "time") and not is_called(column.path, "conversation"):
         return False
 
-    filled = [value for value in column.values if value not in (None, "")]
+    filled = []
+    for value in column.values:
+        if value not in (None, ""):
+            filled.append(value)
     short = all(isinstance(value, str | int | float) and len(str(value)) <= 120 for value in filled)
     is_id = bool(_KEY_WORDS & {*words_of(column.path)})  # a file's name may be words
     return short and label_likelihood(column) == 0 and (is_id or text_likelihood(column) < 0.5)
@@ -504,7 +516,10 @@ def _join_table(
     keys: Mapping[str, set[str]],
 ) -> Join:
     """Return a table as it is joined; its columns keep their names where the log has none of that name."""
-    columns = [column for column in table.columns if column.path != key.own]
+    columns = []
+    for column in table.columns:
+        if column.path != key.own:
+            columns.append(column)
     rows_of_key: dict[str, list[Mapping[str, Any]]] = {}
     for row in table.rows:
         rows_of_key.setdefault(key_of(find_value(row, key.own)), []).append(row)

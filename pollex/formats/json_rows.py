@@ -293,7 +293,10 @@ def _are_exports(items: object) -> bool:
 def _are_owned(items: object) -> bool:
     """Return whether a list's items are rows that name their conversation, of which there are several."""
     listed = items if isinstance(items, list) else []
-    rows = [item for item in listed if isinstance(item, dict)]
+    rows = []
+    for item in listed:
+        if isinstance(item, dict):
+            rows.append(item)
     if len(rows) < len(listed) or not rows:
         return False
 
@@ -316,7 +319,10 @@ def _page_of(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
         if not isinstance(inner, list) and name.casefold() not in PAGE_NAMES:
             return None
 
-    names = [name for name in value if name.casefold() not in PAGE_NAMES]
+    names = []
+    for name in value:
+        if name.casefold() not in PAGE_NAMES:
+            names.append(name)
     if not names or not all(_is_table(value[name], name) for name in names):
         return None
 
@@ -359,7 +365,10 @@ def _unwrapped(
     inner: Mapping[str, Any],
     name: str,
 ) -> tuple[list[Any], Mapping[str, Any]]:
-    beside = {other: inner_value for other, inner_value in value.items() if other != name}
+    beside = {}
+    for other, inner_value in value.items():
+        if other != name:
+            beside[other] = inner_value
     items = with_values_by_id(inner[name], beside)
     if not _are_messages(items):
         return items, beside

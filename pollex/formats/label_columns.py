@@ -177,8 +177,14 @@ def sides_of(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, 
 
     # words: what each means; of two words one tells the other
     meant = {word: side_meant(word) for word in words}
-    unknown = [word for word, side in meant.items() if side is None]
-    known_sides = {side for side in meant.values() if side not in (None, Label.NONE)}
+    unknown = []
+    for word, side in meant.items():
+        if side is None:
+            unknown.append(word)
+    known_sides = set()
+    for side in meant.values():
+        if side not in (None, Label.NONE):
+            known_sides.add(side)
     if one_is_enough and len(unknown) == 1 and len(words) == 2 and len(known_sides) == 1:
         if known_sides == {Label.POSITIVE}:
             other = Label.NEGATIVE
@@ -308,7 +314,10 @@ def _share(of: Sequence[bool]) -> float:
 
 def in_order_of_likelihood(columns: Sequence[Column]) -> Iterator[tuple[Column, float]]:
     """Yield the columns that may be the label, the likeliest first."""
-    together = [raters for raters in columns_of_raters(columns) if label_likelihood(raters) > 0]
+    together = []
+    for raters in columns_of_raters(columns):
+        if label_likelihood(raters) > 0:
+            together.append(raters)
     for raters in together:
         yield (raters, 2.0)
 

@@ -60,7 +60,10 @@ def write_requests(
         return
 
     if rows:
-        names = [name for name in rows[0] if name not in (LOGGED, "probabilities")]
+        names = []
+        for name in rows[0]:
+            if name not in (LOGGED, "probabilities"):
+                names.append(name)
     else:
         names = ["id"]
 

@@ -282,7 +282,10 @@ def _several_words(value: object) -> list[object] | None:
         if not isinstance(entry, list | dict) and not as_number(entry):
             words.append(entry)
 
-    present = [word for word in words if _fold_value(word) not in MISSING]
+    present = []
+    for word in words:
+        if _fold_value(word) not in MISSING:
+            present.append(word)
     if present and len(words) == len(value):
         return list(value)
     return None
@@ -350,7 +353,10 @@ def side_meant(word: str) -> Label | None:
 
     sides_of_ends = {_side_of_word(end) for end in ends} - {None}
     # a negation turns what is good without it
-    negations = [part for part in parts if folded_name(part) in NEGATIONS]
+    negations = []
+    for part in parts:
+        if folded_name(part) in NEGATIONS:
+            negations.append(part)
     if negations and sides_of_ends == {Label.POSITIVE}:
         return Label.NEGATIVE
 
@@ -523,8 +529,14 @@ def _key_of_folded(folded: str | float) -> str:
 
 def _mean_rating(ratings: list[object]) -> str | float:
     """Return the mean of a list of ratings without missing ones; no label if empty."""
-    folded = [rating for rating in map(_fold_value, ratings) if rating not in MISSING]
-    numbers = [rating for rating in folded if isinstance(rating, float)]
+    folded = []
+    for rating in map(_fold_value, ratings):
+        if rating not in MISSING:
+            folded.append(rating)
+    numbers = []
+    for rating in folded:
+        if isinstance(rating, float):
+            numbers.append(rating)
     if len(numbers) < len(folded):
         raise BadLabel(
             "the label is a list, and not of numbers",
@@ -601,7 +613,10 @@ def left_note(field: str, counts: Said, *, compared: bool = False) -> list[str]:
     Args:
         compared: Whether the user gave bounds.
     """
-    left = {value: n for (value, meant), n in counts.items() if meant == NEITHER}
+    left = {}
+    for (value, meant), n in counts.items():
+        if meant == NEITHER:
+            left[value] = n
     if not left:
         return []
 

@@ -297,7 +297,10 @@ class Mapper:
         else:
             inside = set()
 
-        parts = [part for part in (*USUAL, *FIELDS) if part not in inside]
+        parts = []
+        for part in (*USUAL, *FIELDS):
+            if part not in inside:
+                parts.append(part)
         row = self._moved(fields, parts)
         if "time" in self.seen and (time := row.get(USUAL["time"])) not in (None, ""):
             self.times.setdefault(is_time(time), time)
@@ -399,7 +402,10 @@ class Mapper:
             if name := self.columns.get(part):
                 values[part] = find_value(fields, name)
 
-        there = {part: value for part, value in values.items() if value is not MISSING}
+        there = {}
+        for part, value in values.items():
+            if value is not MISSING:
+                there[part] = value
         self.seen |= there.keys()
         moved = {}
         for part, value in there.items():
@@ -486,7 +492,10 @@ class Mapper:
     def _exchange(self, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield what was asked and what was answered in an item of a list of exchanges."""
         turn_columns = {*OF_TURNS.values(), self.columns["user"], self.columns["assistant"]}
-        beside = {name: value for name, value in item.items() if name not in turn_columns}
+        beside = {}
+        for name, value in item.items():
+            if name not in turn_columns:
+                beside[name] = value
         for side in ("user", "assistant"):
             text = find_value(item, self.columns[side])
             if text is not MISSING and text not in (None, ""):
@@ -501,7 +510,10 @@ class Mapper:
     def _spoken(self, turn: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return a turn with a role that is known; None where what is said of its role is that it is no turn."""
         if self.roles:
-            names = [name for name in ROLE_NAMES if name in turn]
+            names = []
+            for name in ROLE_NAMES:
+                if name in turn:
+                    names.append(name)
         else:
             names = []
 
@@ -642,13 +654,19 @@ def _name_at(row: Mapping[str, Any], path: str) -> str:
 def oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """Return the items of a list in the order of time, where one of their columns says that the newest is first."""
     if len(listed) > 1:
-        names = [name for name in listed[0] if is_called(name, "time")]
+        names = []
+        for name in listed[0]:
+            if is_called(name, "time"):
+                names.append(name)
     else:
         names = []
 
     for name in names:
         times = [parse_moment(item.get(name)) for item in listed]
-        known_times = [time for time in times if time is not None]
+        known_times = []
+        for time in times:
+            if time is not None:
+                known_times.append(time)
         if (
             len(known_times) == len(listed)
             and known_times[0] > known_times[-1]
@@ -703,7 +721,10 @@ def _require_ids(columns: Mapping[str, str]) -> None:
     Raises:
         WrongUse: The column of a row's own id isn't named, or one of the conversation is, too.
     """
-    typed = {part: name for part, name in columns.items() if part != "conversation"}
+    typed = {}
+    for part, name in columns.items():
+        if part != "conversation":
+            typed[part] = name
     if "id" not in columns:
         what = f"rows name what they answer by {columns['parent']!r:.60}, and no column is named as their id"
         option = {"columns": pairs_as_typed((*typed.items(), ("id", "COLUMN")))}

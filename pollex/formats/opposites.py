@@ -87,7 +87,10 @@ _FEEDBACK = re.compile("_(feedback|rating|vote|reaction)s?_")
 
 def _find_side(words: str) -> str:
     """Return the side that a name alone speaks for; empty for names that speak for none."""
-    ups = [up for up in OPPOSITES if f"_{up}_" in words]
+    ups = []
+    for up in OPPOSITES:
+        if f"_{up}_" in words:
+            ups.append(up)
     downs = []
     for listed in OPPOSITES.values():
         for down in listed:

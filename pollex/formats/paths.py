@@ -182,7 +182,10 @@ def pairs_as_objects(value: Any) -> Any:
     # plain texts with names before a colon
     if len(turns) > 1 and all(isinstance(text, str) for text in turns):
         heads = [_SPEAKER.match(text) for text in turns]
-        names = {head[1] for head in heads if head is not None}
+        names = set()
+        for head in heads:
+            if head is not None:
+                names.add(head[1])
         if None not in heads and 1 < len(names) <= MOST_KEYS:
             rows = []
             for text in turns:
@@ -206,7 +209,9 @@ def _are_lists_of_cells(turns: list[Any]) -> bool:
         return False
 
     sizes = {len(turn) for turn in turns}
-    cells = [cell for turn in turns for cell in turn]
+    cells = []
+    for turn in turns:
+        cells.extend(turn)
     if sizes == {2}:
         return all(isinstance(cell, str | None) for cell in cells)
     return len(sizes) == 1 and sizes <= {3, 4, 5} and all(map(_is_cell, cells))

@@ -412,7 +412,10 @@ def _without_reading(
 
 def describe_missing(rows: Rows, columns: Sequence[Column]) -> Iterator[str]:
     """Yield what a log lacks to be read as conversations."""
-    texts = [column for column in columns if text_likelihood(column) > 0.2]
+    texts = []
+    for column in columns:
+        if text_likelihood(column) > 0.2:
+            texts.append(column)
     pair = _two_answers([column for column in columns if any(" " in text for text in column.texts)])
     if pair:
         both = " and ".join(repr(column.path) for column in pair)

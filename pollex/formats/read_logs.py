@@ -728,7 +728,10 @@ class Assembler:
             raise _differing_labels(labels)
 
         # the turn whose thumb counts: the last one down, or the last of all
-        worst = [place for place in thumbed if turns[place].picked.label is Label.NEGATIVE]
+        worst = []
+        for place in thumbed:
+            if turns[place].picked.label is Label.NEGATIVE:
+                worst.append(place)
         if self._options.thumbs == "worst":
             counting_place = worst[-1]
         else:
@@ -1078,7 +1081,10 @@ def label_joined(
     joiner.notes += labeller.notes
     joiner.account.spellings.update(labeller.spellings)
     # the user's field was found only where a score of that name was taken
-    taken_scores = [kind for kind in joiner.account.scores if kind.taken]
+    taken_scores = []
+    for kind in joiner.account.scores:
+        if kind.taken:
+            taken_scores.append(kind)
     named = [
         options.label_field if taken_scores else None,
         options.comment_field if joiner.comments_found else None,
@@ -1197,7 +1203,10 @@ def _combine_row_fields(rows: Sequence[RowFields]) -> RowFields:
     Raises:
         BadInput: Two rows contradict each other.
     """
-    labels = [row.label for row in rows if row.label is not Label.NONE]
+    labels = []
+    for row in rows:
+        if row.label is not Label.NONE:
+            labels.append(row.label)
     # a label in words is sure; one of numbers alone is settled once all rows are read
     sure = any(row.label is not Label.NONE and not row.number for row in rows)
     return RowFields(
@@ -1473,7 +1482,10 @@ def _require_named(
     if not beside or named or not options.labels_needed or not unlabeled:
         return
 
-    columns = [column for column in columns_in(read_first_rows(opened())) if column.path in beside]
+    columns = []
+    for column in columns_in(read_first_rows(opened())):
+        if column.path in beside:
+            columns.append(column)
     label_columns = [column for column, _ in in_order_of_likelihood(columns)] or columns
     if not label_columns:
         return
@@ -1785,7 +1797,10 @@ def _require_labels(logs: Logs, picker: Picker, where: str) -> None:
     if logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]:
         return
 
-    left = {value: rows for (value, meant), rows in picker.spellings.items() if meant == NEITHER}
+    left = {}
+    for (value, meant), rows in picker.spellings.items():
+        if meant == NEITHER:
+            left[value] = rows
     if not left:
         return
 

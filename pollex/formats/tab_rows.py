@@ -19,7 +19,10 @@ _LINE_END = re.compile(r"\\n\\n|[.!?:,;–]\\n(?![a-z])")
 def holds_escapes(lines: Iterable[str]) -> bool:
     """Return whether lines are such a table: as many tabs in each, no quoted cell, and an escape."""
     begin = [line.rstrip("\r\n") for line in islice(lines, LOOKED_AT)]
-    tabs = {line.count("\t") for line in begin if line.strip()}
+    tabs = set()
+    for line in begin:
+        if line.strip():
+            tabs.add(line.count("\t"))
     if len(begin) < 2 or len(tabs) != 1 or tabs == {0}:
         return False
 

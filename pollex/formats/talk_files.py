@@ -61,7 +61,10 @@ class Part:
 
 def holds_talks(lines: Sequence[str]) -> bool:
     """Return whether a text's first lines are talks whose turns begin with who speaks."""
-    talks = [part for part in _parts_of(lines) if part.text]
+    talks = []
+    for part in _parts_of(lines):
+        if part.text:
+            talks.append(part)
     if len(talks) > 1 and not talks[0].is_talk and len(talks[0].lines) <= MOST_ABOVE:
         talks = talks[1:]  # the title of the file
 
@@ -71,7 +74,10 @@ def holds_talks(lines: Sequence[str]) -> bool:
 
 def rows_of_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
     """Yield the talks of a file of text, one row each."""
-    parts = [part for part in _parts_of(text.splitlines()) if part.text]
+    parts = []
+    for part in _parts_of(text.splitlines()):
+        if part.text:
+            parts.append(part)
     if len(parts) > 1 and not parts[0].is_talk and len(parts[0].lines) <= MOST_ABOVE:
         parts = parts[1:]
 
@@ -136,7 +142,10 @@ def _letters(name: str) -> str:
 
 def _fields_between(inside: str) -> dict[str, Any]:
     """Return what a line of dashes says of the next talk: `=== Case 12 | rating: up ===`."""
-    pieces = [piece for piece in _PIECES.split(inside.strip(_DECORATION)) if piece]
+    pieces = []
+    for piece in _PIECES.split(inside.strip(_DECORATION)):
+        if piece:
+            pieces.append(piece)
     fields: dict[str, Any] = {}
     for piece in pieces:
         if (pair := _FIELD.fullmatch(piece)) is not None:
@@ -166,7 +175,10 @@ def _take_edges(part: Part) -> None:
         return
 
     # reactions below a message are thumbs
-    reactions = [line for line in lines if _REACTIONS.fullmatch(line)]
+    reactions = []
+    for line in lines:
+        if _REACTIONS.fullmatch(line):
+            reactions.append(line)
     if reactions:
         part.lines = [line for line in lines if not _REACTIONS.fullmatch(line)]
         thumbs = []
@@ -208,7 +220,10 @@ def _take_head(part: Part) -> None:
         return
 
     pairs = [_FIELD.fullmatch(line) for line in lines[:end]]
-    names = [_folded(pair["name"]) for pair in pairs if pair is not None]
+    names = []
+    for pair in pairs:
+        if pair is not None:
+            names.append(_folded(pair["name"]))
     talk = "\n".join(lines[end:]).strip("\n")
     # each line says something else, and who speaks below is none of the names
     if len({*names}) < end or not is_transcript(talk):

@@ -29,7 +29,10 @@ def kind_of_lines(lines: Iterable[str]) -> str:
     for line in islice(lines, LOOKED_AT):
         begin.append(line.rstrip("\r\n"))
 
-    filled = [line for line in begin if line.strip()]
+    filled = []
+    for line in begin:
+        if line.strip():
+            filled.append(line)
     if _DUMP.search("\n".join(filled)):
         return "dump"
     # a single line doesn't show a form that comes again
@@ -55,7 +58,10 @@ def _may_be_table(lines: Sequence[str]) -> bool:
         return True  # quoted cells may go over several lines
 
     sign = max(_SEPARATORS, key=lines[0].count)
-    filled = [line for line in lines if line.strip()]
+    filled = []
+    for line in lines:
+        if line.strip():
+            filled.append(line)
     number = lines[0].count(sign)
     return number > 0 and _share_of_lines(filled, lambda line: line.count(sign) >= number) >= 0.5
 

@@ -210,7 +210,10 @@ def _have_alike_thumbs(groups: Mapping[str, str], labels: Mapping[str, Label]) -
         if labels[id_] is not Label.NONE:
             thumbs[group].append(labels[id_] is Label.POSITIVE)
 
-    several = [group_thumbs for group_thumbs in thumbs.values() if len(group_thumbs) > 1]
+    several = []
+    for group_thumbs in thumbs.values():
+        if len(group_thumbs) > 1:
+            several.append(group_thumbs)
     every = []
     for group_thumbs in several:
         every.extend(group_thumbs)

@@ -360,7 +360,10 @@ class Call:
             "logprobs": None if self.top_logprobs is None else True,
             "top_logprobs": self.top_logprobs,
         }
-        sampling = {name: value for name, value in settings.items() if value is not None}
+        sampling = {}
+        for name, value in settings.items():
+            if value is not None:
+                sampling[name] = value
         fields = {
             **self._answer_format(),
             **sampling,

@@ -297,7 +297,10 @@ _AT_MOST = re.compile(r"(?<![\w.])(?:[1-9]|1\d)(?![\w.])")
 def _drop_named_parameters(call: Call, refusal: str) -> Call:
     """Return the call without the parameters that a refusal names, or with what it asks for in their place."""
     words = re.sub(r"^.*?HTTP \d+", "", refusal)
-    named = {name for name, pattern in _NAMES.items() if pattern.search(words)}
+    named = set()
+    for name, pattern in _NAMES.items():
+        if pattern.search(words):
+            named.add(name)
     changes: dict[str, Any] = {}
     if "top_logprobs" in named and call.top_logprobs:
         fewer = call.top_logprobs > _FEW_ALTERNATIVES and _AT_MOST.search(words) is not None

@@ -544,7 +544,10 @@ class ChatModelWire:
             else:
                 chat = self._chat
 
-            extra_body = {name: value for name, value in fields.items() if name not in chat_fields}
+            extra_body = {}
+            for name, value in fields.items():
+                if name not in chat_fields:
+                    extra_body[name] = value
             return chat.bind(extra_body=extra_body)
 
         if call.schema is not None and call.form == "tool":

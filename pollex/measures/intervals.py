@@ -145,7 +145,10 @@ def estimate_figures(
     # values on the data itself, then on each block of resamples
     n = len(unit)
     codes = number_units(unit)
-    defined = {name: measure for name, measure in measures.items() if not measure.undefined}
+    defined = {}
+    for name, measure in measures.items():
+        if not measure.undefined:
+            defined[name] = measure
     values = {}
     for name, measure in defined.items():
         values[name] = float(measure.statistic(np.ones((1, n)))[0])
@@ -249,7 +252,10 @@ class ClassSample:
             classes.append(np.bincount(self.unit, side) > 0)
 
         self.having = int(classes[0].sum()), int(classes[1].sum())
-        present = [has_class for has_class in classes if has_class.any()]
+        present = []
+        for has_class in classes:
+            if has_class.any():
+                present.append(has_class)
         self._has = np.stack(present or [np.ones(len(classes[0]), bool)], axis=1)
         # blocks of one conversation by class, and all larger ones, are drawn separately
         alone = np.bincount(self.unit) == 1

@@ -436,7 +436,10 @@ def most_wrong(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
         if score.side == "held_out" and known(score.probability):
             held_out.append(score)
 
-    wrong = [score for score in held_out if read_thumb_probability(score) < 0.5]
+    wrong = []
+    for score in held_out:
+        if read_thumb_probability(score) < 0.5:
+            wrong.append(score)
     return sorted(wrong, key=lambda score: (read_thumb_probability(score), score.conversation_id))[
         :MOST_WRONG_SHOWN
     ]
@@ -481,7 +484,10 @@ def read_thumb_probability(score: LabelledScore) -> float:
 def list_shown_ids(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
     """List the ids of the conversations that the page shows."""
     # the same conversations that `findings_of` names: their texts are fetched before
-    leading = [rubric for rubric in rubrics.rubrics if is_shown(rubric)]
+    leading = []
+    for rubric in rubrics.rubrics:
+        if is_shown(rubric):
+            leading.append(rubric)
     quoted = []
     for rubric in leading:
         quoted.extend(list_quoted(rubric)[:EXAMPLES])
@@ -646,7 +652,10 @@ def cards_of(
     reasons = {reason.id: reason for reason in rubrics.reasons}
     # rubrics that somebody added were never chosen: they come last
     last = len(rubrics.rubrics) + 1
-    of_kind = [rubric for rubric in rubrics.rubrics if rubric.polarity == kind]
+    of_kind = []
+    for rubric in rubrics.rubrics:
+        if rubric.polarity == kind:
+            of_kind.append(rubric)
     cards = []
     for rubric in sorted(of_kind, key=lambda rubric: rubric.choice.step if rubric.choice else last):
         behind = []
@@ -726,7 +735,10 @@ slow core."""
 
 def cost_of(rubrics: Sequence[Rubric]) -> str:
     """Say about what a conversation of 25 turns costs, and whether turns are embedded."""
-    computed = [rubric for rubric in rubrics if rubric.answered_by != DISTILLED]
+    computed = []
+    for rubric in rubrics:
+        if rubric.answered_by != DISTILLED:
+            computed.append(rubric)
     kinds = [rubric.source.partition(":")[0] for rubric in computed]
     vectors = any(find_evidence_signal(rubric, Embedder()).vectors for rubric in computed)
     ms = BASE + EACH * len(rubrics) + WORDS * kinds.count("turns") + VECTORS * vectors

@@ -87,7 +87,10 @@ def module_named(part: str, name: str) -> str | None:
 
 def modules_named(part: str, name: str) -> list[str]:
     """Return the full names of a module in a part of each of our rooms that has it, else of strangers' rooms."""
-    ours = [room for room, folder in own_rooms().items() if has_module(folder, part, name)]
+    ours = []
+    for room, folder in own_rooms().items():
+        if has_module(folder, part, name):
+            ours.append(room)
     # strangers' rooms are looked at only where ours have no such module
     rooms = ours or [
         room for room, folder in foreign_rooms().items() if has_module(folder, part, name)

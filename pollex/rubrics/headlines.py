@@ -200,7 +200,10 @@ def list_habits(rubrics: Sequence[ChosenRubric]) -> list[Habit]:
 
 def list_words(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List words that labels bear out, most thumbs explained first, without those that stand under a deed."""
-    leading = {rubric.id for rubric in rubrics if _is_leading(rubric)}
+    leading = set()
+    for rubric in rubrics:
+        if _is_leading(rubric):
+            leading.add(rubric.id)
     worded = []
     for rubric in rubrics:
         if is_finding_in_words(rubric) and rubric.twin_of not in leading:
@@ -266,7 +269,10 @@ def list_strongest_hints(rubrics: Sequence[ChosenRubric], side: Polarity) -> lis
     Each differs clearly by itself, without regard to how many others were looked at.
     """
     # clear by themselves, and found by what is known to be right
-    deeds = [rubric for rubric in list_hints(rubrics) if rubric.polarity == side]
+    deeds = []
+    for rubric in list_hints(rubrics):
+        if rubric.polarity == side:
+            deeds.append(rubric)
     clear = []
     for rubric in deeds:
         if rubric.kind == "deed" and rubric.worth and not describe_doubt(rubric.worth, side):
@@ -401,7 +407,10 @@ def find_headline_twins(
 
 def _find_deed_of_words(rubrics: Sequence[Rubric], held: Bools) -> dict[str, str]:
     """Return the first deed of each phrase that is said where it is done, or, on the other side, where it isn't."""
-    deeds = [place for place, rubric in enumerate(rubrics) if rubric.kind == "deed"]
+    deeds = []
+    for place, rubric in enumerate(rubrics):
+        if rubric.kind == "deed":
+            deeds.append(place)
     together = correlate_rubrics(held.astype(np.float64))
     beneath: dict[str, str] = {}
     for place, rubric in enumerate(rubrics):

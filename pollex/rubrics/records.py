@@ -468,7 +468,10 @@ class ChosenRubric(Rubric):
     def deeds(self) -> tuple[FamilyMember, ...]:
         """What happens in some of the conversations that end so, without a clear difference to the rest of them."""
         members = self.family.members if self.family else ()
-        events = [case for case in members if case.kind.startswith("event:") and not case.within]
+        events = []
+        for case in members:
+            if case.kind.startswith("event:") and not case.within:
+                events.append(case)
         return tuple(events)[:MOST_MEMBERS]
 
     @property

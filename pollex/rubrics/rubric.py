@@ -211,7 +211,10 @@ def add_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
     and shortest first.
     """
     # a reason that it has already isn't counted again
-    new = [reason for reason in reasons if reason.id not in rubric.reason_ids]
+    new = []
+    for reason in reasons:
+        if reason.id not in rubric.reason_ids:
+            new.append(reason)
     # the first quotes of all reasons, then the second ones, then the third
     ranked: list[Quote] = []
     for rank in range(3):

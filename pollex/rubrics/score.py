@@ -227,7 +227,10 @@ class ScoreColumns(Sequence[Score]):
     def of(cls, scores: Sequence[Score], rubrics: Sequence[str]) -> Self:
         """Return scores as columns."""
         answers = AnswerColumns.of(rubrics, [score.answers for score in scores])
-        names = [name for name in Score.model_fields if name not in ("conversation_id", "answers")]
+        names = []
+        for name in Score.model_fields:
+            if name not in ("conversation_id", "answers"):
+                names.append(name)
         fields = {}
         for name in names:
             fields[name] = [getattr(score, name) for score in scores]
@@ -251,7 +254,10 @@ class ScoreColumns(Sequence[Score]):
                 column_values.extend(part.column(name))
             fields[name] = column_values
 
-        tones = [part.tone for part in parts if part.tone is not None]
+        tones = []
+        for part in parts:
+            if part.tone is not None:
+                tones.append(part.tone)
         tone = None
         if tones:
             tone = AnswerColumns.joined(tones)
@@ -592,7 +598,10 @@ class NetSat:
         for row in rows:
             if row not in places:
                 # where all rubrics failed alike, that is the reason
-                missing = [answer for answer in answers.at(row) if isinstance(answer, Unanswered)]
+                missing = []
+                for answer in answers.at(row):
+                    if isinstance(answer, Unanswered):
+                        missing.append(answer)
                 alike = missing and len(missing) == len(self.signs)
                 filled["outcome"][row] = missing[0].outcome if alike else "incomplete"
 

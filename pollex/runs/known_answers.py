@@ -85,7 +85,10 @@ def all_answers_known(
     assert judge.memory is not None, "a judge from memory has one"
     # words and options make a question; which rubric it is of is not looked at
     digests = {question.digest for question in questions}
-    scorable = [conversation for conversation in conversations if not conversation.not_scorable]
+    scorable = []
+    for conversation in conversations:
+        if not conversation.not_scorable:
+            scorable.append(conversation)
     for start in range(0, len(scorable), CONVERSATIONS_IN_A_QUERY):
         batch = scorable[start : start + CONVERSATIONS_IN_A_QUERY]
         remembered = judge.memory.find(

@@ -332,7 +332,10 @@ async def refit(
     )
     learned = await run.carry_out()
     # hashes are kept in part
-    known_ids = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
+    known_ids = set()
+    for c in logs:
+        if c.text_hash[:16] in rubric_set.learned_from:
+            known_ids.add(c.id)
     whole = _combine_refitted(rubric_set, learned, known_ids)
     await setting.store.write(list(rubric_set_rows(learned.run, whole)))
 

@@ -311,7 +311,10 @@ class Plan:
 
         # held-out conversations are asked about chosen rubrics alone: those of the earlier choice,
         # unless other settings choose others
-        chosen = [rubric for rubric in written.rubrics if rubric.id in written.chosen]
+        chosen = []
+        for rubric in written.rubrics:
+            if rubric.id in written.chosen:
+                chosen.append(rubric)
         if written.is_chosen_alike or 0 < settings.most <= len(chosen):
             return await self.fitting(sides.judged_test, chosen)
 

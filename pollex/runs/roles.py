@@ -215,11 +215,17 @@ class RunRoles:
         from pollex.agents.distilled.judge import LocalJudge
 
         # only the rubrics that are answered without a model need the second judge
-        own_ids = {rubric.id for rubric in rubrics if rubric.answered_by}
+        own_ids = set()
+        for rubric in rubrics:
+            if rubric.answered_by:
+                own_ids.add(rubric.id)
         if self.record.built_in or not own_ids:
             return self
 
-        learned_of_own = {id_: what for id_, what in learned.items() if id_ in own_ids}
+        learned_of_own = {}
+        for id_, what in learned.items():
+            if id_ in own_ids:
+                learned_of_own[id_] = what
         return self.judging_beside(LocalJudge(self.embedder, learned_of_own))
 
     def judging_by(self, judge: Judge, record: JudgeRecord) -> RunRoles:

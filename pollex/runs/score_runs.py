@@ -61,7 +61,10 @@ async def run_scoring(
         # a resumed run has stored some conversations already; whole batches are stored with scores
         stored_ids = kept_ids(store, run.id)
         for start in range(0, 0 if whole else len(conversations), BATCH):
-            new = [c for c in conversations[start : start + BATCH] if c.id not in stored_ids]
+            new = []
+            for c in conversations[start : start + BATCH]:
+                if c.id not in stored_ids:
+                    new.append(c)
             await store.write(conversation_rows(run.id, new))
         shelf = ConversationIndex(conversations)
         # outcomes that may be others the next time count as not done

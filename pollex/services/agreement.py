@@ -23,7 +23,10 @@ def agreement(of: Sequence[Opinion]) -> Figure:
         )
 
     # numbers take the place of texts, people and values; sorted values keep their order
-    opinions_shared = [opinion for opinion in of if opinion.text_hash in shared]
+    opinions_shared = []
+    for opinion in of:
+        if opinion.text_hash in shared:
+            opinions_shared.append(opinion)
     texts, people, values = (
         sorted({getattr(opinion, name) for opinion in opinions_shared})
         for name in ("text_hash", "annotator", "value")

@@ -87,7 +87,10 @@ class Roots:
             for candidate in resolved:
                 if any(candidate.is_relative_to(folder) for folder in self.local):
                     inside.append(candidate)
-            there = [candidate for candidate in inside if candidate.exists()]
+            there = []
+            for candidate in inside:
+                if candidate.exists():
+                    there.append(candidate)
         except (OSError, ValueError, RuntimeError):  # too long, or links in a circle
             raise WrongUse("this is no path", hint="check its spelling") from None
 

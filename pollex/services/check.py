@@ -609,7 +609,10 @@ def _column(of: str, arm: Arm, rubric_set: RubricSet) -> Floats:
 
 def decide_condition(condition: Condition, figure: Figure) -> ConditionResult:
     """Decide a condition: the limit is reached by more than chance, ruled out, or neither."""
-    ends = [end for end in (figure.low, figure.high) if end is not None]
+    ends = []
+    for end in (figure.low, figure.high):
+        if end is not None:
+            ends.append(end)
     if figure.value is None or len(ends) < 2:
         why = figure.undefined or "too few conversations for an interval"
         return ConditionResult(

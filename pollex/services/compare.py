@@ -565,7 +565,10 @@ class CompareResult(Shown):
                 sentence = f"about {good.value:.0%} are good, by the mean of their probabilities"
                 yield f"{name}: {sentence} ({write_interval(good)})"
 
-            moved = [rubric for rubric in comparison.rubrics if rubric.moved]
+            moved = []
+            for rubric in comparison.rubrics:
+                if rubric.moved:
+                    moved.append(rubric)
             counted = f"{len(moved)} of {len(comparison.rubrics)} rubrics"
             yield f"{counted} moved by more than chance{':' if moved else '.'}"
             for moved_rubric in moved[:LISTED]:

@@ -206,7 +206,10 @@ def name_seen_capabilities(capabilities: Capabilities) -> list[str]:
         "tool": "tools",
         "json_object": "json_object",
     }
-    settings = [name for name in ("logprobs", "seed", "temperature") if getattr(capabilities, name)]
+    settings = []
+    for name in ("logprobs", "seed", "temperature"):
+        if getattr(capabilities, name):
+            settings.append(name)
     forms_accepted = []
     for form, name in forms.items():
         if form == capabilities.form:

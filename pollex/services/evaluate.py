@@ -624,7 +624,10 @@ def count_user_turns(conversation: Conversation) -> int:
 def cut_after_turns(conversation: Conversation, number: int) -> Conversation:
     """Return a conversation until the user's next turn after so many of theirs."""
     # a beginning has the assistant's reply to its last turn, and ends before the user's next one
-    users = [place for place, turn in enumerate(conversation.turns) if turn.role == "user"]
+    users = []
+    for place, turn in enumerate(conversation.turns):
+        if turn.role == "user":
+            users.append(place)
     if len(users) > number:
         end = users[number]
     else:

@@ -169,7 +169,10 @@ def forget_conversations(
         else:
             # the store's own files are always cleaned, those of the user only if that was asked for
             gone = forget(store, target)
-            own = [path for path in quoting if path in search.own]
+            own = []
+            for path in quoting:
+                if path in search.own:
+                    own.append(path)
             rewritten = rewrite_quoting_files(
                 quoting if rewrite else own,
                 search,
@@ -276,7 +279,10 @@ def find_files_to_search(
     beside = store.folder.absolute().parent
     near = [*list_named_files(places), *list_pollex_files(beside)]
     # a link that the user named is followed; one that merely lies there is not
-    named = {path for path in places if path.is_file()}
+    named = set()
+    for path in places:
+        if path.is_file():
+            named.add(path)
     links = set()
     for path in near:
         if path.is_symlink() and path not in named:

@@ -206,7 +206,10 @@ def _remove_from_csv(text: str, target: ToForget) -> str:
 
     # the header says in which cells ids stand
     (names, header), *rows = records
-    about = [place for place, name in enumerate(names) if name in CONVERSATION_ID_FIELDS]
+    about = []
+    for place, name in enumerate(names):
+        if name in CONVERSATION_ID_FIELDS:
+            about.append(place)
     cleaned = [header]
     for cells, record in yield_within_time(rows):
         ids = set()
@@ -409,7 +412,10 @@ def _remove_from_table(path: Path, target: ToForget) -> bytes | None:
         source = f"read_parquet(?, hive_partitioning = false, {ROW_NUMBER_COLUMN} = true)"
         place = str(make_text_path(path))
         described = database.execute(f"DESCRIBE SELECT * FROM {source}", [place]).fetchall()  # noqa: S608
-        types = {row[0]: row[1] for row in described if row[0] != ROW_NUMBER_COLUMN}
+        types = {}
+        for row in described:
+            if row[0] != ROW_NUMBER_COLUMN:
+                types[row[0]] = row[1]
         rows = database.execute(f"SELECT to_json(r)::VARCHAR FROM {source} AS r", [place])  # noqa: S608
 
         # what changes goes to JSON lines in memory, with the number of its row

@@ -199,7 +199,10 @@ def inspect_logs(
         next((conversation for conversation in logs if conversation.label is label), None)
         for label in (Label.POSITIVE, Label.NEGATIVE)
     )
-    rated = [first for first in firsts if first is not None]
+    rated = []
+    for first in firsts:
+        if first is not None:
+            rated.append(first)
     # a mark in the text stands for what was attached
     marks: Counter[str] = Counter()
     for conversation in logs:

@@ -72,7 +72,10 @@ def queue_log(
         BadInput: No conversation can be labeled.
     """
     read = logs_from(logs, reading, progress)
-    possible = [conversation for conversation in read if not conversation.not_scorable]
+    possible = []
+    for conversation in read:
+        if not conversation.not_scorable:
+            possible.append(conversation)
     if not possible:
         raise BadInput(
             "no conversation can be labeled",

@@ -424,7 +424,10 @@ def labels_of(values: Mapping[str, str]) -> dict[str, str]:
     options: dict[str, str] = {}
     # each side with the words that count for it, in quotes where that is needed
     for option, meaning in sides.items():
-        words = [value for value, counts in values.items() if counts == meaning]
+        words = []
+        for value, counts in values.items():
+            if counts == meaning:
+                words.append(value)
         if option == "unrated":
             # numbers on neither side are left as they are
             words = [word for word in words if not as_number(word)]
@@ -447,8 +450,14 @@ def _speakers(columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator
     """Yield each name of who speaks in the first rows, and whose turns those are; empty where nobody knows."""
     parts = parts_of(options)
     # the column that was named as the role, else one that usually is
-    named = [column for column in columns if parts.get(column.path) == "role"]
-    usual = [column for column in columns if column.path.rpartition(".")[2] in USUAL_ROLES]
+    named = []
+    for column in columns:
+        if parts.get(column.path) == "role":
+            named.append(column)
+    usual = []
+    for column in columns:
+        if column.path.rpartition(".")[2] in USUAL_ROLES:
+            usual.append(column)
     if not (chosen := (named or usual)[:1]):
         return
 

@@ -117,7 +117,10 @@ def list_readings(store: Path, *, kept_only: bool = True) -> list[LogReading]:
     folders = (store / FOLDER).glob("*") if (store / FOLDER).is_dir() else ()
     # a folder of another name is none of a log
     read = (_read(folder) for folder in folders if _ID.fullmatch(folder.name))
-    readings = [reading for reading in read if reading is not None]
+    readings = []
+    for reading in read:
+        if reading is not None:
+            readings.append(reading)
     listed = []
     for reading in readings:
         if reading.is_kept or not kept_only:
@@ -137,7 +140,10 @@ def find_reading(store: Path, name: str) -> LogReading:
         WrongUse: There is none.
     """
     readings = list_readings(store, kept_only=False)
-    matching = [reading for reading in readings if name in (reading.name, reading.id)]
+    matching = []
+    for reading in readings:
+        if name in (reading.name, reading.id):
+            matching.append(reading)
     if not matching:
         names = ", ".join(reading.name for reading in readings[:10])
         if names:
@@ -188,7 +194,10 @@ def free_name(store: Path, title: str, but: str = "") -> str:
     )
     base = _NOT_IN_NAMES.sub("-", stem).strip("-.")[:LONGEST_NAME] or "log"
     others = list_readings(store, kept_only=False)
-    taken_names = {reading.name for reading in others if reading.id != but}
+    taken_names = set()
+    for reading in others:
+        if reading.id != but:
+            taken_names.add(reading.name)
     # one more number than there are names, so that one is always free
     numbered = (f"{base}-{number}" for number in range(2, len(taken_names) + 3))
 
@@ -197,7 +206,10 @@ def free_name(store: Path, title: str, but: str = "") -> str:
 
 def keep_reading(reading: LogReading) -> LogReading:
     """Write down a log with its options, for its owner alone; return it."""
-    content = {name: value for name, value in asdict(reading).items() if name != "folder"}
+    content = {}
+    for name, value in asdict(reading).items():
+        if name != "folder":
+            content[name] = value
     # written aside and moved into place: a reader never sees half of it
     draft = reading.folder / f".{FILE}.{secrets.token_hex(4)}"
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -322,7 +334,10 @@ def _read(folder: Path) -> LogReading | None:
     except ValidationError:
         return None
 
-    options = {name: value for name, value in content.options.items() if _is_sound(name, value)}
+    options = {}
+    for name, value in content.options.items():
+        if _is_sound(name, value):
+            options[name] = value
     return LogReading(
         # where the folder lies is not written in it: a store may be moved
         id=folder.name,

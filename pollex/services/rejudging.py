@@ -350,7 +350,10 @@ async def preview_edits(
         strict=True,
     )
     # only a conversation with a score before and after can be compared
-    whole = [pair for pair in both if None not in (pair[0].netsat, pair[1].netsat)]
+    whole = []
+    for pair in both:
+        if None not in (pair[0].netsat, pair[1].netsat):
+            whole.append(pair)
     # `[conversation, 2]`: change of NetSAT and of the probability; the largest of the latter first
     moved = np.array([(_figures(new) - _figures(old)) for old, new in whole]).reshape(-1, 2)
     order = np.argsort(-np.abs(moved[:, 1]), kind="stable")

@@ -128,7 +128,10 @@ def line_of_outcomes(outcomes: Mapping[str, int]) -> str:
 def describe_figures(sides: Mapping[str, Assessment | None]) -> TerminalLines:
     """Yield metrics with 95 % intervals, one column for each side."""
     # a side that was not measured has no column
-    shown = {name: figures for name, figures in sides.items() if figures is not None}
+    shown = {}
+    for name, figures in sides.items():
+        if figures is not None:
+            shown[name] = figures
     heads = (
         f"{name} (n = {f.n}: {f.positives} up, {f.negatives} down)" for name, f in shown.items()
     )
@@ -164,7 +167,10 @@ def tabulate_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> 
     """Yield a table of those columns that the rows have; nothing without rows."""
     if rows:
         # the first row tells which columns all rows have
-        shown = [name for name in columns if rows[0].get(name) is not None]
+        shown = []
+        for name in columns:
+            if rows[0].get(name) is not None:
+                shown.append(name)
         shown_rows = []
         for row in rows:
             shown_rows.append([row[name] for name in shown])

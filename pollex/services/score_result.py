@@ -171,7 +171,10 @@ class ScoreSinks:
         """Take the scores of a batch, in the order of the conversations."""
         # counts in the bins of the set, whose own counts they are compared with
         if (learned := self._rubrics.spread) is not None:
-            netsats = [netsat for netsat in scores.column("netsat") if netsat is not None]
+            netsats = []
+            for netsat in scores.column("netsat"):
+                if netsat is not None:
+                    netsats.append(netsat)
             bins = np.searchsorted(learned.edges, netsats, side="right")
             self._counts += np.bincount(bins, minlength=len(self._counts))
 

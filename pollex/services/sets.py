@@ -107,14 +107,20 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> TerminalLines:
     # outcomes restate the thumb, and circumstances explain it: both stand apart from causes
     yield from _group(ENDS, map(Headline, list_outcomes(rubrics.rubrics)), verbose)
     for side in SIDES:
-        of_side = [rubric for rubric in words_said if rubric.polarity == side]
+        of_side = []
+        for rubric in words_said:
+            if rubric.polarity == side:
+                of_side.append(rubric)
         yield from _group(SAID[side], map(Headline, of_side), verbose)
 
     yield from _group(ALONG, map(Headline, list_along_with_circumstances(rubrics.rubrics)), verbose)
     yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
     # what is left is counted, and listed only if asked for
     borne_out = list_also_borne_out(rubrics.rubrics)
-    hints = [rubric for rubric in list_hints(rubrics.rubrics) if rubric.id not in shown_above]
+    hints = []
+    for rubric in list_hints(rubrics.rubrics):
+        if rubric.id not in shown_above:
+            hints.append(rubric)
     against = list_turned_rubrics(rubrics.rubrics)
     odd = list_unexpected_rubrics(rubrics.rubrics)
     sounds = list_tone_rubrics(rubrics.rubrics)
@@ -613,7 +619,10 @@ def remove_rubric(
     """
     id_ = _find_entry(rubrics, rubric)
     # a set without an active rubric can't score
-    rest = [entry for entry in _entries(rubrics) if entry.name != id_]
+    rest = []
+    for entry in _entries(rubrics):
+        if entry.name != id_:
+            rest.append(entry)
     if not any(entry.on for entry in rest):
         raise WrongUse(
             "it is the only active rubric",
@@ -864,7 +873,10 @@ async def _worded_by_model(
     from pollex.agents.llm.rewording import reword
 
     # only marks on words can be mended by other words; the model is told what they are
-    marked = [rubric for rubric in rubric_set.rubrics if mark_words(rubric)]
+    marked = []
+    for rubric in rubric_set.rubrics:
+        if mark_words(rubric):
+            marked.append(rubric)
     why = {}
     for rubric in marked:
         why[rubric.id] = [mark.why for mark in mark_words(rubric)]

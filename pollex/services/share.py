@@ -653,7 +653,10 @@ def share(
 
     # a conversation that can't be scored is no part of the share
     read_in = logs_from(logs, reading, progress)
-    conversations = [conversation for conversation in read_in if not conversation.not_scorable]
+    conversations = []
+    for conversation in read_in:
+        if not conversation.not_scorable:
+            conversations.append(conversation)
     given_labels, bad = labels_of(conversations, labels, drawn, reading)
     notes = warn_of_labels(given_labels, conversations, drawn)
     rubric_set = None

@@ -184,10 +184,16 @@ def with_starter(
     by_id = {c.id: c for c in logs}
     scored = [score for score in learned.scores if score.netsat is not None]
     # held-out conversations have to have both thumbs; else the training ones stand in
-    sample = [row for row in scored if row.side == "held_out"]
+    sample = []
+    for row in scored:
+        if row.side == "held_out":
+            sample.append(row)
     where = "held out"
     if len({row.positive for row in sample}) < 2:
-        sample = [row for row in scored if row.side == "training"]
+        sample = []
+        for row in scored:
+            if row.side == "training":
+                sample.append(row)
         where = "cross-validated on training conversations"
 
     netsat = np.array(

@@ -54,7 +54,10 @@ def describe_state(
             changed.append(key)
 
     yield f"{printable(run)} after {printable(node)} found:"
-    told_keys = [key for key in changed if not _is_empty(state[key])]
+    told_keys = []
+    for key in changed:
+        if not _is_empty(state[key]):
+            told_keys.append(key)
     parts: list[tuple[str, str | Rows]] = []
     for key in told_keys:
         parts.extend(_parts(key, state[key], texts))
@@ -176,8 +179,14 @@ def _parts_of_object(
         return
 
     # lists of rows become parts of their own, with the name of this one before theirs
-    lists = {key: entry for key, entry in named.items() if _holds_rows(entry)}
-    rest = {key: entry for key, entry in named.items() if key not in lists}
+    lists = {}
+    for key, entry in named.items():
+        if _holds_rows(entry):
+            lists[key] = entry
+    rest = {}
+    for key, entry in named.items():
+        if key not in lists:
+            rest[key] = entry
     if rest and any(isinstance(entry, Mapping) or _is_long(entry) for entry in rest.values()):
         yield name, Rows([f"{key}: {_in_line(entry)}" for key, entry in rest.items()])
     elif rest:

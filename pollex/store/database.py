@@ -103,7 +103,10 @@ def add_tables_of_rooms(connection: sqlite3.Connection, *, read_only: bool) -> N
     """Add the tables of rooms that a database lacks; where it is only read, beside it, for this connection alone."""
     listed = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
     present = {name for (name,) in listed}
-    missing = [table for table in hooks_of(StoreTable) if table.kind.table not in present]
+    missing = []
+    for table in hooks_of(StoreTable):
+        if table.kind.table not in present:
+            missing.append(table)
     if read_only and missing:
         connection.execute("PRAGMA temp_store = MEMORY")
 

@@ -138,7 +138,10 @@ def conversations_to_forget(
         if row["group"] in user_names or names_user:
             forgotten_ids.add(row["id"])
 
-    forgotten_rows = [row for row in rows if row["id"] in forgotten_ids]
+    forgotten_rows = []
+    for row in rows:
+        if row["id"] in forgotten_ids:
+            forgotten_rows.append(row)
     for row in rows:
         (hashes if row["id"] in forgotten_ids else others).add(row["text_hash"])
 

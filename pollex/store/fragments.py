@@ -72,7 +72,10 @@ class Traces:
             for length in range(1, WORDS_OF_FRAGMENT):
                 possible.update(_runs(split_compared_words(text), length))
 
-        hints = {run for run in possible if _is_telling(run)}
+        hints = set()
+        for run in possible:
+            if _is_telling(run):
+                hints.add(run)
 
         # What others say, and what pollex itself says in every output, tells of nobody.
         for other in others:

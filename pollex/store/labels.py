@@ -60,7 +60,10 @@ def settle_answers(of: Sequence[Opinion]) -> dict[str, Opinion]:
     # adjudicated answers win, then a majority
     settled = {}
     for text, of_text in by_text.items():
-        decided = [opinion for opinion in of_text if opinion.source == "adjudicated"]
+        decided = []
+        for opinion in of_text:
+            if opinion.source == "adjudicated":
+                decided.append(opinion)
         votes = Counter(opinion.value for opinion in of_text).most_common()
         if decided:
             settled[text] = decided[-1]

@@ -91,7 +91,10 @@ def note_outputs(folder: Path, written: WrittenOutputs) -> None:
 
     store_folder = folder.resolve()
     # files in the store itself are no outputs
-    outside = [path for path in written.paths if store_folder not in Path(path).absolute().parents]
+    outside = []
+    for path in written.paths:
+        if store_folder not in Path(path).absolute().parents:
+            outside.append(path)
     rows = []
     for path in outside:
         rows.append(_row_of(_describe_output(path, written.run, store_folder)))

@@ -270,7 +270,10 @@ def _set_parts_aside(folder: Path) -> list[str]:
     for pile in (folder / TEXTS, *(folder / RUNS).glob("*")):
         parts = list_all_parts(pile)
         # scores without their answers go with them
-        bad = {part for part in parts if explain_unreadable_part(part.path)}
+        bad = set()
+        for part in parts:
+            if explain_unreadable_part(part.path):
+                bad.add(part)
         if any(part.pile.name == AnswerRow.table for part in bad):
             bad |= {part for part in parts if part.pile.name == ScoreRow.table}
         for part in sorted(bad):

@@ -102,7 +102,10 @@ def find_set(store: Store, name: str) -> RubricSet | None:
     """
     # by its run first, then by its digest, then by the digest of the whole set
     every = list_kept_sets(store)
-    numbers = {run.id for run in runs(store) if name in (run.id, run.id.rpartition("-")[0])}
+    numbers = set()
+    for run in runs(store):
+        if name in (run.id, run.id.rpartition("-")[0]):
+            numbers.add(run.id)
     named = []
     for stored in every:
         if name == "last" or stored.run in numbers:
@@ -115,7 +118,10 @@ def find_set(store: Store, name: str) -> RubricSet | None:
                 named.append(stored)
 
     if not named and re.fullmatch(r"[0-9a-f]{6,12}", name):  # as `serve` names it
-        named = [stored for stored in every if set_digest(stored.read(store)).startswith(name)]
+        named = []
+        for stored in every:
+            if set_digest(stored.read(store)).startswith(name):
+                named.append(stored)
     if not named:
         return None
 

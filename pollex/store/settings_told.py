@@ -73,8 +73,14 @@ def describe_differences(
             it.
     """
     # parts that differ; roles are told together
-    parts = [part for part in sorted({*before, *now}) if before.get(part) != now.get(part)]
-    roles = [part for part in parts if part in ROLES]
+    parts = []
+    for part in sorted({*before, *now}):
+        if before.get(part) != now.get(part):
+            parts.append(part)
+    roles = []
+    for part in parts:
+        if part in ROLES:
+            roles.append(part)
     sentences = []
     for part in parts:
         if part not in ROLES:

@@ -81,8 +81,14 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
             WrongUse: There are several of those.
         """
         # what is no path holds conversations already
-        paths = [log for log in self.logs if isinstance(log, str | Path)]
-        read = [log for log in self.logs if not isinstance(log, str | Path)]
+        paths = []
+        for log in self.logs:
+            if isinstance(log, str | Path):
+                paths.append(log)
+        read = []
+        for log in self.logs:
+            if not isinstance(log, str | Path):
+                read.append(log)
         if read and len(self.logs) > 1:
             raise WrongUse(
                 "several logs that are read already",

@@ -497,7 +497,10 @@ class Calls(Running):
         # those that read logs as well have options that are none of a model's
         names -= {option.name for option in (*fields(Reading), *fields(AllLabels))}
         values = {name: getattr(self, name) for name in names}
-        options = {name: value for name, value in values.items() if value is not None}
+        options = {}
+        for name, value in values.items():
+            if value is not None:
+                options[name] = value
         # the paper's prompts are meant for its scale, unless another one is given
         if options.get("prompts") == "paper":
             options.setdefault("scale", PAPER_SCALE)

@@ -138,7 +138,10 @@ def read_form(
     asking = _read_asked_model(site, door, values, typed)
     assistant = _read_assistant(site, values, typed)
     limited = _drop_idle_limits(values, is_asked=asking is not None or assistant is not None)
-    named = {name: value for name, value in limited.items() if value is not None}
+    named = {}
+    for name, value in limited.items():
+        if value is not None:
+            named[name] = value
     # groups of the bundled log are known, unless the form names other ones
     if BUNDLED in logs and "group_field" in {control.option.name for control in controls}:
         named.setdefault("group_field", BUNDLED_GROUP)
@@ -178,9 +181,15 @@ def read_form(
 
 def _make_command(controls: Sequence[Control], values: Mapping[str, Any]) -> list[str]:
     """Return the words of a command: its sources first, and nothing that is as usual anyway."""
-    options = [control.option for control in controls if control.option.name in values]
+    options = []
+    for control in controls:
+        if control.option.name in values:
+            options.append(control.option)
     options.sort(key=lambda option: option.place != "argument")
-    options_set = [option for option in options if values[option.name] != option.usual]
+    options_set = []
+    for option in options:
+        if values[option.name] != option.usual:
+            options_set.append(option)
     words: list[str] = []
     for option in options_set:
         words.extend(make_option_words(option, values[option.name]))

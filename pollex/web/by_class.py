@@ -48,7 +48,10 @@ class OptionShares:
     @classmethod
     def of(cls, counts: Mapping[int, int], question: Question) -> OptionShares:
         """Count the options of a question."""
-        high = [place for place, option in enumerate(question.options) if option.value > NEUTRAL]
+        high = []
+        for place, option in enumerate(question.options):
+            if option.value > NEUTRAL:
+                high.append(place)
         above = sum(counts.get(place, 0) for place in high)
         # one place more than there are options: the occasion never came up
         every = tuple(counts.get(place, 0) for place in range(len(question.options) + 1))
@@ -92,7 +95,10 @@ def _sort_rows_by_class(
     rubric_set: RubricSet, rows: Sequence[Mapping[str, object]]
 ) -> Iterable[tuple[str, ByClass]]:
     for question in rubric_set.questions:
-        of_question = [row for row in rows if row["question"] == question.id]
+        of_question = []
+        for row in rows:
+            if row["question"] == question.id:
+                of_question.append(row)
         counts = {}
         for label in CLASSES:
             chosen_counts = {}

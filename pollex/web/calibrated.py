@@ -90,7 +90,10 @@ def select_label_source(
     if source == "log":
         return lens
 
-    thumbs = [opinion for opinion in read_opinions(store, "thumb") if opinion.source == source]
+    thumbs = []
+    for opinion in read_opinions(store, "thumb"):
+        if opinion.source == source:
+            thumbs.append(opinion)
     # an adjudicated label counts however its conversation was drawn
     usable_thumbs = []
     for thumb in thumbs:

@@ -214,7 +214,10 @@ Panels = list[tuple[str, Mapping[str, Any]]]
 
 def list_panels(page: str, site: Site, **about: Any) -> Panels:
     """Return what a page of the core shows of rooms."""
-    panels = [panel for panel in hooks_of(PagePanel) if panel.page == page]
+    panels = []
+    for panel in hooks_of(PagePanel):
+        if panel.page == page:
+            panels.append(panel)
     filled = [(panel.template, panel.figures(site, about)) for panel in panels]
     pairs = []
     for template, figures in filled:
@@ -277,7 +280,10 @@ def find_waiting_work(site: Site, run: Run) -> tuple[str, str] | None:
 def list_page_links(context: Context, page: str) -> list[tuple[str, str]]:
     """Return the links of rooms on a page, for its template: words and address."""
     shown = context.get_all()
-    links_there = [link for link in hooks_of(PageLink) if link.page == page]
+    links_there = []
+    for link in hooks_of(PageLink):
+        if link.page == page:
+            links_there.append(link)
     addresses = []
     for link in links_there:
         addresses.append((link.name, link.address(shown)))

@@ -180,7 +180,10 @@ def _find_asked_assistant(site: Site, words: Sequence[str]) -> Mapping[str, str]
         except (OSError, ValueError):
             return None
 
-        named = [table for table in tables.values() if isinstance(table, dict)]
+        named = []
+        for table in tables.values():
+            if isinstance(table, dict):
+                named.append(table)
         if not named or any(table.get("key_env") != ASSISTANT_KEY_VARIABLE for table in named):
             return None
         addresses += [str(table.get("base_url", "")) for table in named]
@@ -201,13 +204,19 @@ def _find_asked_assistant(site: Site, words: Sequence[str]) -> Mapping[str, str]
 def list_option_values(words: Sequence[str], option: str) -> Sequence[str]:
     """Return all values that a command has of an option."""
     # a value is the word behind its option, or stands in the same word
-    beside = [after for word, after in zip(words, [*words, ""][1:], strict=True) if word == option]
+    beside = []
+    for word, after in zip(words, [*words, ""][1:], strict=True):
+        if word == option:
+            beside.append(after)
     return [*beside, *(word.partition("=")[2] for word in words if word.startswith(f"{option}="))]
 
 
 def list_named_addresses(site: Site) -> set[str]:
     """Return the addresses of models that this server's owner named."""
-    profiles = {options.base_url for options in site.profiles.values() if options.base_url}
+    profiles = set()
+    for options in site.profiles.values():
+        if options.base_url:
+            profiles.add(options.base_url)
     return profiles | {os.environ[name] for name in URL_VARIABLES if os.environ.get(name)}
 
 

@@ -98,8 +98,14 @@ class RunColumns:
     def scored_by(self, other: "RunColumns", texts: frozenset[str]) -> "RunColumns":
         """Return the columns with another run's scores of these texts, of those that both have."""
         # the other run's row of each text whose scores are taken over
-        theirs = {text: row for row, text in enumerate(other.hashes) if text in texts}
-        rows = [row for row, text in enumerate(self.hashes) if text in theirs]
+        theirs = {}
+        for row, text in enumerate(other.hashes):
+            if text in texts:
+                theirs[text] = row
+        rows = []
+        for row, text in enumerate(self.hashes):
+            if text in theirs:
+                rows.append(row)
         other_rows = [theirs[self.hashes[row]] for row in rows]
         # copies, as the columns of this lens stay as they are
         columns = {name: getattr(self, name).copy() for name in SCORES}

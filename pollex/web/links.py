@@ -34,7 +34,10 @@ NDJSON = "application/x-ndjson"
 def address(path: str, **query: object) -> str:
     """Join a path and a query; parameters that are None or empty are left out."""
     # 0 equals False: both are left out, as they are what pages assume
-    parameters = {name: value for name, value in query.items() if value not in (None, "", False)}
+    parameters = {}
+    for name, value in query.items():
+        if value not in (None, "", False):
+            parameters[name] = value
     if parameters:
         return f"{path}?{urlencode({name: _text(value) for name, value in parameters.items()})}"
     return path

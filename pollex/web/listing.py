@@ -272,7 +272,10 @@ def find_scoring_run(site: Site, name: str) -> Run:
 def find_run_that_asked(site: Site, named: NamedSet) -> Run | None:
     """Return a run that asked a set's rubrics: the one that made it, else the last one that scored with it."""
     # the run that made the set comes before those that only scored with it
-    runs_of_set = [run for run in site.runs() if run.id == named.run]
+    runs_of_set = []
+    for run in site.runs():
+        if run.id == named.run:
+            runs_of_set.append(run)
     used = []
     for run in site.runs():
         if run.command in SCORING_COMMANDS and run.fingerprint.get("rubrics") == named.id:

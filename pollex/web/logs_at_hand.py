@@ -82,7 +82,10 @@ def _list_beside(site: Site) -> Iterator[LogAtHand]:
     for output in list_outputs(site.store):
         written.add(output.place(site.store.folder))
 
-    paths = [path for path in sorted(site.here.iterdir()) if may_be_log(path)]
+    paths = []
+    for path in sorted(site.here.iterdir()):
+        if may_be_log(path):
+            paths.append(path)
     for path in paths[:MOST_LOGS]:
         if path.resolve() not in written and path.name not in site.files:
             yield LogAtHand(

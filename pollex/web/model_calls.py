@@ -204,7 +204,10 @@ def read_request(store: Store, key: str) -> tuple[list[tuple[str, str]], dict[st
         if name != "messages":
             settings[name] = json.dumps(value, ensure_ascii=False)
 
-    messages = [message for message in request.get("messages", []) if isinstance(message, dict)]
+    messages = []
+    for message in request.get("messages", []):
+        if isinstance(message, dict):
+            messages.append(message)
     return [
         (str(message.get("role", "")), _join_words(message.get("content"))) for message in messages
     ], settings

@@ -104,7 +104,10 @@ def count_left(store: Store, queue: QueueRow, lens: RunColumns) -> QueueProgress
     )
     texts_wanted = {lens.hashes[row] for row in rows}
     # few of many: a queue may have 100,000 texts
-    begun = [about for text, about in leased.items() if text in texts_wanted]
+    begun = []
+    for text, about in leased.items():
+        if text in texts_wanted:
+            begun.append(about)
 
     return QueueProgress(
         len(texts_wanted),

@@ -22,7 +22,10 @@ def find_reasons(
     Args:
         scorer: Of the rubrics; it knows what each answer does to the score.
     """
-    verdicts = {row.id: row.good for row in rows if row.good is not None}
+    verdicts = {}
+    for row in rows:
+        if row.good is not None:
+            verdicts[row.id] = row.good
     if not verdicts:
         return {}
 
@@ -46,7 +49,10 @@ def choose_first_reason(
     """Return the sentence that speaks most for a verdict; empty where none does."""
     side = 1 if good else -1
     # rubrics that the set doesn't have say nothing
-    known = [a for a in answers if isinstance(a, Answer) and a.question_id in rubrics]
+    known = []
+    for a in answers:
+        if isinstance(a, Answer) and a.question_id in rubrics:
+            known.append(a)
     strongest = max(known, key=lambda answer: side * scorer.move_of(answer), default=None)
     if strongest is None or side * scorer.move_of(strongest) <= 0:
         return ""

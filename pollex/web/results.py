@@ -35,7 +35,10 @@ def show_result(site: Site, child: Child) -> tuple[str, Mapping[str, Any]] | Non
 
     # a verb has one word or two
     verb = " ".join(child.arguments[:2])
-    views = [view for view in hooks_of(ResultView) if f"{verb} ".startswith(f"{view.verb} ")]
+    views = []
+    for view in hooks_of(ResultView):
+        if f"{verb} ".startswith(f"{view.verb} "):
+            views.append(view)
     if not views:
         return None
 

@@ -188,7 +188,10 @@ class Site:
         for name, rubric_set in self.files.items():
             self._sets.setdefault(name, _make_named_set(rubric_set, name))
 
-        sets_found = [self._sets[key] for key in keys_kept if key in self._sets]
+        sets_found = []
+        for key in keys_kept:
+            if key in self._sets:
+                sets_found.append(self._sets[key])
         named = [self._sets[name] for name in self.files]
         by_id = {named.id: named for named in sets_found}
         # a file's name says more than its run's, and the store has arrays that its folder may lack
@@ -218,7 +221,10 @@ class Site:
     def set_at_home(self) -> NamedSet | None:
         """Return the set that was named at the start, else the last one; None where there is none."""
         sets = list(self.sets().values())
-        sets_asked = [named for named in sets if named.name in self.asked_for]
+        sets_asked = []
+        for named in sets:
+            if named.name in self.asked_for:
+                sets_asked.append(named)
         return next(iter((*sets_asked, *sets)), None)
 
     def set(self, set_id: str) -> NamedSet:
@@ -258,7 +264,10 @@ class Site:
         with self._lock:
             self._made[key] = value
             # the oldest of its own kind go, and none of another kind
-            alike = [cached_key for cached_key in self._made if cached_key[0] == key[0]]
+            alike = []
+            for cached_key in self._made:
+                if cached_key[0] == key[0]:
+                    alike.append(cached_key)
             for old in alike[: max(0, len(alike) - MOST_COLUMNS_KEPT)]:
                 del self._made[old]
 

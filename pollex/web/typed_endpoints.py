@@ -37,7 +37,10 @@ def require_endpoint(site: Site, base_url: str) -> None:
 
     host = urlsplit(base_url).hostname or ""
     # one inner address among several is enough to refuse
-    inner = [address for address in resolve_host(host) if not is_public(address)]
+    inner = []
+    for address in resolve_host(host):
+        if not is_public(address):
+            inner.append(address)
     if inner:
         raise Forbidden(
             f"{host} is an address of this server's own network",

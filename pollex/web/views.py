@@ -97,7 +97,10 @@ class AskedArgument:
         for name in parameters:
             plain[name] = "set" if name == "named" else name.removesuffix("_id").rstrip("_")
 
-        parts = {name: field_name for name, field_name in plain.items() if field_name in in_path}
+        parts = {}
+        for name, field_name in plain.items():
+            if field_name in in_path:
+                parts[name] = field_name
         finders = {}
         for name in parameters:
             if find := get_finder(kinds[name]):

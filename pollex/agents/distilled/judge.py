@@ -506,8 +506,14 @@ class LocalJudge(Divided):
         lessons: Lessons | None = None,
     ) -> None:
         # a student is stored with `weights`, a scale of the built-in judge with `weight`
-        scales = {id_: stored for id_, stored in learned.items() if "weights" not in stored}
-        taught = {id_: stored for id_, stored in learned.items() if "weights" in stored}
+        scales = {}
+        for id_, stored in learned.items():
+            if "weights" not in stored:
+                scales[id_] = stored
+        taught = {}
+        for id_, stored in learned.items():
+            if "weights" in stored:
+                taught[id_] = stored
         super().__init__(
             DistilledJudge(embedder, taught, lessons),
             EmbeddedJudge(embedder, scales),

@@ -124,7 +124,10 @@ def mark_by_words(rubric: Rubric) -> Callable[[View], Floats]:
     """Mark turns by the words that they share with the nearest quote from another conversation."""
     party = find_party(rubric)
     # comments are no turns, and aren't compared with any
-    quotes = [quote for quote in rubric.quotes if not quote.of_comment]
+    quotes = []
+    for quote in rubric.quotes:
+        if not quote.of_comment:
+            quotes.append(quote)
     quoted = frozenset(quote.conversation_id for quote in quotes)
 
     # a conversation's own quotes would find themselves

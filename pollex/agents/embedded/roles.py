@@ -236,7 +236,10 @@ class EmbeddedSummarizer:
             by_source[reason.source].append(reason)
 
         # a source that the pool has makes no second rubric
-        rubric_of = {rubric.source: rubric for rubric in pool if rubric.polarity == polarity}
+        rubric_of = {}
+        for rubric in pool:
+            if rubric.polarity == polarity:
+                rubric_of[rubric.source] = rubric
         written = []
         for source, group in by_source.items():
             if source not in rubric_of:

@@ -213,7 +213,10 @@ def disjoint_sets(sets: Sequence[Any], count: int) -> list[list[int]]:
     used: set[int] = set()
     disjoint = []
     for named in sets:
-        fresh = [i for i in numbers(named, range(1, count + 1)) if i not in used]
+        fresh = []
+        for i in numbers(named, range(1, count + 1)):
+            if i not in used:
+                fresh.append(i)
         if len(fresh) > 1:
             used.update(fresh)
             disjoint.append(fresh)

@@ -45,7 +45,10 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
         return Evidence(turns, SOURCES)
 
     # results of tools are numbered like documents, but stay in their turns
-    results = [n for n, turn in enumerate(turns) if turn["role"] == "tool" and turn["text"].strip()]
+    results = []
+    for n, turn in enumerate(turns):
+        if turn["role"] == "tool" and turn["text"].strip():
+            results.append(n)
     cuts = cut_to(_texts_shown(conversation), most)
     shown: list[Item] = [{"source": number, **cut} for number, cut in enumerate(cuts, 1)]
     # documents have the first numbers, results the next ones
@@ -64,7 +67,10 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
 def _texts_shown(conversation: Conversation) -> list[str]:
     """Return what the assistant was shown: documents, then what its tools returned."""
     documents = [source.text for source in conversation.sources]
-    results = [turn.shown for turn in conversation.turns if turn.role == "tool"]
+    results = []
+    for turn in conversation.turns:
+        if turn.role == "tool":
+            results.append(turn.shown)
     return documents + [text for text in results if text.strip()]
 
 

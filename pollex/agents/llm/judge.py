@@ -217,7 +217,10 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
         return ""
 
     # agreement with both sides contradicts itself
-    polarities = [question.rubric.polarity for question, _ in pairs if question.rubric]
+    polarities = []
+    for question, _ in pairs:
+        if question.rubric:
+            polarities.append(question.rubric.polarity)
     if min(polarities.count("sat"), polarities.count("dsat")) >= FEWEST:
         return f"{option} to {len(pairs)} rubrics of satisfaction and dissatisfaction alike"
 
@@ -576,7 +579,10 @@ class Batched(Elicitation):
         for answer in answers:
             never_came_up += isinstance(answer, Answer) and answer.never_came_up
         self.tally["never came up"] += never_came_up
-        missing = [question for question, place in pairs if sheet.missing(place)]
+        missing = []
+        for question, place in pairs:
+            if sheet.missing(place):
+                missing.append(question)
         # an empty sheet says nothing of the canary
         if probe is None or len(missing) == len(questions):
             why = ""
@@ -719,7 +725,10 @@ class LlmJudge(Role, Judge):
 
         # known answers are not asked for again, and go back to their places among the fresh ones
         stored = await self.known_about(conversation)
-        left = [question for question in questions if question.digest not in stored]
+        left = []
+        for question in questions:
+            if question.digest not in stored:
+                left.append(question)
         self.known_answers += len(questions) - len(left)
 
         if left:

@@ -34,8 +34,14 @@ def matched_pairs(
         ):
             summaries[id_] = extraction.summary
 
-    up = [c for c in training if c.label is Label.POSITIVE and summaries.get(c.id)]
-    down = [c for c in training if c.label is Label.NEGATIVE and summaries.get(c.id)]
+    up = []
+    for c in training:
+        if c.label is Label.POSITIVE and summaries.get(c.id):
+            up.append(c)
+    down = []
+    for c in training:
+        if c.label is Label.NEGATIVE and summaries.get(c.id):
+            down.append(c)
     if not up or not down:
         return ()
 

@@ -52,7 +52,10 @@ class LlmRewriter(FurtherRole):
             if is_asked(rubric):
                 marks[rubric.id] = [mark.why for mark in mark_words(rubric)]
 
-        marked = [rubric for rubric in rubrics if marks.get(rubric.id)]
+        marked = []
+        for rubric in rubrics:
+            if marks.get(rubric.id):
+                marked.append(rubric)
         if marked:
             better = await reword(self.asker, marked, marks)
         else:
@@ -95,9 +98,10 @@ def _key(rubric: Rubric) -> tuple[str, str]:
 def _written(rubric: Rubric, texts: Sequence[str]) -> list[Rubric]:
     """Return a rubric in other words; what may not become a rubric is left out, see `agents.checks`."""
     quoted = [split_words(quote.text) for quote in rubric.quotes]
-    accepted = [
-        text for text in map(collapse_white_space, texts) if not explain_refusal(text, quoted)
-    ]
+    accepted = []
+    for text in map(collapse_white_space, texts):
+        if not explain_refusal(text, quoted):
+            accepted.append(text)
     rubrics: list[Rubric] = []
     for text in dict.fromkeys(accepted):
         rubrics.append(

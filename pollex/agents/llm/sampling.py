@@ -30,10 +30,16 @@ def pool(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unans
     (errors) count for nothing. The option chosen is the most frequent, of equals the first; the
     words are those of the first sample that chose it.
     """
-    answers = [sample for sample in samples if isinstance(sample, Answer)]
+    answers = []
+    for sample in samples:
+        if isinstance(sample, Answer):
+            answers.append(sample)
     if not answers:
         # no sample has an answer: the commonest failure stands for all
-        failures = [sample for sample in samples if isinstance(sample, Unanswered)]
+        failures = []
+        for sample in samples:
+            if isinstance(sample, Unanswered):
+                failures.append(sample)
         usual = Counter(failure.outcome for failure in failures).most_common(1)[0][0]
         return next(failure for failure in failures if failure.outcome == usual)
 

@@ -44,7 +44,10 @@ class LlmSummarizer(Role):
     ) -> Summary | Unanswered:
         """Return new rubrics with their reasons, and reasons that support known rubrics."""
         prompt = self.prompts[polarity]
-        others = [rubric for rubric in pool if rubric.polarity != polarity]
+        others = []
+        for rubric in pool:
+            if rubric.polarity != polarity:
+                others.append(rubric)
         pool = [rubric for rubric in pool if rubric.polarity == polarity]
         if not reasons:
             return Summary(rubrics=())

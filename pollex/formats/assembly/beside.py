@@ -55,8 +55,14 @@ def columns_offered(
         unnamed: The id that a conversation without one gets.
         label_field: The label's name as the user gave it, which need not look like feedback.
     """
-    calls = [part for part in parts if isinstance(part, ModelCall)]
-    tool_scores = [part for part in parts if isinstance(part, ToolScore)]
+    calls = []
+    for part in parts:
+        if isinstance(part, ModelCall):
+            calls.append(part)
+    tool_scores = []
+    for part in parts:
+        if isinstance(part, ToolScore):
+            tool_scores.append(part)
     for call in calls:
         yield from _of(call.beside, ("trace", call.trace), tool_scores, label_field)
 
@@ -72,13 +78,19 @@ def columns_offered(
 
 def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | None:
     """Return the one trace, message or conversation that a row is about; None if there are several."""
-    traces = {part.trace for part in parts if isinstance(part, ModelCall)}
+    traces = set()
+    for part in parts:
+        if isinstance(part, ModelCall):
+            traces.add(part.trace)
     talks = set()
     for part in parts:
         if isinstance(part, WholeTalk):
             talks.add(part.id or unnamed)
 
-    messages = [part for part in parts if isinstance(part, Message)]
+    messages = []
+    for part in parts:
+        if isinstance(part, Message):
+            messages.append(part)
     chats = {message.conversation for message in messages} | {
         p.conversation for p in parts if isinstance(p, Facts)
     }

@@ -391,7 +391,10 @@ class Joiner:
 
     def _sessions(self) -> dict[str, list[ModelCall]]:
         # calls that are joined by the history that they repeat
-        loose = [call for call in self._calls.values() if call.session == BY_HISTORY]
+        loose = []
+        for call in self._calls.values():
+            if call.session == BY_HISTORY:
+                loose.append(call)
         first = chain_calls(loose)
         for call in loose:
             self._calls[call.trace, call.span] = call._replace(session=first[call.trace])
@@ -444,7 +447,10 @@ class Joiner:
             if of == trace and call.parent is None:
                 roots.append(call)
 
-        named = {call.session for call in roots if call.session}
+        named = set()
+        for call in roots:
+            if call.session:
+                named.add(call.session)
         return named.pop() if len(named) == 1 else ""
 
     def _two_sessions(self, trace: str, ids: Sequence[str]) -> None:
@@ -625,7 +631,10 @@ def _add_beside(message: Message, beside: Sequence[Addition]) -> Message:
 
     # files stand at the end of the question, steps before the answer
     first, *rest = message.turns
-    marks = [addition.mark for addition in beside if addition.mark]
+    marks = []
+    for addition in beside:
+        if addition.mark:
+            marks.append(addition.mark)
     if marks:
         first = first.model_copy(update={"content": "\n".join([first.content, *marks])})
 

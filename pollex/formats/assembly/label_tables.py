@@ -109,7 +109,10 @@ def find_label_table(
         return None
 
     _, place, key = max(keys)
-    free = [column for column in columns if column.path != key]
+    free = []
+    for column in columns:
+        if column.path != key:
+            free.append(column)
     label = _find_label(free, label_field)
     return None if label is None else LabelTable(key, KINDS[-place], label)
 
@@ -132,7 +135,10 @@ def _find_label(columns: Sequence[Column], label_field: str | None) -> str | Non
         return likeliest[0].path
 
     # a name is enough where it is the only one: what the values mean is asked for then
-    named = [column.path for column in columns if is_doubtful_label(column)]
+    named = []
+    for column in columns:
+        if is_doubtful_label(column):
+            named.append(column.path)
     named = named or [column.path for column in columns if is_named_label(column.path)]
     return named[0] if len(named) == 1 else None
 

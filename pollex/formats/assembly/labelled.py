@@ -60,7 +60,10 @@ class Labeller:
             label = Label.NONE
 
         # thumbs on single answers; others are of the whole conversation
-        placed = [thumb for thumb in thumbs if thumb.place is not None]
+        placed = []
+        for thumb in thumbs:
+            if thumb.place is not None:
+                placed.append(thumb)
         if self._options.thumbs == "each" and placed:
             yield from self._cut(joined, thumbs)
             return
@@ -182,7 +185,10 @@ class Labeller:
                 thumb_places.add(thumb.place)
         places = sorted(thumb_places)
         for place in places:
-            here = [thumb for thumb in thumbs if thumb.place == place]
+            here = []
+            for thumb in thumbs:
+                if thumb.place == place:
+                    here.append(thumb)
             # up to the thumbed answer, in one group with the whole
             turns = joined.built.turns[: place + 1]
             label = label_conversation(here, "last")

@@ -177,7 +177,10 @@ def _list_candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
 
     # the spans whose two sides can be read
     trace = _complete_histories(_take_unsure_words(trace))
-    readable = [call for call in trace if _is_whole(call)]
+    readable = []
+    for call in trace:
+        if _is_whole(call):
+            readable.append(call)
     # no span is whole: a root that was asked and never answered
     if not readable:
         readable = []
@@ -186,10 +189,16 @@ def _list_candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
                 readable.append(call)
 
     # a root has the words as the user saw them; else the model calls of least depth
-    roots = [call for call in readable if depths[call.span] == 0]
+    roots = []
+    for call in readable:
+        if depths[call.span] == 0:
+            roots.append(call)
     calls = [call for call in readable if call.model] or readable
     if roots and not all(call.model for call in roots):
-        plain = [call for call in roots if not call.model]
+        plain = []
+        for call in roots:
+            if not call.model:
+                plain.append(call)
         model_exchanges = []
         for call in calls:
             if call.model:
@@ -539,7 +548,10 @@ def _choose_call(
     """
     # no later history shows which answer was given: the last call that continues the talk
     if not choice[-1].history or not _repeats_history(later):
-        continuing = [exchange for exchange in choice if thread.continues(exchange)]
+        continuing = []
+        for exchange in choice:
+            if thread.continues(exchange):
+                continuing.append(exchange)
         return (continuing or list(choice))[-1]
 
     # answers that come back in later histories were shown to the user
@@ -712,5 +724,8 @@ def _list_turns_after(turns: Turns, lines: int) -> Turns:
 
 def _find_line_index(turns: Turns, lines: int) -> int | None:
     """Return the index of the last of `lines` turns with text; None if fewer."""
-    places = [index for index, line in enumerate(_list_turn_lines(turns)) if line]
+    places = []
+    for index, line in enumerate(_list_turn_lines(turns)):
+        if line:
+            places.append(index)
     return places[lines - 1] if 0 < lines <= len(places) else None

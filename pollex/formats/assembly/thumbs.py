@@ -134,7 +134,10 @@ def choose_thumbs(
 
 
 def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[ToolScore]:
-    pairs = [score for score in scores if score.source == PAIR]
+    pairs = []
+    for score in scores:
+        if score.source == PAIR:
+            pairs.append(score)
     if pairs and not options.pairs:
         what = "the files have pairs of a chosen and a rejected answer, not thumbs"
         raise WrongUse(
@@ -149,7 +152,10 @@ def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[Too
         signals.add(letters(split_field(signal)[0]))
 
     scores = [score for score in scores if letters(score.name) not in signals]
-    columns = [score for score in scores if score.source == COLUMN]
+    columns = []
+    for score in scores:
+        if score.source == COLUMN:
+            columns.append(score)
     ours = []
     for score in scores:
         if not fold(score.name).startswith(OURS) and score.source != COLUMN:
@@ -186,7 +192,10 @@ def _read_as_stars(scores: list[ToolScore]) -> list[ToolScore]:
 def _choose_named(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
     """Return the scores with the name that the user gave: people's if there are any."""
     # the exact name goes before one that differs in case and signs
-    exact = [score for score in scores if name in (score.name, score.source)]
+    exact = []
+    for score in scores:
+        if name in (score.name, score.source):
+            exact.append(score)
     same = exact or [score for score in scores if score.name and fold(score.name) == fold(name)]
     return [score for score in same if is_persons(score)] or same
 
@@ -200,7 +209,10 @@ def _choose_columns(columns: Sequence[ToolScore], name: str) -> list[ToolScore]:
 
 def _choose_sure_column(columns: Sequence[ToolScore]) -> list[ToolScore]:
     """Return the one column that is a thumb by its name and by all of its values; none if in doubt."""
-    named = [score for score in columns if _fold_last_name(score.name) in NAMES - COUNTS]
+    named = []
+    for score in columns:
+        if _fold_last_name(score.name) in NAMES - COUNTS:
+            named.append(score)
     if len({score.name for score in named}) != 1 or not all(
         is_usual(score.value) for score in named
     ):
@@ -223,8 +235,14 @@ def _fold_last_name(path: str) -> str:
 
 
 def _choose_usual_scores(scores: Sequence[ToolScore]) -> list[ToolScore]:
-    people = [score for score in scores if is_persons(score)]
-    named = [score for score in people if fold(score.name) in NAMES | STAR_NAMES]
+    people = []
+    for score in scores:
+        if is_persons(score):
+            people.append(score)
+    named = []
+    for score in people:
+        if fold(score.name) in NAMES | STAR_NAMES:
+            named.append(score)
     names = Counter(fold(score.name) for score in named)
     if len(names) > 1:
         shown = Counter(score.name for score in named)
@@ -281,7 +299,10 @@ def _require_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> None:
             rated.append(score)
 
     # no thumb is above 1 or below -1
-    stars = [score for score in rated if abs(_read_star(score.value)) > 1]
+    stars = []
+    for score in rated:
+        if abs(_read_star(score.value)) > 1:
+            stars.append(score)
     if stars:
         low, high = bounds_of(sorted(_read_star(score.value) for score in rated))
         what = f"the values of {stars[0].name or 'the thumb'!r} are ratings, for example {_read_star(stars[0].value):g}"
@@ -390,7 +411,10 @@ def label_conversation(
     Raises:
         BadInput: They differ, and nobody said which one counts.
     """
-    labelled = [thumb for thumb in thumbs if thumb.label is not Label.NONE]
+    labelled = []
+    for thumb in thumbs:
+        if thumb.label is not Label.NONE:
+            labelled.append(thumb)
     if how is None and majority and are_of_raters(labelled):
         return majority([thumb.label for thumb in labelled])
 

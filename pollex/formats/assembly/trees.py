@@ -88,7 +88,10 @@ def sort_messages(messages: Sequence[Said], newest_first: bool = False) -> list[
         newest_first: Whether the file begins with its newest row, where these messages don't tell.
     """
     # the first and the last time tell the direction, unless they are equal
-    times = [message.at for message in messages if message.at is not None]
+    times = []
+    for message in messages:
+        if message.at is not None:
+            times.append(message.at)
     if times and times[0] != times[-1]:
         newest_first = times[0] > times[-1]
 

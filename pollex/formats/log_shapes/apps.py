@@ -97,7 +97,10 @@ def read_deepseek(fields: Fields) -> Iterator[LogPart]:
         message = unwrap(unwrap(node).get("message"))
         parts = list_objects(message.get("fragments"))
         kinds = [str(part.get("type")).upper() for part in parts]
-        spoken = [part for part in parts if str(part.get("type")).upper() in SAID_TO_DEEPSEEK]
+        spoken = []
+        for part in parts:
+            if str(part.get("type")).upper() in SAID_TO_DEEPSEEK:
+                spoken.append(part)
         texts = [str(part.get("content") or "") for part in spoken]
         words = texts or [str(message.get("content") or "")]
         # one fragment of a request makes the whole message the user's

@@ -49,7 +49,10 @@ def read_langflow(fields: Fields) -> Iterator[LogPart]:
     for block in list_objects(fields.get("content_blocks")):
         blocks.extend(list_objects(block.get("contents")))
 
-    tools = [content for content in blocks if content.get("type") == "tool_use"]
+    tools = []
+    for content in blocks:
+        if content.get("type") == "tool_use":
+            tools.append(content)
     calls = [turn for tool in tools for turn in _tool_turns(tool, tool.get("output"))]
     # the text of a failed answer is its error, and no words
     lines = ["[error]" if failed else words, *marks_of_files(parse(fields.get("files")))]
@@ -369,7 +372,10 @@ def read_dify_message(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_dify_step(fields: Fields) -> Iterator[LogPart]:
-    names = [name for name in str(fields.get("tool") or "").split(";") if name]
+    names = []
+    for name in str(fields.get("tool") or "").split(";"):
+        if name:
+            names.append(name)
     if not names:
         return  # the last step is the answer
 

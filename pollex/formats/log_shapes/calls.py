@@ -404,7 +404,10 @@ def _facts(fields: Fields) -> Mapping[str, Any]:
         ) and (not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[")):
             beside[name] = value
 
-    shown = {name: value for name, value in beside.items() if name not in _SENT | _CAME}
+    shown = {}
+    for name, value in beside.items():
+        if name not in _SENT | _CAME:
+            shown[name] = value
     user = named(fields, USERS)
     return shown | keep_filled_facts(user=user, metadata=unwrap(fields.get("metadata")))
 

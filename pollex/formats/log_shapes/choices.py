@@ -239,7 +239,10 @@ def _merge_chosen(holder: dict[str, Any], name: str, chosen: Any) -> dict[str, A
 
     Fields of the same name that differ stay apart: the chosen one stands under the list's name then.
     """
-    rest = {field: value for field, value in holder.items() if field != name}
+    rest = {}
+    for field, value in holder.items():
+        if field != name:
+            rest[field] = value
     if chosen is None:
         return rest
 
@@ -256,5 +259,8 @@ def _merge_chosen(holder: dict[str, Any], name: str, chosen: Any) -> dict[str, A
     if differing:
         return {**rest, name: chosen}
 
-    filled = {field: value for field, value in rest.items() if value not in (None, "")}
+    filled = {}
+    for field, value in rest.items():
+        if value not in (None, ""):
+            filled[field] = value
     return {**rest, **chosen, **filled}

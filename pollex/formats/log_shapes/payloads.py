@@ -197,7 +197,10 @@ def sides(
         return of_sides(None, None)
 
     # how one side is written shows how to read texts of the other
-    texts = [value for value in (sent, received) if isinstance(value, str)]
+    texts = []
+    for value in (sent, received):
+        if isinstance(value, str):
+            texts.append(value)
     if written == "either" and any(isinstance(value, Mapping | list) for value in (sent, received)):
         written = "words"  # no object stands in a text there
     elif written == "either" and texts and all(parse(value, 1) != value for value in texts):
@@ -340,7 +343,10 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
     if not values:
         return None
 
-    texts = [value for value in values if isinstance(value, str)]
+    texts = []
+    for value in values:
+        if isinstance(value, str):
+            texts.append(value)
     if len(texts) == len(values) == 1:
         return _of_text(texts[0], role, (), 0, "words")
 
@@ -352,7 +358,10 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
             {"role": role, **value} if isinstance(value, Mapping) and "parts" in value else value
         )
     values = values_in_role
-    objects = [value for value in values if isinstance(value, Mapping)]
+    objects = []
+    for value in values:
+        if isinstance(value, Mapping):
+            objects.append(value)
     if len(objects) < len(values):
         return None
     if all(
@@ -461,7 +470,10 @@ def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
         return RunSide(turns + side.turns, True)
     # a history without messages: the question stands beside it, and no deeper
     if history is not None and name is None:
-        rest = {key: inner for key, inner in value.items() if key not in HISTORY_NAMES}
+        rest = {}
+        for key, inner in value.items():
+            if key not in HISTORY_NAMES:
+                rest[key] = inner
         side = _object(
             rest,
             role,

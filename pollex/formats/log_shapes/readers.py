@@ -165,10 +165,19 @@ def _candidates(fields: Fields) -> list[str]:
     if _NAMES.isdisjoint(fields):  # as in most tables
         return []
 
-    named = [name for name in NAMES if name in fields]
-    holding = [name for name in named if _holds_turns(fields[name])]
+    named = []
+    for name in NAMES:
+        if name in fields:
+            named.append(name)
+    holding = []
+    for name in named:
+        if _holds_turns(fields[name]):
+            holding.append(name)
     # a talk as text beside its messages is the same talk once more
-    listed = [name for name in holding if not isinstance(fields[name], str)]
+    listed = []
+    for name in holding:
+        if not isinstance(fields[name], str):
+            listed.append(name)
     # only texts have usual names: a list under another name is the fuller record
     if holding and not listed and (other := _fullest(fields)):
         return [other]
@@ -177,7 +186,10 @@ def _candidates(fields: Fields) -> list[str]:
 
 def _fullest(fields: Fields) -> str | None:
     """Return the longest of the lists of turns under other names; None if there are none."""
-    lists = {name: value for name, value in fields.items() if isinstance(value, list)}
+    lists = {}
+    for name, value in fields.items():
+        if isinstance(value, list):
+            lists[name] = value
     turns = {}
     for name, value in lists.items():
         if _all_speak(value):
@@ -206,7 +218,10 @@ def _read_messages(fields: Fields) -> Draft:
     if any(turn.role == "system" for turn in draft.turns) or not _is_prompt(fields.get("system")):
         return draft
 
-    rest = {name: value for name, value in draft.rest.items() if name != "system"}
+    rest = {}
+    for name, value in draft.rest.items():
+        if name != "system":
+            rest[name] = value
     return Draft((*system_of(fields), *draft.turns), rest, left=draft.left)
 
 
@@ -219,7 +234,10 @@ def _with_answer(draft: Draft) -> Draft:
         return draft
 
     name, turns = answer
-    rest = {key: value for key, value in draft.rest.items() if key != name}
+    rest = {}
+    for key, value in draft.rest.items():
+        if key != name:
+            rest[key] = value
     return Draft(draft.turns + turns, rest, left=draft.left)
 
 
@@ -409,14 +427,20 @@ def _read_exchange(fields: Fields) -> Draft:
         *_earlier(fields.get("history")),
         *side.turns,
     )
-    system_turns = {turn for turn in turns if turn.role == "system"}
+    system_turns = set()
+    for turn in turns:
+        if turn.role == "system":
+            system_turns.add(turn)
     distinct_turns = []
     for n, turn in enumerate(turns):
         if turn not in system_turns or turn not in turns[:n]:
             distinct_turns.append(turn)
 
     used = (name, answer[0], "history", "instruction", "input", "system")
-    rest = {key: inner for key, inner in fields.items() if key not in used}
+    rest = {}
+    for key, inner in fields.items():
+        if key not in used:
+            rest[key] = inner
     return Draft((*distinct_turns, *answer[1]), rest)
 
 
@@ -431,7 +455,10 @@ def _earlier(history: object) -> tuple[Turn, ...]:
         for question, answer in earlier:
             messages.append({"role": "user", "content": question})
             messages.append({"role": "assistant", "content": answer})
-        earlier = [message for message in messages if message["content"]]
+        earlier = []
+        for message in messages:
+            if message["content"]:
+                earlier.append(message)
 
     return turns_of(earlier)
 
@@ -499,7 +526,10 @@ def reader_of(fields: Mapping[str, Any]) -> Reader:
         NoShape: No shape fits.
         BadInput: More than one does.
     """
-    fitting = [reader for reader in READERS if reader.recognises(fields)]
+    fitting = []
+    for reader in READERS:
+        if reader.recognises(fields):
+            fitting.append(reader)
     if len(fitting) == 1:
         return fitting[0]
     if fitting:

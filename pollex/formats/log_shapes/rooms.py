@@ -784,7 +784,10 @@ def read_azure_message(fields: Fields) -> Iterator[LogPart]:
 
     if feedback and feedback != ["neutral"]:
         good = feedback == ["positive"]
-        reasons = [reason for reason in feedback if reason not in ("positive", "negative")]
+        reasons = []
+        for reason in feedback:
+            if reason not in ("positive", "negative"):
+                reasons.append(reason)
         yield ToolScore(
             "message",
             key,

@@ -307,7 +307,10 @@ def _flat(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None
     """Read numbered names, as earlier libraries of Traceloop and Vercel wrote them."""
     sides = []
     for name in ("gen_ai.prompt", "gen_ai.completion"):
-        listed = [message for message in _listed(attributes, name) if isinstance(message, Mapping)]
+        listed = []
+        for message in _listed(attributes, name):
+            if isinstance(message, Mapping):
+                listed.append(message)
         messages = []
         for message in listed:
             if message.get("role"):
@@ -514,7 +517,10 @@ def attributes_of(listed: object) -> dict[str, Any]:
         return dict(listed)
 
     if isinstance(listed, list):
-        pairs = [pair for pair in listed if isinstance(pair, Mapping)]
+        pairs = []
+        for pair in listed:
+            if isinstance(pair, Mapping):
+                pairs.append(pair)
     else:
         pairs = []
 

@@ -277,7 +277,10 @@ def _inspect_message(message: Mapping[str, Any], attached: Mapping[str, Any]) ->
     calls = message.get("tool_calls")
     # a call may have a function's name in place of an object
     if isinstance(calls, list):
-        named = [call for call in calls if isinstance(call, Mapping)]
+        named = []
+        for call in calls:
+            if isinstance(call, Mapping):
+                named.append(call)
         calls = []
         for call in named:
             calls.append(

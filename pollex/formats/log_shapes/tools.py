@@ -287,7 +287,10 @@ def _facts(table: Table, fields: Fields) -> Iterator[Facts]:
 
 
 def _inner(table: Table, fields: Fields) -> Iterable[LogPart]:
-    row = {name: value for name, value in fields.items() if name != "^"}
+    row = {}
+    for name, value in fields.items():
+        if name != "^":
+            row[name] = value
     return BY_NAME[table["of"]].read(
         row | {name: _filled(fields, n) for name, n in table.get("with", {}).items()}
     )

@@ -74,7 +74,10 @@ def is_transcript(text: str) -> bool:
     if _SAYS.match(text):
         return True
 
-    lines = [line for line in text.splitlines()[:LOOKED_AT] if line.strip()]
+    lines = []
+    for line in text.splitlines()[:LOOKED_AT]:
+        if line.strip():
+            lines.append(line)
     return len(lines) > 1 and _head_of(lines) is not None
 
 
@@ -164,9 +167,15 @@ def _speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
 
     names = Counter(head_match["name"].strip(" *_") for head_match in head_matches)
     timed = {head_match["name"].strip(" *_") for head_match in head_matches if head_match["time"]}
-    usual = {name for name in names if _letters(name) in ROLES}
+    usual = set()
+    for name in names:
+        if _letters(name) in ROLES:
+            usual.add(name)
     # names of other languages count where both sides have one
-    sides = {name: SPEAKERS[plain(name)] for name in names if plain(name) in SPEAKERS}
+    sides = {}
+    for name in names:
+        if plain(name) in SPEAKERS:
+            sides[name] = SPEAKERS[plain(name)]
     if {"user", "assistant"} <= {*sides.values()}:
         usual |= sides.keys()
     # Q and A are two sides, however seldom they come

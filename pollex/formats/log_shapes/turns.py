@@ -675,7 +675,10 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     else:
         text = text_of(content)
 
-    marks = [call.mark for call in beside if call.mark not in text]
+    marks = []
+    for call in beside:
+        if call.mark not in text:
+            marks.append(call.mark)
     result = None
     if role == "tool":
         result = result_beside(message)
@@ -736,7 +739,10 @@ def _answers_in_calls(message: Mapping[str, Any]) -> Iterator[Turn]:
 
 def _without_results(message: Mapping[str, Any]) -> tuple[Turn, ...]:
     """Return the turn of a message without what its tools answered; nothing where nothing else is in it."""
-    rest = {key: value for key, value in message.items() if key not in _RESULTS_BESIDE}
+    rest = {}
+    for key, value in message.items():
+        if key not in _RESULTS_BESIDE:
+            rest[key] = value
     filled_turns = []
     for turn in turns_in(rest):
         if turn.content.strip() or turn.calls:
@@ -781,7 +787,10 @@ def _is_no_message(message: Mapping[str, Any]) -> bool:
 
 def calls_in(content: object) -> list[ToolCall]:
     if isinstance(content, list):
-        parts = [part for part in content if isinstance(part, Mapping)]
+        parts = []
+        for part in content:
+            if isinstance(part, Mapping):
+                parts.append(part)
     else:
         parts = []
 

@@ -125,7 +125,10 @@ def with_turns(fields: Fields) -> dict[str, Any] | None:
         if name != path[-1] and not isinstance(value, list | dict):
             neighbours[name] = value
 
-    row = {name: value for name, value in fields.items() if name != path[0]}
+    row = {}
+    for name, value in fields.items():
+        if name != path[0]:
+            row[name] = value
     return {**neighbours, **row, "messages": turns}
 
 
@@ -167,7 +170,10 @@ def with_sides(fields: Fields) -> dict[str, Any] | None:
     if not {"user", "assistant"} <= roles or None in roles:
         return None
 
-    rest = {name: value for name, value in fields.items() if _is_beside(name, value)}
+    rest = {}
+    for name, value in fields.items():
+        if _is_beside(name, value):
+            rest[name] = value
     return {**rest, "messages": whole}
 
 

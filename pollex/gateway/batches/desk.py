@@ -480,7 +480,10 @@ class ModelBatches:
     async def _hand_in(self, waiting_lines: Sequence[BatchLine], provider: Provider) -> None:
         # another process may have taken some of them
         ours = await asyncio.gather(*(self._intend(line) for line in waiting_lines))
-        lines = [line for line, is_ours in zip(waiting_lines, ours, strict=True) if is_ours]
+        lines = []
+        for line, is_ours in zip(waiting_lines, ours, strict=True):
+            if is_ours:
+                lines.append(line)
         if not lines:
             return
 

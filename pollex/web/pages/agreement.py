@@ -104,7 +104,10 @@ def _read_other_opinions(
     for run in {person.run for person in people}:
         lens = load_run_columns(site, site.run(run))
         codes = getattr(lens, column)
-        texts = {person.text_hash: person for person in people if person.run == run}
+        texts = {}
+        for person in people:
+            if person.run == run:
+                texts[person.text_hash] = person
         for row, text in enumerate(lens.hashes):
             # only texts that people labeled: others have nothing to agree with
             if text in texts and codes[row] >= 0:
@@ -136,7 +139,10 @@ def _read_judge_opinions(
     values = [value for value, _ in question.options]
     rows = []
     for run in {person.run for person in people}:
-        texts = {person.conversation: person for person in people if person.run == run}
+        texts = {}
+        for person in people:
+            if person.run == run:
+                texts[person.conversation] = person
         # the judge's answer is the place of an option
         for row in site.store.ask(run, SAID, [question.id]):
             about = texts.get(row["conversation"])
@@ -361,7 +367,10 @@ def adjudicate(site: Site, question: str = "") -> Data:
 def measure_spread(opinions: Sequence[Opinion]) -> float:
     """Return how far answers lie apart: the range of numbers, else the share that the largest part leaves."""
     values: list[str | float] = [opinion.value for opinion in opinions]
-    numbers = [value for value in values if isinstance(value, float)]
+    numbers = []
+    for value in values:
+        if isinstance(value, float):
+            numbers.append(value)
     if len(numbers) == len(values):
         return max(numbers) - min(numbers)
     return 1 - max(Counter(values).values()) / len(values)
@@ -510,7 +519,10 @@ def measure_pairs(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
 
 def list_disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     """Return, by text, differing answers that are not adjudicated yet."""
-    decided = {opinion.text_hash for opinion in of if opinion.source == "adjudicated"}
+    decided = set()
+    for opinion in of:
+        if opinion.source == "adjudicated":
+            decided.add(opinion.text_hash)
     by_text: dict[str, list[Opinion]] = defaultdict(list)
     for opinion in of:
         if opinion.source == "person" and opinion.counts and opinion.text_hash not in decided:

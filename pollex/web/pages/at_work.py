@@ -21,8 +21,14 @@ LAST = 10
 @page(links.AT_WORK, "at_work.html", here="At work")
 def at_work(site: Site, as_json: bool) -> Data:
     """List what goes on, what stopped, and what has ended since the server's start."""
-    children = [child for child in reversed(site.children.by_id.values()) if not child.over]
-    ended = [child for child in reversed(site.children.by_id.values()) if child.over]
+    children = []
+    for child in reversed(site.children.by_id.values()):
+        if not child.over:
+            children.append(child)
+    ended = []
+    for child in reversed(site.children.by_id.values()):
+        if child.over:
+            ended.append(child)
     if as_json:
         return {"commands": [make_state_json(child) for child in (*children, *ended[:LAST])]}
 

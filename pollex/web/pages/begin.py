@@ -102,7 +102,10 @@ def begin(
         "o-target": target,
         "o-label_sources": "log,person,adjudicated" if people else "",
     }
-    chosen = {name: value for name, value in typed.items() if value}
+    chosen = {}
+    for name, value in typed.items():
+        if value:
+            chosen[name] = value
     return _show_form(
         site,
         door,
@@ -132,10 +135,19 @@ def _show_form(
     """
     # three parts: what everybody fills in, what is about the model, and the rest by groups
     controls = list(make_controls(door.use_case, door))
-    front = [control for control in controls if control.option.name in door.first]
+    front = []
+    for control in controls:
+        if control.option.name in door.first:
+            front.append(control)
     front.sort(key=lambda control: door.first.index(control.option.name))
-    of_model = [control for control in controls if control.option.name in AMONG_MODEL]
-    rest = [control for control in controls if control not in (*front, *of_model)]
+    of_model = []
+    for control in controls:
+        if control.option.name in AMONG_MODEL:
+            of_model.append(control)
+    rest = []
+    for control in controls:
+        if control not in (*front, *of_model):
+            rest.append(control)
     values = FormValues(controls, typed, is_new=is_new)
 
     scoring_runs = []

@@ -94,7 +94,10 @@ def _make_rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[Chosen
         queued.add(row["conversation"])
 
     # each once, in the order in which they were ticked
-    ids_wanted = [id_ for id_ in dict.fromkeys(ids) if id_ not in queued]
+    ids_wanted = []
+    for id_ in dict.fromkeys(ids):
+        if id_ not in queued:
+            ids_wanted.append(id_)
     text_hash_by_id = {}
     for conversation in conversations_of(site.store, queue.run, ids=ids_wanted):
         text_hash_by_id[conversation.id] = conversation.text_hash

@@ -251,7 +251,10 @@ def pair_texts(a: RunColumns, b: RunColumns) -> PairedTexts:
     # reversed, so that of equal texts the first row stays
     first = {text: row for row, text in reversed(list(enumerate(a.hashes)))}
     second = {text: row for row, text in reversed(list(enumerate(b.hashes)))}
-    shared = [text for text in first if text in second]
+    shared = []
+    for text in first:
+        if text in second:
+            shared.append(text)
     measured = a.measured | b.measured
     # one run answered them by a fold of its own, the other didn't, and neither measured them
     unlike = (a.folded ^ b.folded) - measured
@@ -369,13 +372,17 @@ def draw_scatter(pairs: PairedTexts, thetas: tuple[float | None, float | None]) 
     across = Axis(low, high, 40, 410)
     up = Axis(low, high, 320, 10)
     flipped = set(pairs.flips.tolist())
-    points = [
-        element(
-            "circle", cx=across(float(pairs.netsat[0][i])), cy=up(float(pairs.netsat[1][i])), r=3,
-            class_="changed" if i in flipped else "point",
+    points = []
+    for i in shown.tolist():
+        points.append(
+            element(
+                "circle",
+                cx=across(float(pairs.netsat[0][i])),
+                cy=up(float(pairs.netsat[1][i])),
+                r=3,
+                class_="changed" if i in flipped else "point",
+            )
         )
-        for i in shown.tolist()
-    ]  # fmt: skip
     # the diagonal, on which both scores are equal, and θ of both sets
     lines = [
         element("line", x1=across(low), y1=up(low), x2=across(high), y2=up(high), class_="axis")
@@ -509,7 +516,10 @@ def _describe_set(
     netsat: np.ndarray,
     up: np.ndarray,
 ) -> Data:
-    leading = [rubric for rubric in rubric_set.rubrics if rubric.headlined]
+    leading = []
+    for rubric in rubric_set.rubrics:
+        if rubric.headlined:
+            leading.append(rubric)
     # all calls, not a window of them
     calls = list_calls(site.store, run, "sent", down=False, at=0, n=-1)
     built_in_count = sum(is_built_in(rubric.source) for rubric in leading)

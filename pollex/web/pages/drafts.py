@@ -162,7 +162,10 @@ def _read_typed_entries(entries: Sequence[Entry], form_fields: Mapping[str, Any]
 
 def _read_edited_entries(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Entry]:
     """Return the entries as a form has them, without those that it removes."""
-    entries_left = [entry for entry in entries if f"remove-{entry.name}" not in form_fields]
+    entries_left = []
+    for entry in entries:
+        if f"remove-{entry.name}" not in form_fields:
+            entries_left.append(entry)
     # words are filled in where the form has none, so that its ticks count for every entry
     entries_typed = _read_typed_entries(
         entries_left,

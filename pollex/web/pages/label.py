@@ -62,7 +62,10 @@ def queues(site: Site) -> Data:
             )
         )
 
-    scored = [run for run in site.runs() if run.command in SCORING_COMMANDS]
+    scored = []
+    for run in site.runs():
+        if run.command in SCORING_COMMANDS:
+            scored.append(run)
     return {
         "queues": queue_rows,
         "kinds": KINDS,
@@ -440,7 +443,10 @@ def _read_answers(
 
         return [(QUESTION, value, "")]
 
-    applying = [question for question in questions if question.applies_to(conversation)]
+    applying = []
+    for question in questions:
+        if question.applies_to(conversation):
+            applying.append(question)
     # a question that doesn't apply has its own reason, which nobody types
     by_rule: list[tuple[str, str | float | None, str]] = []
     for question in questions:

@@ -82,7 +82,10 @@ def one_set(site: Site, named: NamedSet, as_json: bool) -> Data:
     for kind, title in KINDS:
         kinds[kind, title] = support_rubrics(named.rubric_set, kind)
 
-    others = [other for other in site.sets().values() if other.id != named.id]
+    others = []
+    for other in site.sets().values():
+        if other.id != named.id:
+            others.append(other)
     in_store = {run.id for run in site.runs()}
     run = find_run_that_asked(site, named)
 

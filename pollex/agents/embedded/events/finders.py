@@ -379,7 +379,10 @@ def _find_answers_no(x: Exchange, question: tuple[Move, str]) -> Iterator[Firing
 
 
 def _find_questions_back(x: Exchange) -> Iterator[Firing]:
-    asking = [sentence for sentence in x.here.sentences if "asks_back" in sentence.hits]
+    asking = []
+    for sentence in x.here.sentences:
+        if "asks_back" in sentence.hits:
+            asking.append(sentence)
     # the reply asks for a value that the user's last move already gives
     if x.user is not None:
         for name, question, value in ASKED:

@@ -423,7 +423,10 @@ def fit_event_rubrics(
             pool.append(f)
 
     # rates come after the events to act on, with a budget of their own, in one model with them
-    rates = {f.column for f in pool if PATTERNS[events[f.column].pattern].rate}
+    rates = set()
+    for f in pool:
+        if PATTERNS[events[f.column].pattern].rate:
+            rates.add(f.column)
     markers_of_events = []
     for f in pool:
         if f.column not in rates:

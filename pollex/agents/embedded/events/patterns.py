@@ -166,7 +166,10 @@ def span_sentences(sentences: Sequence[Sentence]) -> Chars:
     """Return the span from the first to the last sentence within the first one's turn."""
     first = min(sentences, key=lambda sentence: (sentence.turn, sentence.start))
     # a quote lies in one turn: sentences of later ones are left out
-    same = [sentence for sentence in sentences if sentence.turn == first.turn]
+    same = []
+    for sentence in sentences:
+        if sentence.turn == first.turn:
+            same.append(sentence)
     return Chars(first.turn, first.start, max(sentence.end for sentence in same))
 
 

@@ -165,7 +165,10 @@ def _find_failed_call(
     last: str,
 ) -> Iterator[Firing]:
     """Yield a call that failed, and whether the reply says so."""
-    reply = [sentence for sentence in x.here.sentences if sentence.turn > result.turn]
+    reply = []
+    for sentence in x.here.sentences:
+        if sentence.turn > result.turn:
+            reply.append(sentence)
     tells_it = tells_of_failure(reply)
     if sure <= EMPTY and (tells_it or all(sentence.asking for sentence in reply)):
         return  # nothing was there to be found, and nothing else is said

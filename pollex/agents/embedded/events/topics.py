@@ -201,7 +201,10 @@ def find_deed_nouns(
     count: Counter[str],
 ) -> set[str]:
     """Return nouns of actions that combine with many objects."""
-    plain = [noun for noun in nouns.key if nouns.acted[noun] < DEED_NOUN]
+    plain = []
+    for noun in nouns.key:
+        if nouns.acted[noun] < DEED_NOUN:
+            plain.append(noun)
     deed_nouns = set()
     for noun in nouns.key:
         if (
@@ -219,7 +222,10 @@ def assign_parts(
     deeds: set[str],
 ) -> dict[str, str]:
     """Assign nouns to the more frequent noun that they mostly occur near: its parts."""
-    wholes = [noun for noun in nouns.key if noun not in deeds]
+    wholes = []
+    for noun in nouns.key:
+        if noun not in deeds:
+            wholes.append(noun)
     parents = {}
     for noun in nouns.key:
         # wholes by the share of the noun's mentions that are near them

@@ -204,7 +204,10 @@ def _pages(
         state.cursors[stream.name] = page.cursor if is_new else "end"
         # interfaces that ignore the time are filtered here; rows without a time stay
         begin = parse_moment(where.since) or 0.0
-        rows = [row for row in page.rows if (parse_moment(row.get(stream.time)) or begin) >= begin]
+        rows = []
+        for row in page.rows:
+            if (parse_moment(row.get(stream.time)) or begin) >= begin:
+                rows.append(row)
         times = []
         for row in rows:
             if row.get(stream.time) is not None:

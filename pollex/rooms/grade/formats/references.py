@@ -184,8 +184,14 @@ def with_humans(
 def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
     """Leave out people's grades that are off the scale, or of an answer that isn't there."""
     # grades that can't be used are taken off their cases, which stay
-    graded = [case for case in cases if case.human is not None]
-    off = [case.id for case in graded if not lowest <= (case.human or 0) <= highest]
+    graded = []
+    for case in cases:
+        if case.human is not None:
+            graded.append(case)
+    off = []
+    for case in graded:
+        if not lowest <= (case.human or 0) <= highest:
+            off.append(case.id)
     gone = []
     for case in graded:
         if case.answer is None and case.id not in off:
@@ -240,7 +246,10 @@ def _redact_rows(
         for name in QUESTIONS:
             if name in row.fields:
                 first[name] = places.everywhere(row.fields[name])
-        rest = {name: value for name, value in row.fields.items() if name not in first}
+        rest = {}
+        for name, value in row.fields.items():
+            if name not in first:
+                rest[name] = value
         # fields after the question take up its placeholders
         yield replace(
             row,

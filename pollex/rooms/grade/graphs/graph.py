@@ -136,7 +136,10 @@ class GradeWork(BatchWork):
 
         # each node tells what it was answered, in grades or words
         grades = self.grades_of(answers)
-        others = [answer for answer in answers if answer.question_id not in grades]
+        others = []
+        for answer in answers:
+            if answer.question_id not in grades:
+                others.append(answer)
         self.findings.note(
             name,
             case.id,

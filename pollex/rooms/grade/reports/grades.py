@@ -76,7 +76,10 @@ def sections(
 ) -> dict[str, Any]:
     """Return what the template of distributions, means, agreement and the example shows; arguments as above."""
     # only judges that graded something have a curve
-    shown = [name for name in CURVES if grade_summary.counts.get(name)]
+    shown = []
+    for name in CURVES:
+        if grade_summary.counts.get(name):
+            shown.append(name)
     # columns over all cases come first, dimensions after them
     columns = sorted(grade_summary.dimensions, key=lambda name: name not in COLUMNS)
     return {
@@ -132,7 +135,10 @@ def cumulative_chart(grade_summary: GradeSummary, pivot: float) -> Markup:
     high = float(grade_summary.levels[-1])
     # half a grade to the left, so that the first step is seen
     frame = Frame.over((low - 0.5, high), (0.0, 1.0))
-    shown = [name for name in CURVES if grade_summary.counts.get(name)]
+    shown = []
+    for name in CURVES:
+        if grade_summary.counts.get(name):
+            shown.append(name)
     curves_told = listed(
         [f"{CURVES[name][1]} ({count(grade_summary.counts[name], 'grade')})" for name in shown]
     )

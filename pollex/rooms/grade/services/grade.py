@@ -501,9 +501,9 @@ def _complete(
     retry_outcomes: Collection[Outcome],
 ) -> bool:
     # with the type that is known, other questions belong to the case
-    question_ids = [
-        question.id for question in questions_for(profile, case, told_type(profile, answers))
-    ]
+    question_ids = []
+    for question in questions_for(profile, case, told_type(profile, answers)):
+        question_ids.append(question.id)
     question_ids += [question.id for question in plain_questions(profile)] if plain else []
     question_ids += [TYPE] if TYPE in answers else []
     return all(_settled(answers.get(id_), retry_outcomes) for id_ in question_ids)

@@ -200,7 +200,10 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
             live.stored_votes.get(id_),
         )
         # a failed run is no vote, but is stored as an outcome
-        failed = [vote for vote in votes if isinstance(vote, Unanswered)]
+        failed = []
+        for vote in votes:
+            if isinstance(vote, Unanswered):
+                failed.append(vote)
         span.outputs([f"{len(votes) - len(failed)} of {len(votes)} runs answered"])
         if failed:
             span.failed(

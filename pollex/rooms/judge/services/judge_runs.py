@@ -51,7 +51,10 @@ async def ask_and_rate(
     async with setting.begin_or_resume("judge", fingerprint, roles) as run:
         stored_ids = kept_ids(setting.store, run.id)
         for start in range(0, len(conversations), BATCH):
-            new = [c for c in conversations[start : start + BATCH] if c.id not in stored_ids]
+            new = []
+            for c in conversations[start : start + BATCH]:
+                if c.id not in stored_ids:
+                    new.append(c)
             await setting.store.write(conversation_rows(run.id, new))
         await setting.store.write_step(run.id, TASK, task.as_json)
         return await _judge(

@@ -356,7 +356,10 @@ def _failures(result: JudgeResult, store_words: str) -> TerminalLines:
         return
 
     # not scorable ones were never asked, so they don't count as unanswered
-    answered = [verdict.answered for verdict in result.verdicts if verdict.scorable]
+    answered = []
+    for verdict in result.verdicts:
+        if verdict.scorable:
+            answered.append(verdict.answered)
     kinds = ", ".join(f"{n} {kind}" for kind, n in failures.items())
     yield (
         f"Note: {sum(failures.values())} of {result.asked} runs without an answer, so without a vote ({kinds}): "
@@ -437,7 +440,10 @@ class People:
     @classmethod
     def of(cls, opinions: Sequence[Opinion], texts: set[str]) -> People:
         """Sum up opinions of these texts."""
-        of_texts = [opinion for opinion in opinions if opinion.text_hash in texts]
+        of_texts = []
+        for opinion in opinions:
+            if opinion.text_hash in texts:
+                of_texts.append(opinion)
         values: dict[str, set[str]] = {text: set() for text in find_texts_of_several(of_texts)}
         for opinion in of_texts:
             values.get(opinion.text_hash, set()).add(opinion.value)
@@ -519,7 +525,10 @@ def precision_of(
         for batch in batches
         for id_, votes in votes_of(store, run, task, batch)
     }
-    used = [conversation for conversation in conversations if conversation.id in picks]
+    used = []
+    for conversation in conversations:
+        if conversation.id in picks:
+            used.append(conversation)
     if not used:
         return None
 
@@ -550,9 +559,10 @@ def precision_of(
     first = {n: first_runs(chosen, n, 2, ceil(rule.minimum * n / rule.runs)) for n in numbers}
     # where one run may, so with any number of them
     one_differs = rule.tau == all_but_one(rule.runs)
-    taus = {
-        n: tau for n in numbers if (tau := all_but_one(n) if one_differs else rule.tau) is not None
-    }
+    taus = {}
+    for n in numbers:
+        if (tau := all_but_one(n) if one_differs else rule.tau) is not None:
+            taus[n] = tau
     # how far people agree, separately for texts that pass and texts that don't
     opinions = _said(store, task, conversations)
     passing = {used[row].text_hash for row in np.flatnonzero(passes)}

@@ -183,7 +183,10 @@ def compute_learning_curve(
                 )
             )
 
-        fitted = [draw for draw in draws if draw is not None]
+        fitted = []
+        for draw in draws:
+            if draw is not None:
+                fitted.append(draw)
 
         # figures of the draws that could be fitted; the others are counted
         if fitted:

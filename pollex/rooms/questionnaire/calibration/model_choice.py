@@ -100,7 +100,10 @@ class ModelChoice:
         # how far the next candidate is behind, where there is another
         start = f"{selection} by {self.how}: log-loss {best.loss:.3f} ± {best.error:.3f} on {best.n} judgments"
         if other is None:
-            refused = [trial for trial in self.trials if trial.loss is None]
+            refused = []
+            for trial in self.trials:
+                if trial.loss is None:
+                    refused.append(trial)
             return f"{start}; " + (
                 f"not fitted: {join_trial_names(refused)}"
                 if refused
@@ -133,8 +136,14 @@ class ModelChoice:
         else:
             selected = {self.chosen}
 
-        others = [trial for place, trial in enumerate(self.trials) if place not in selected]
-        fitted = [trial for trial in others if trial.loss is not None]
+        others = []
+        for place, trial in enumerate(self.trials):
+            if place not in selected:
+                others.append(trial)
+        fitted = []
+        for trial in others:
+            if trial.loss is not None:
+                fitted.append(trial)
         return min(fitted, key=_get_loss, default=None)
 
 

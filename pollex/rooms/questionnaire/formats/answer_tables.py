@@ -241,7 +241,10 @@ def _answers_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
 
 
 def _judgments_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
-    columns = [column for column in rows[0].fields if _NUMBERED.fullmatch(column)]
+    columns = []
+    for column in rows[0].fields:
+        if _NUMBERED.fullmatch(column):
+            columns.append(column)
     cells = list(_judgment_cells(rows, columns))
     nominal = NOMINAL & set(columns)
     # a row with empty cells is told of; its other answers count

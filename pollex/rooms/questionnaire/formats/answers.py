@@ -237,7 +237,10 @@ def make_answer_table(
             records,
         )
 
-    texts = [text for text in dict.fromkeys(records.text) if text]
+    texts = []
+    for text in dict.fromkeys(records.text):
+        if text:
+            texts.append(text)
     X, broken = _build_array(records, texts, scales, known_questions)
     faults += broken
     silent: Bools = np.asarray(np.isnan(X).all(axis=1))

@@ -424,7 +424,10 @@ def _choose_main_question(
         return main
 
     # by its usual name, or because people answered no other
-    answered = [name for name in names if name in judged]
+    answered = []
+    for name in names:
+        if name in judged:
+            answered.append(name)
     candidates = []
     for main_name in MAIN_NAMES:
         for name in answered:

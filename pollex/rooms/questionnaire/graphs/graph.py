@@ -87,8 +87,14 @@ class AskWork(BatchWork):
         sureness: Mapping[str, float],
     ) -> dict[str, Any]:
         """Return what the state tells of a conversation's answers, that to the main question first."""
-        skipped = [answer for answer in answers if self.is_skipped(answer)]
-        applying = [answer for answer in reversed(answers) if answer not in skipped]
+        skipped = []
+        for answer in answers:
+            if self.is_skipped(answer):
+                skipped.append(answer)
+        applying = []
+        for answer in reversed(answers):
+            if answer not in skipped:
+                applying.append(answer)
         words = describe_answers(self.questions, applying)
         for question_id, share in sureness.items():
             if question_id in words:

@@ -308,7 +308,10 @@ def measure_baselines(
 ) -> Iterator[ComparedModel]:
     """Yield all quick models with usual settings, and how far each is behind."""
     # the judge's answer as it is comes first, then models that learn
-    others = [name for name in list_model_names() if name not in BASELINES]
+    others = []
+    for name in list_model_names():
+        if name not in BASELINES:
+            others.append(name)
     for name in (*BASELINES, *others):
         # neither slow models nor the calibrator's own kind are a baseline
         kind = None
@@ -343,12 +346,18 @@ def choose_quick_model(model: JudgedEstimator, ordinal: bool = True) -> JudgedEs
     members = getattr(model, "members_", (model,))
     weights = getattr(model, "weights_", np.ones(1))
     slow = SLOW if ordinal else SLOW - {STAND_IN_OF_CLASSES}
-    quick = [place for place, member in enumerate(members) if get_model_name(member) not in slow]
+    quick = []
+    for place, member in enumerate(members):
+        if get_model_name(member) not in slow:
+            quick.append(place)
     # of several members, those that ignore the other questions can't tell what these are worth
     if len(members) == 1:
         telling = quick
     else:
-        telling = [place for place in quick if get_model_name(members[place]) not in BLIND]
+        telling = []
+        for place in quick:
+            if get_model_name(members[place]) not in BLIND:
+                telling.append(place)
 
     # no member is quick enough or can tell: another model stands in
     if not telling:

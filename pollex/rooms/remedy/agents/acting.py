@@ -106,7 +106,10 @@ def acting_in(graph: Any) -> Iterator[str]:
 
         runs_nothing = name == START or is_graph(node.bound)
         writes_alone = runs_nothing or all(map(_only_writes, steps_of(node.bound)))
-        about = {key: value for key, value in vars(node).items() if key != "subgraphs"}
+        about = {}
+        for key, value in vars(node).items():
+            if key != "subgraphs":
+                about[key] = value
         if runs_nothing:
             about.pop("bound", None)
         if not writes_alone or has_own_code(about):
@@ -348,7 +351,10 @@ def _acts(name: str) -> bool:
 def _modules_named(module: _Module, imports: set[str]) -> Iterator[_Module]:
     """Yield the modules that a module's imports may mean, whether they are imported already or not."""
     # where its outermost package lies, and where else modules of the user's are found
-    roots = {Path(place) for place in sys.path if place and Path(place) != OURS.parent}
+    roots = set()
+    for place in sys.path:
+        if place and Path(place) != OURS.parent:
+            roots.add(Path(place))
     if module.path is not None:
         above = module.path.parents
         roots.add(above[min(len(module.packages), len(above) - 1)])

@@ -433,10 +433,18 @@ async def ask_with_tools(
             )
 
         # calls and results in the form of the chat protocol, in the same order
-        tool_calls = [{"id": c.id or c.name, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
-                for c in reply.calls]  # fmt: skip
-        tool_messages = [{"role": "tool", "tool_call_id": c.id or c.name, "content": text}
-                for c, text in zip(reply.calls, results, strict=True)]  # fmt: skip
+        tool_calls = []
+        for c in reply.calls:
+            tool_calls.append(
+                {
+                    "id": c.id or c.name,
+                    "type": "function",
+                    "function": {"name": c.name, "arguments": c.arguments},
+                }
+            )
+        tool_messages = []
+        for c, text in zip(reply.calls, results, strict=True):
+            tool_messages.append({"role": "tool", "tool_call_id": c.id or c.name, "content": text})
         messages = [
             *request.messages,
             {"role": "assistant", "content": reply.text, "tool_calls": tool_calls},

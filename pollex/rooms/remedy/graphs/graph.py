@@ -261,7 +261,10 @@ async def accept(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # n
     if accepted == "all":
         names = state["edits"]
     else:
-        names = [name for name in state["edits"] if name in accepted]
+        names = []
+        for name in state["edits"]:
+            if name in accepted:
+                names.append(name)
 
     return {
         "edits": names,
@@ -348,7 +351,10 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     # contexts of this look's wave, and the arms that no look has ended
     in_wave = np.flatnonzero(trial.arrays.wave == state["look"]).tolist()
     ids = [trial.contexts[n].conversation.id for n in in_wave]
-    arms = [arm for arm in range(len(trial.systems)) if arm not in ended_of(state)]
+    arms = []
+    for arm in range(len(trial.systems)):
+        if arm not in ended_of(state):
+            arms.append(arm)
     with live.tracer.span("prove", kind="node", inputs=ids):
         try:
             await ask_trial(live, trial, in_wave, arms)

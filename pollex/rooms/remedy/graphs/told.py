@@ -44,7 +44,10 @@ def replies_told(
 
     # contexts where the change fell the most; those that didn't fall aren't told
     fell = _fell(target)
-    worst = [n for n in np.argsort(-fell, kind="stable")[:MOST_WORST].tolist() if fell[n] > 0]
+    worst = []
+    for n in np.argsort(-fell, kind="stable")[:MOST_WORST].tolist():
+        if fell[n] > 0:
+            worst.append(n)
     return {
         "first": rows,
         "worst": [_row(trial, n, names, target, texts=texts) for n in worst],

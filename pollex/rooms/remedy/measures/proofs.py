@@ -441,7 +441,10 @@ class ProofArrays:
             )
 
         # a size that nobody told is no guardrail
-        counted = [name for name, size in self.sizes.items() if not np.isnan(size[:, OLD]).all()]
+        counted = []
+        for name, size in self.sizes.items():
+            if not np.isnan(size[:, OLD]).all():
+                counted.append(name)
         for name in counted:
             rows.append((name, -self.log_ratio(name, look, arm), limit, limit))
 
@@ -449,7 +452,10 @@ class ProofArrays:
         users = [
             (name, self.users_of(changes), least, shift) for name, changes, least, shift in rows
         ]
-        measurable = [row for row in users if len(row[1]) >= FEWEST_USERS]
+        measurable = []
+        for row in users:
+            if len(row[1]) >= FEWEST_USERS:
+                measurable.append(row)
         guardrails = [
             Guardrail(name, PairedEffect(0.0, -1.0, 1.0, 0.0, 0, len(changes)), "unknown")
             for name, changes, _, _ in users
@@ -572,9 +578,10 @@ class ProofArrays:
         arms = self.values.shape[1] - 1
         rejected = sum(end.outcome in (BETTER, WORSE) for end in ends.values())
         first = ProofEnd(GOING, look, alpha, fraction)
-        z = {
-            arm: self.primary(arm, first).effect.z for arm in range(1, arms + 1) if arm not in ends
-        }
+        z = {}
+        for arm in range(1, arms + 1):
+            if arm not in ends:
+                z[arm] = self.primary(arm, first).effect.z
         # the clearest first; each rejection leaves a less strict level to the others
         for arm in sorted(z, key=lambda candidate_arm: -abs(z[candidate_arm])):
             at = first._replace(alpha=alpha / max(1, arms - rejected))

@@ -53,7 +53,10 @@ def conclude_edits(
     verdicts = list[dict[str, Any]]()
     arrays = trial.arrays
     # texts of the guardrails that the proposer never saw
-    sealed = {guard.text for guard in gathered.guards if guard.id in gathered.sealed}
+    sealed = set()
+    for guard in gathered.guards:
+        if guard.id in gathered.sealed:
+            sealed.add(guard.text)
     for arm, ended in sorted(ended_of(state).items()):
         # the effect on the target, on guardrails, and what a second reader says
         edit = proven_in(state)[arm - 1]
@@ -72,7 +75,10 @@ def conclude_edits(
             and any(not reworded["holds"] for reworded in wording),
             "guardrails that the proposer saw rise more than sealed ones": over and over["low"] > 0,
         }
-        speaks = [words for words, holds in objections.items() if holds]
+        speaks = []
+        for words, holds in objections.items():
+            if holds:
+                speaks.append(words)
         missing = missing_told(trial, arm, ended.look)
         verdict, against = verdict_of(
             primary,
@@ -126,8 +132,14 @@ def conclude_edits(
 def missing_told(trial: Trial, arm: int, look: int) -> str:
     """Say how many of the replies of both arms, that were asked for up to a look, are missing; empty for none."""
     here = set(np.flatnonzero(trial.arrays.wave <= look).tolist())
-    places = [place for place in trial.places(arms=[OLD, arm]) if place[0] in here]
-    lacks = [place for place in places if np.isnan(trial.arrays.values[(*place, 0)])]
+    places = []
+    for place in trial.places(arms=[OLD, arm]):
+        if place[0] in here:
+            places.append(place)
+    lacks = []
+    for place in places:
+        if np.isnan(trial.arrays.values[(*place, 0)]):
+            lacks.append(place)
     if not lacks:
         return ""
 
@@ -204,7 +216,10 @@ def thumbs_of(
 ) -> dict[str, Any]:
     """Return the effect on P(thumb up) where the target failed, as `pollex turns` fits it, labels resampled."""
     # turns from which a probability helps, as `pollex turns` found
-    able = [turn.turns for turn in gathered.rubric_set.turns if turn.helps]
+    able = []
+    for turn in gathered.rubric_set.turns:
+        if turn.helps:
+            able.append(turn.turns)
     if not gathered.rubric_set.judge.built_in:
         return {
             "value": None,
@@ -299,11 +314,13 @@ def netsat_of(
     netsat = np.full(len(indices), np.nan)
     for place, n in enumerate(indices):
         replies = (trial.texts.get(place) for place in trial.places([n], [arm]))
-        texts = [reply.text for reply in replies if isinstance(reply, AssistantReply)]
-        scores = [
-            score.netsat
-            for score in scorer.scores([trial.contexts[n].with_reply(text) for text in texts])
-        ]
+        texts = []
+        for reply in replies:
+            if isinstance(reply, AssistantReply):
+                texts.append(reply.text)
+        scores = []
+        for score in scorer.scores([trial.contexts[n].with_reply(text) for text in texts]):
+            scores.append(score.netsat)
         if scores and None not in scores:
             netsat[place] = float(np.mean(np.array(scores, float)))
 
@@ -373,7 +390,10 @@ def reason_left(state: Mapping[str, Any], candidate: Mapping[str, str]) -> str:
         return "" if state["looks"] else "the run ended before a proof"
 
     # scores of the last selection that the proposal took part in
-    waves = [scores for scores in state.get("scores", ()) if name in scores]
+    waves = []
+    for scores in state.get("scores", ()):
+        if name in scores:
+            waves.append(scores)
     if waves:
         last = waves[-1][name]
         best = max(waves[-1].values())

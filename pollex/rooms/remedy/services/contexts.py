@@ -95,7 +95,10 @@ def held_in(
         BadRubrics: A model judged, and neither its answers nor the quoted conversations are here.
     """
     # each answer with its conversation, by rubric
-    scorable = [conversation for conversation in conversations if not conversation.not_scorable]
+    scorable = []
+    for conversation in conversations:
+        if not conversation.not_scorable:
+            scorable.append(conversation)
     answers = _answers(rubric_set, scorable, store)
     if not answers:
         return _quoted(
@@ -163,7 +166,10 @@ def _answers(
     """Return the answers about each rubric: without a model anew, of a model as the learning run kept them."""
     # rubrics that no model answers are judged anew
     answers: dict[str, Said] = defaultdict(list)
-    rubrics = [rubric for rubric in rubric_set.rubrics if is_local(rubric_set, rubric)]
+    rubrics = []
+    for rubric in rubric_set.rubrics:
+        if is_local(rubric_set, rubric):
+            rubrics.append(rubric)
     local = [Question.about(rubric, rubric_set.judge.scale) for rubric in rubrics]
 
     # prepared with all conversations: measures are relative to the log
@@ -206,9 +212,15 @@ def local_judge(rubric_set: RubricSet) -> Judge:
     # NumPy and the tables of the built-in roles come with it
     from pollex.agents.distilled.judge import LocalJudge
 
-    local_ids = {rubric.id for rubric in rubric_set.rubrics if rubric.answered_by}
+    local_ids = set()
+    for rubric in rubric_set.rubrics:
+        if rubric.answered_by:
+            local_ids.add(rubric.id)
     # only what was learned for rubrics that the model leaves
-    learned = {id_: what for id_, what in rubric_set.judge.learned.items() if id_ in local_ids}
+    learned = {}
+    for id_, what in rubric_set.judge.learned.items():
+        if id_ in local_ids:
+            learned[id_] = what
 
     return LocalJudge(
         embedder_for(None, embeds_with(rubric_set.judge, DEFAULT_MODEL)),
@@ -376,7 +388,10 @@ def target_of(
     """
     # an empty name must not fit every id
     if named:
-        ids = [id_ for id_ in held if id_.startswith(named)]
+        ids = []
+        for id_ in held:
+            if id_.startswith(named):
+                ids.append(id_)
     else:
         ids = []
 

@@ -162,7 +162,10 @@ def people_say(
         }
 
     if wins is not None:
-        others = [n for n in every if n not in preferences]
+        others = []
+        for n in every:
+            if n not in preferences:
+                others.append(n)
     else:
         others = []
 

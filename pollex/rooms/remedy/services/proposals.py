@@ -73,7 +73,11 @@ class Vetting:
         added = edit.added
         old = edit.old.text
         grown = len(edit.new.text.split()) - len(old.split())
-        called = {name for names in CALLED.findall(added) for name in names if name}
+        called = set()
+        for names in CALLED.findall(added):
+            for name in names:
+                if name:
+                    called.add(name)
         language = language_of_text()
         # each reason is a function, called only until one holds
         reasons: dict[str, Callable[[], Any]] = {

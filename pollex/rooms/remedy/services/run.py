@@ -260,7 +260,10 @@ def gather(
             rendered_for(context, named_prompt) is not None for context in failures_of(target)
         ),
     )
-    others = [other for other in prompts if other is not prompt]
+    others = []
+    for other in prompts:
+        if other is not prompt:
+            others.append(other)
     tuned = tuned_on(run)
     # a line in place of a change that isn't written yet, to count calls
     if planned:

@@ -147,7 +147,10 @@ class Gathered:
                 if self.parts.get(context.conversation.id, "prove") in parts:
                     in_parts.append(context)
             # new conversations alone, if there are enough of them
-            new = [context for context in in_parts if not self.known(context)]
+            new = []
+            for context in in_parts:
+                if not self.known(context):
+                    new.append(context)
             if len(new) >= min(ENOUGH, number):
                 able = new
             else:

@@ -253,7 +253,10 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
 
     def exit_code(self, result: Any) -> int | None:
         """Return 4 where a change is worse, or not cleared."""
-        failed = [edit for edit in getattr(result, "edits", ()) if edit.verdict in GATE]
+        failed = []
+        for edit in getattr(result, "edits", ()):
+            if edit.verdict in GATE:
+                failed.append(edit)
         return GATE_FAILED if failed else None
 
 

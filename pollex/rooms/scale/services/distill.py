@@ -319,7 +319,10 @@ def distill(
 
     with workspace(run, progress, read) as opened:
         answers_given = paid_answers(opened.store, rubric_set)
-        model_rubrics = {rubric.id for rubric in rubric_set.rubrics if not rubric.answered_by}
+        model_rubrics = set()
+        for rubric in rubric_set.rubrics:
+            if not rubric.answered_by:
+                model_rubrics.add(rubric.id)
         # conversations on which the model has answered all of its rubrics
         judged = []
         for c in read.learnable:
@@ -363,7 +366,10 @@ def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Ans
     """Collect what was answered to the set's rubrics in any run, worded as they are now; the last answer stands."""
     # an answer counts if its question has the same words now
     digests = {question.id: question.digest for question in rubric_set.questions}
-    own_ids = {rubric.id for rubric in rubric_set.all_rubrics if rubric.answered_by}
+    own_ids = set()
+    for rubric in rubric_set.all_rubrics:
+        if rubric.answered_by:
+            own_ids.add(rubric.id)
     answers: dict[str, dict[str, Answer]] = {}
     # answers of all runs of this store, the later ones in place of earlier
     for run in runs(store):
@@ -420,7 +426,10 @@ async def _distill(
         embeds_with(record, model.settings.embedding_model),
     )
     # which rubrics can be told without the model, each cross-fitted
-    rubrics_asked = [rubric for rubric in rubric_set.rubrics if not rubric.answered_by]
+    rubrics_asked = []
+    for rubric in rubric_set.rubrics:
+        if not rubric.answered_by:
+            rubrics_asked.append(rubric)
     opened.progress.start("distill", len(rubrics_asked))
     fidelity = await fidelity_of(
         judged,
@@ -536,7 +545,10 @@ def _compared(
     is that of its run, which is by folds.
     """
     # texts that the set was learned from are left out
-    unseen = [c for c in judged if c.text_hash[:16] not in before.learned_from]
+    unseen = []
+    for c in judged:
+        if c.text_hash[:16] not in before.learned_from:
+            unseen.append(c)
     # probabilities of what it was fitted to come from its run, by folds; NaN until they are read
     by_folds = dict.fromkeys(
         (c.id for c in unseen if c.text_hash[:16] in before.only_fitted_to),

@@ -114,7 +114,10 @@ class PartsResult(Shown):
     def good(self) -> Figure:
         """Share of good conversations: the mean of their probabilities."""
         # parts of an earlier version have no sums
-        totals = [part.total for part in self.parts if part.total is not None]
+        totals = []
+        for part in self.parts:
+            if part.total is not None:
+                totals.append(part.total)
         if len(totals) < len(self.parts):
             return Figure(None, undefined="parts of an earlier version don't tell it")
 
@@ -242,7 +245,10 @@ def score_parts(
     progress.start("score", len(units), len(parts_done))
     there = len(parts_done)
     lost = []
-    missing = [unit for unit in units if unit.number not in parts_done]
+    missing = []
+    for unit in units:
+        if unit.number not in parts_done:
+            missing.append(unit)
     cluster = Cluster(workers, address)
     # a unit that failed doesn't stop the others
     for unit, part in ENGINES[engine](job, missing, cluster) if missing else ():

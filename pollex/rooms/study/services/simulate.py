@@ -64,7 +64,10 @@ def scenes_of(
     """
     # systems that find documents need some, before any topic is read
     systems = systems_named(named)
-    searching = [system for system in systems if system.retrieval != "none"]
+    searching = []
+    for system in systems:
+        if system.retrieval != "none":
+            searching.append(system)
     if searching and documents is None:
         what = f"{searching[0].name} finds documents, and there are none"
         raise WrongUse(
@@ -75,7 +78,10 @@ def scenes_of(
 
     # systems that are given documents need topics that name them
     topics, personas = read_topics(topics_in)
-    without = [topic.id for topic in topics if not topic.documents]
+    without = []
+    for topic in topics:
+        if not topic.documents:
+            without.append(topic.id)
     if without and (
         named_systems := [system for system in searching if system.retrieval == "named"]
     ):

@@ -166,7 +166,10 @@ def read_study(path: Path) -> Study:
             )
 
         # questions were read by themselves; the rest is the study's own
-        rest = {name: value for name, value in tables.items() if name not in ("question", MAIN)}
+        rest = {}
+        for name, value in tables.items():
+            if name not in ("question", MAIN):
+                rest[name] = value
         return Study.model_validate(rest | {"questions": questions_read})
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(

@@ -208,7 +208,10 @@ def _phoenix_annotations(annotations: list[Row]) -> Iterator[Ask]:
     """Yield requests by kind of target; an identifier makes a repeat an update."""
     for name in ("session", "trace", "span"):
         # an annotation has the id of exactly one kind of target
-        of_kind = [annotation for annotation in annotations if annotation.get(f"{name}_id")]
+        of_kind = []
+        for annotation in annotations:
+            if annotation.get(f"{name}_id"):
+                of_kind.append(annotation)
         for begin in range(0, len(of_kind), PAGE):
             yield Ask(
                 f"/v1/{name}_annotations",

@@ -142,7 +142,10 @@ class Mixed:
             return [failure(outcome, self.judge, question.id) for question in questions], []
 
         # grades have numbers in the reply, texts their ids
-        numbered = [question for question in questions if not is_text(question)]
+        numbered = []
+        for question in questions:
+            if not is_text(question):
+                numbered.append(question)
         read = Values.of(outcome, [], len(numbered))
         answers = {}
         for question in questions:
@@ -161,9 +164,15 @@ class Mixed:
             )
 
         # a reply without any grade was no answer: its texts are asked for again, too
-        missing = [question for place, question in enumerate(numbered, 1) if read.missing(place)]
+        missing = []
+        for place, question in enumerate(numbered, 1):
+            if read.missing(place):
+                missing.append(question)
         if len(missing) == len(numbered):
-            texts = [question for question in questions if is_text(question)]
+            texts = []
+            for question in questions:
+                if is_text(question):
+                    texts.append(question)
         else:
             texts = []
 
@@ -199,7 +208,10 @@ class Mixed:
         questions: Sequence[Question],
         replicate: int,
     ) -> Call:
-        numbered = [question for question in questions if not is_text(question)]
+        numbered = []
+        for question in questions:
+            if not is_text(question):
+                numbered.append(question)
         texts = [question.text for question in numbered]
         # the first spelling of each option is the one that the prompt asks for
         spellings = [self._spellings(question)[0] for question in numbered]
@@ -366,8 +378,14 @@ class ReferenceJudge(_Grader):
         # the evidence is checked without the answer, which must not lead the check
         *before_answer, answer = material(case)
         shown = documents_as_items(case.sources, self.asker.settings.sources)
-        checks = [question for question in questions if question.id == EVIDENCE]
-        grades = [question for question in questions if question.id != EVIDENCE]
+        checks = []
+        for question in questions:
+            if question.id == EVIDENCE:
+                checks.append(question)
+        grades = []
+        for question in questions:
+            if question.id != EVIDENCE:
+                grades.append(question)
         # two calls at a time: they don't need each other
         answer_lists = await asyncio.gather(
             self.check.answers(conversation.id, before_answer, checks),
@@ -599,7 +617,10 @@ class Grading:
         for question in self.graded:
             answers.append(self.answers.get(question.id))
 
-        failed = [answer for answer in answers if not isinstance(answer, Answer)]
+        failed = []
+        for answer in answers:
+            if not isinstance(answer, Answer):
+                failed.append(answer)
         if not failed:
             return "graded"
 

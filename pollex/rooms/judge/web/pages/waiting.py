@@ -83,9 +83,9 @@ def given(waiting: Tallied, opinions: Sequence[Opinion]) -> dict[str, str]:
     # a case that people disagree on is held back until somebody decides
     open_ = set(waiting.waiting)
     left = differ(opinions)
-    value_by_id = {
-        opinion.conversation: opinion.value for opinion in settle_answers(opinions).values()
-    }
+    value_by_id = {}
+    for opinion in settle_answers(opinions).values():
+        value_by_id[opinion.conversation] = opinion.value
     answers: dict[str, str] = {}
     for id_, value in value_by_id.items():
         if id_ in open_ and id_ not in left:
@@ -123,7 +123,10 @@ def case(
             own_values[opinion.conversation] = opinion.value
 
     # the first case that this person hasn't answered, unless an address names one
-    left = [id_ for id_ in waiting.waiting if id_ not in own_values]
+    left = []
+    for id_ in waiting.waiting:
+        if id_ not in own_values:
+            left.append(id_)
     at = case or (left[0] if who and left else "")
     if case and case not in waiting.waiting:
         raise NotThere(

@@ -256,7 +256,10 @@ def _weigh_candidates(
         return dict.fromkeys(close, 1 / len(close))
 
     # `stacked`: the mixture of all that could be fitted
-    fitted = {place: proba for place, proba in enumerate(held_out) if not isinstance(proba, str)}
+    fitted = {}
+    for place, proba in enumerate(held_out):
+        if not isinstance(proba, str):
+            fitted[place] = proba
     weights = dict(
         zip(
             fitted,
@@ -265,7 +268,10 @@ def _weigh_candidates(
         )
     )
     # Of very many alike, none may be left.
-    large = {place: weight for place, weight in weights.items() if weight >= LEAST_MIXTURE_WEIGHT}
+    large = {}
+    for place, weight in weights.items():
+        if weight >= LEAST_MIXTURE_WEIGHT:
+            large[place] = weight
     if not large:
         large = {max(weights, key=weights.__getitem__): 1.0}
 

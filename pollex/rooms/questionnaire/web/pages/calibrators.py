@@ -27,7 +27,10 @@ def calibrator_page(site: Site, name: str) -> Data:
     if not soon.value:
         return shown | {"data": None, "opens": {}}
 
-    tails = {text.id for prediction in soon.value.predicted for text in prediction.tail}
+    tails = set()
+    for prediction in soon.value.predicted:
+        for text in prediction.tail:
+            tails.add(text.id)
     return shown | {"opens": opens_of(site, tails)} | prepare_page_values(soon.value)
 
 

@@ -45,7 +45,10 @@ class LastExchange(Judge):
         self, conversation: Conversation, questions: Sequence[Question]
     ) -> list[Answer | Unanswered]:
         """Judge the last exchange."""
-        users = [place for place, turn in enumerate(conversation.turns) if turn.role == "user"]
+        users = []
+        for place, turn in enumerate(conversation.turns):
+            if turn.role == "user":
+                users.append(place)
         alone = Conversation(
             id=conversation.id,
             turns=conversation.turns[users[-1] :],

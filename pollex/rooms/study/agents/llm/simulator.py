@@ -77,7 +77,10 @@ class Passages:
     def best(self, query: str, most: int) -> list[Passage]:
         """Return passages that share words with the query, the best first."""
         # the index refuses words that no passage has
-        known_words = [word for word in _words([query])[0] if word in self._index.vocab_dict]
+        known_words = []
+        for word in _words([query])[0]:
+            if word in self._index.vocab_dict:
+                known_words.append(word)
         if not known_words:
             return []
 

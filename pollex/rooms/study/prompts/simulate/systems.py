@@ -44,7 +44,10 @@ def systems_named(names: Sequence[str]) -> list[System]:
     # in whatever case they were typed, each once
     by_name = systems()
     chosen_names = list(dict.fromkeys(name.strip().upper() for name in names if name.strip()))
-    unknown = [name for name in chosen_names if name not in by_name]
+    unknown = []
+    for name in chosen_names:
+        if name not in by_name:
+            unknown.append(name)
     # all unknown names at once
     if unknown or not chosen_names:
         if unknown:

@@ -60,7 +60,10 @@ def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
                 if side.system == system and topic in (None, talk.topic):
                     talks_of_guest.append((talk, side))
             # a side is done when its questions are answered
-            done = [side for _, side in talks_of_guest if side.answers]
+            done = []
+            for _, side in talks_of_guest:
+                if side.answers:
+                    done.append(side)
             means = tuple(
                 # [question]: mean of those who answered it
                 _mean([side.answers.get(question.id) for side in done])
