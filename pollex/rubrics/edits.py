@@ -48,7 +48,7 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
     """Return the rubrics of a file, or of a bundled set, in their order; equal ones are left as they are.
 
     Args:
-        source: A path, or a name of `bundled`.
+        source: A path, or a name of `list_bundled_sets`.
 
     Raises:
         BadRubrics: It can't be read, or something in it is missing or wrong.

@@ -145,7 +145,7 @@ async def take_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
     """Have a run that waits go on with these rows when it is resumed.
 
     Raises:
-        BadRubrics: As for `matched`; the run waits on.
+        BadRubrics: As for `match_rows`; the run waits on.
         WrongUse: It doesn't wait.
     """
     if not (before := await waiting_pool(store, run)):

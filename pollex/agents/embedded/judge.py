@@ -162,7 +162,7 @@ class EmbeddedJudge:
         self._fold_scales = fold_scales
 
     def again(self, replicate: int) -> Self:
-        """Return the judge on resampled turns; see `agents.votes.Repeatable`."""
+        """Return the judge on resampled turns."""
         other = copy(self)
         other._replicate = replicate
         # answers depend on the turns that are drawn; views and evidence don't, and are shared

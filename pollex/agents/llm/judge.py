@@ -705,7 +705,7 @@ class LlmJudge(Role, Judge):
         return self.elicitation.tally
 
     def again(self, replicate: int) -> Self:
-        """See `agents.votes.Repeatable`."""
+        """Return the judge that is asked once more, with another number of the run."""
         return type(self)(asker_of_run(self.asker, replicate, self.replicates))
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:

@@ -68,7 +68,7 @@ from pollex.rubrics.worth import (
 )
 from pollex.selection.losses import compute_theta_c
 from pollex.selection.multi_split import adjust_by_holm, compute_one_sided_p, keep_one_a_block
-from pollex.selection.netsat import add_rubrics
+from pollex.selection.netsat import add_in_order, add_rubrics
 from pollex.selection.threshold import (
     GuaranteedWindow,
     Window,
@@ -301,9 +301,13 @@ class TrainingScores:
         )
         # a grade without a thumb says nothing of θ
         held_out = list_with_thumbs(held_out)
-        values = (material.table.matrix(side, material.chosen)[0] for side in (training, held_out))
-        # Added up one by one in the set's order, as `NetSat` does: NumPy's own sum goes by eights.
-        scores, others = (np.asarray(terms.cumsum(axis=1)[:, -1]) for terms in values)
+        # added up one by one in the set's order, as scoring does
+        sums = []
+        for side in (training, held_out):
+            values, _ = material.table.matrix(side, material.chosen)
+            sums.append(add_in_order(values.T, len(side)))
+
+        scores, others = sums
         # training scores by rubrics chosen without the conversation, where there were folds
         folded = selection["held_out_scores"]
         honest = np.append(scores if folded is None else np.array(folded), others)

@@ -246,7 +246,7 @@ NODE = '''
 
 async def soften(state, runtime):
     """Soften the pool."""
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     return {"notes": [live.roles.further["softener"].name]}
 '''
 STEPS = """

@@ -114,10 +114,7 @@ def test_a_wrong_node_is_answered_with_the_nodes_that_ran_and_those_that_did_not
         assert name in ended.err
 
 
-@pytest.mark.parametrize(
-    "module",
-    ["learn.graph", "learn.spur", "learn.refit", "score", "questionnaire"],
-)
+@pytest.mark.parametrize("module", ["learn.graph", "learn.spur", "learn.refit", "score"])
 def test_help_names_the_nodes_of_each_graph(module: str, pollex: Pollex) -> None:
     nodes = set(import_module(f"pollex.graphs.{module}").build().nodes)
     words = set(pollex("trace", "--help").out.replace(",", " ").split())

@@ -166,7 +166,7 @@ def points(
     n: int,
     together: Ints | None = None,
 ) -> list[TauPoint]:
-    """Split conversations at every τ that entropies of n runs have; arguments as for `filtered`."""
+    """Split conversations at every τ that entropies of n runs have; arguments as for `split_at`."""
     # rounded, so that equal entropies computed in another order are one τ
     taus = np.unique(np.round(entropy[~np.isnan(entropy)], 9)).tolist()
     tau_points: list[TauPoint] = []
@@ -192,7 +192,7 @@ def sides(
     truth: Ints,
     together: Ints | None = None,
 ) -> TauSplit:
-    """Count what passes and what is left `[conversation]`; see `filtered`."""
+    """Count what passes and what is left `[conversation]`; see `split_at`."""
     return TauSplit(
         _count_side(passes, mode, truth, together),
         _count_side(~passes, mode, truth, together),

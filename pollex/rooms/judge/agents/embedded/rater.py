@@ -103,7 +103,7 @@ class EmbeddedRater(Judge):
         return {} if self._weights is None else {"labelled": self.labelled}
 
     def again(self, replicate: int) -> Self:
-        """Return the rater on resampled turns; see `agents.votes.Repeatable`."""
+        """Return the rater on resampled turns; see `Repeatable`."""
         other = copy(self)
         other._replicate = replicate
         return other

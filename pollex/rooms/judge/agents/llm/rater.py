@@ -75,7 +75,7 @@ class LlmRater(Role, Judge):
         super().__init__(asker, [self.prompt, *self.states.values()], **facts)
 
     def again(self, replicate: int) -> Self:
-        """See `agents.votes.Repeatable`."""
+        """Return the same one for another run of an ensemble."""
         return type(self)(
             asker_of_run(self.asker, replicate),
             self.variant,
