@@ -678,6 +678,11 @@ def oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, A
 
 
 def _columns_by_part(columns_of_parts: Pairs) -> dict[str, str]:
+    """Return the column of each part of a conversation, as the user paired them.
+
+    Raises:
+        WrongUse: There is no such part, or a part or a column stands twice.
+    """
     columns: dict[str, str] = {}
     for part, name in columns_of_parts:
         if part not in PARTS:

@@ -49,7 +49,7 @@ def find_opposites(fields: Mapping[str, Any]) -> Opposites | None:
     A row that has one of them alone, such as `userBadFeedback`, has an empty name for the other.
     """
     pair = _find_pair(frozenset(fields))
-    if pair is None or not all(_may_count(fields[name]) for name in pair if name):
+    if pair is None or not all(_can_be_thumb_count(fields[name]) for name in pair if name):
         return None
     return pair
 
@@ -122,7 +122,7 @@ def _negate_name(words: str) -> Iterable[str]:
                 yield words.replace(up, down, 1)
 
 
-def _may_count(value: object) -> bool:
+def _can_be_thumb_count(value: object) -> bool:
     """Return whether a value is a count, a yes or a no, or what somebody wrote with such a thumb."""
     if isinstance(value, float):
         return value.is_integer()

@@ -307,7 +307,7 @@ def _remove_from_page(page: str, target: ToForget) -> str:
     cleaned_parts = []
     for place, part in enumerate(parts):
         cleaned_parts.append(
-            FORGOTTEN_MARK if place % 2 == 0 and target.traces.within(_said(part)) else part
+            FORGOTTEN_MARK if place % 2 == 0 and target.traces.within(_text_of_page(part)) else part
         )
     return "".join(cleaned_parts)
 
@@ -357,7 +357,8 @@ def _remove_from_tag(tag: str, target: ToForget) -> str:
     return _ATTRIBUTE.sub(lambda match: f'="{_remove_from_run(match[1], target)}"', tag)
 
 
-def _said(page: str) -> str:
+def _text_of_page(page: str) -> str:
+    """Return the text that a page of HTML shows, comments included."""
     # what a comment says is said, too
     parts = (" " if is_tag and part[1] != "!" else part for part, is_tag in _parts_of_page(page))
     return html.unescape("".join(parts))

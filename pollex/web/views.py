@@ -87,7 +87,7 @@ class AskedArgument:
     open: str
 
     @classmethod
-    def by(cls, function: Handler, path: str) -> AskedArgument:
+    def read_signature(cls, function: Handler, path: str) -> AskedArgument:
         """Read a function's arguments."""
         kinds = get_type_hints(function, include_extras=True)
         parameters = inspect.signature(function).parameters
@@ -226,7 +226,7 @@ def page(
     """
 
     def made(function: F) -> F:
-        request_form = AskedArgument.by(function, path)
+        request_form = AskedArgument.read_signature(function, path)
         has_json = "as_json" in request_form.others or bool(api)
 
         def answer(request: Request) -> Response:
@@ -281,7 +281,7 @@ def post(path: str) -> Callable[[F], F]:
     """Make what takes a form, in a thread: its function leads to the page that comes next, or tells what was done."""
 
     def made(function: F) -> F:
-        request_form = AskedArgument.by(function, path)
+        request_form = AskedArgument.read_signature(function, path)
 
         def do(request: Request, form: Form) -> Any:
             with telling_damage(get_site(request)):

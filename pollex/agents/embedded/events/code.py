@@ -171,7 +171,7 @@ SHOWN_BY_CODE: dict[str, Callable[[Move, Move | None], Span | None]] = {
     "repeats_code": _find_repeated_code,
     "other_file": _find_other_file,
 }
-PATTERN_OF = {
+PATTERNS_OF_CODE_ACTS = {
     "elides": "code_elided",
     "repeats_code": "code_repeated",
     "other_file": "code_elsewhere",
@@ -180,7 +180,7 @@ PATTERN_OF = {
 
 def code(x: Exchange) -> Iterator[Firing]:
     """Yield what replies do with code, and code that doesn't run."""
-    for act, pattern in PATTERN_OF.items():
+    for act, pattern in PATTERNS_OF_CODE_ACTS.items():
         if act in x.here.acts:
             yield x.fire(pattern, (x.here, act))
 

@@ -38,7 +38,7 @@ def count_calls(
     """Count the calls of a remedy: exactly up to the proposals, and at most after them."""
     # rehearsed with planners in place of models
     calls = _Calls(gathered, assistant, run, model)
-    asyncio.run(calls.count())
+    asyncio.run(calls.rehearse())
     # the smallest effect at the last look's bound
     smallest = smallest_effect(
         SPREAD,
@@ -129,7 +129,8 @@ class _Calls:
                 stack.enter_context(plan.planner.estimating())
             yield
 
-    async def count(self) -> None:
+    async def rehearse(self) -> None:
+        """Ask everything that a run would ask, of planners, which count and send nothing."""
         gathered = self.found
         has_edits = bool(self.found.edits)
         reader = None
