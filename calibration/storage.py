@@ -22,6 +22,7 @@ from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as bytes_of
 
 from pollex.calibration.estimator import State
+from pollex.calibration.file_names import JSON_NAME
 from pollex.calibration.models import get_model_class, get_model_name
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadCalibrator, WrongUse
@@ -36,7 +37,6 @@ CALIBRATOR_FORMAT = 1
 BESIDE_PREFIX = "beside."
 QUESTION_PREFIX = "question.{}."
 """Before the arrays' names of what was fitted for another question, by its place in the questionnaire."""
-JSON_NAME = "calibrator.json"
 FIT_AGAIN = "fit it again: pollex calibrate fit"
 
 UNFIT_ERRORS = (

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pollex.calibration.file_names import JSON_NAME
 from pollex.calibration.judgments import UNKNOWN_JUDGE
 from pollex.calibration.models import get_model_class, get_model_name
-from pollex.calibration.storage import JSON_NAME, load_each, save
+from pollex.calibration.storage import load_each, save
 from pollex.errors import WrongUse
 from pollex.formats.files import find_files
 from pollex.formats.write import require_format, require_writable, write_rows

@@ -12,11 +12,12 @@ import numpy as np
 from sklearn.base import clone
 
 from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.file_names import JSON_NAME
 from pollex.calibration.folds import assign_folds
 from pollex.calibration.judgments import Judgments, pair_predictions
 from pollex.calibration.models import get_model_class, get_model_name, list_model_names
 from pollex.calibration.questionnaire import Questionnaire
-from pollex.calibration.storage import JSON_NAME, load_each
+from pollex.calibration.storage import load_each
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
