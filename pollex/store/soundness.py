@@ -24,7 +24,7 @@ from pollex.store.columns import (
 from pollex.store.database import FILE, make_tables
 from pollex.store.folder import make_text_path
 from pollex.store.runs import read_runs
-from pollex.store.tables import make_damage_error, read_line
+from pollex.store.tables import SpanRow, make_damage_error, read_line
 
 STORED_TYPES = {
     "TEXT": ("text", "null"),
@@ -38,6 +38,13 @@ MOMENT = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*"
 OBJECTS = ("arguments", "fingerprint", "versions")
 LISTS = ("roles", "inputs", "outputs")
 """Columns with JSON objects and lists."""
+TABLES_OF_OBJECTS = ("progress", "studies")
+"""Tables whose payload is a JSON object; elsewhere it is any JSON."""
+
+
+NEEDED_OF_SPANS = frozenset(
+    column.name for column in fields(SpanRow) if "None" not in str(column.type)
+)
 
 
 class OpenStore(Protocol):
@@ -97,7 +104,11 @@ def conditions_of_columns() -> Iterator[tuple[str, str, str]]:
                 if column in TIMES:
                     is_moment = f"{column} GLOB '{MOMENT}' AND julianday({column}) IS NOT NULL"
                     yield table, column, f"coalesce({column}, '') = '' OR ({is_moment})"
-                shape = "object" if column in OBJECTS else "array" if column in LISTS else ""
+                if table == SpanRow.table and column in NEEDED_OF_SPANS:
+                    yield table, column, f"{column} IS NOT NULL"
+                shape = "array" if column in LISTS else ""
+                if column in OBJECTS or (column == "payload" and table in TABLES_OF_OBJECTS):
+                    shape = "object"
                 if shape:
                     has_shape = f"json_valid({column}) AND json_type({column}) = '{shape}'"
                     yield table, column, f"coalesce({column}, '') = '' OR ({has_shape})"

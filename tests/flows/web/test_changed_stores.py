@@ -26,6 +26,12 @@ CHANGES = {
     "other results": "UPDATE facts SET payload = '[5]'",
     "bytes for ids": "UPDATE facts SET id = x'00'",
     "inputs that are none": "UPDATE spans SET inputs = '{'",
+    "no figures": "UPDATE spans SET ms = NULL",
+    "no ids": "UPDATE spans SET id = NULL",
+    "a number for progress": (
+        "INSERT OR REPLACE INTO progress"
+        " SELECT id, 1, '2026-01-01T00:00:00+00:00', '9e999' FROM runs"
+    ),
     "bytes for names": "INSERT INTO annotators VALUES ('a', x'00', 'd', x'00', '/')",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -541,10 +542,17 @@ def _parse_entries(text: str) -> list[Any]:
 
 def _parse_json(text: str) -> Any:
     """Parse a text as JSON that can be sent again: numbers that it has, and characters that UTF-8 has."""
-    value = json.loads(text, parse_constant=_refuse_constant)
+    value = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_finite)
     # half a character (a lone surrogate) can't be sent
     json.dumps(value, ensure_ascii=False).encode()
     return value
+
+
+def _parse_finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits:.40} is out of range")
+    return number
 
 
 def _refuse_constant(name: str) -> Any:

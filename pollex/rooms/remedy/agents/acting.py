@@ -115,8 +115,16 @@ def acting_in(graph: Any) -> Iterator[str]:
         if not writes_alone or has_own_code(about):
             yield f"the code of {name}"
 
-    # what puts states together, and what keeps them
-    parts = ("channels", "checkpointer", "store", "cache", "retry_policy", "context_schema")
+    # what puts states together, what keeps them, and what listens (callbacks stand in the config)
+    parts = (
+        "channels",
+        "checkpointer",
+        "store",
+        "cache",
+        "retry_policy",
+        "context_schema",
+        "config",
+    )
     if has_own_code([getattr(graph, part, None) for part in parts]):
         yield "the code of its state"
 

@@ -392,6 +392,7 @@ def test_a_thumb_that_was_changed_counts_as_it_is_now_and_one_of_another_person_
         '{"a": 1}',
         '{"data": 5}',
         '[{"trace_id": "t", "value": NaN}]',
+        '[{"trace_id": "t", "name": "x", "id": "i", "value": 1e999}]',
         '[{"trace_id": "\\ud800"}]',
         "[" * 100_000,
         '{"id": "c", "netsat": 1.5, "rubrics": {}}',
@@ -434,6 +435,21 @@ def test_cursors_that_come_back_end_a_fetch_and_no_proxy_of_the_environment_is_u
     known.cycle = ["a", "b", "a", "b", "a", "b"]
     made = fetched("langfuse", tmp_path / "log.jsonl", keys(url))
     assert made.rows["scores"] == 3
+
+
+@pytest.mark.parametrize("number", ["..", "."])
+def test_an_id_of_dots_is_refused(tool: tuple[Tool, str], tmp_path: Path, number: str) -> None:
+    known, url = tool
+    entry = {"trace_id": "t", "assessment_name": "x", "metadata": {"id": "i"}}
+    stale = [{"metadata": {"id": "i"}, "assessment_id": number}]
+    known.fixed = {
+        "/api/3.0/mlflow/traces/batchGet": {"traces": [{"trace_info": {"assessments": stale}}]}
+    }
+    (tmp_path / "a.json").write_text(json.dumps([entry]))
+    environment = {"MLFLOW_TRACKING_URI": url}
+    with pytest.raises(WrongUse, match="can't stand in an address"):
+        push(tmp_path / "a.json", to="mlflow", progress=NullProgress(), environment=environment)
+    assert not [method for method, *_ in known.asked if method == "DELETE"]
 
 
 @pytest.mark.parametrize(

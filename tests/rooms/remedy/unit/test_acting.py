@@ -248,6 +248,8 @@ def test_code_around_the_nodes_of_a_graph_is_seen() -> None:
     ):
         assert acts(graph_of(model=node)) == ["the code of model"], node
     assert acts(graph_of(Summed, model=MODEL)) == ["the code of its state"]
+    listened = graph_of(model=MODEL).with_config(callbacks=[Handler()])
+    assert acts(listened) == ["the code of its state"]
     for start in ("model", START):
         graph = StateGraph(MessagesState)
         graph.add_node("model", MODEL)

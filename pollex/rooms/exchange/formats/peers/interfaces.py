@@ -268,7 +268,7 @@ def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
         for assessment in assessments:
             number = text_inside(assessment, "assessment_id")
             if id_ and number and text_inside(assessment, "metadata", "id") == id_:
-                path = f"{_assessments_of(trace)}/{quote(number, safe='')}"
+                path = f"{_assessments_of(trace)}/{_quote_id(number)}"
                 removals.append(Ask(path, method="DELETE"))
 
         return removals
@@ -283,14 +283,21 @@ def _sent_assessments(assessments: list[Row]) -> Iterator[Ask]:
 
 
 def _assessments_of(trace: str) -> str:
-    """Return the address of a trace's assessments; an id of dots would climb out of it.
+    """Return the address of a trace's assessments."""
+    return f"{TRACES}/{_quote_id(trace)}/assessments"
+
+
+def _quote_id(id_: str) -> str:
+    """Return an id as one part of an address.
 
     Raises:
-        WrongUse: The id is no name.
+        WrongUse: It is nothing but dots, which would climb out of the address.
     """
-    if trace.strip(".") == "":
-        raise WrongUse(f"a trace's id is {trace!r}", hint="take the entry out of the file")
-    return f"{TRACES}/{quote(trace, safe='')}/assessments"
+    if not id_.strip("."):
+        what = f"the id {id_!r} can't stand in an address"
+        raise WrongUse(what, hint="take it out of the file, or out of the tool")
+    # half a character (a lone surrogate) is no text of an address
+    return quote(id_.encode("utf-8", "replace"), safe="")
 
 
 def _sent_whole(path: str) -> Callable[[list[Row]], Iterator[Ask]]:

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -148,7 +148,9 @@ class StreamedAnswer(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         """Send the answer, without listening for the client's end as Starlette does."""
-        await self.stream_response(send)
+        # a client that goes away in the middle reads no end, and that is no fault of ours
+        with suppress(ClientDisconnect):
+            await self.stream_response(send)
 
 
 async def score(request: Request) -> Response:
