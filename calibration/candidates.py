@@ -94,6 +94,7 @@ def find_candidate_name(name: str) -> str:
         for known_name in CANDIDATE_NAMES:
             if known_name != NETWORK:
                 others.append(known_name)
+
         names = ", ".join(("network", BEST, *others))
         raise WrongUse(
             f"no model of the probability is called {name!r}",

@@ -92,6 +92,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         for code in np.unique(labels.judge):
             if code != UNKNOWN_JUDGE:
                 codes_with_labels.append(code)
+
         fitted.judges_ = tuple(sorted({labels.judges[code] for code in codes_with_labels}))
         # learned in a copy: where it fails, this estimator is what it was
         fitted._learn(
@@ -345,6 +346,7 @@ def _number_groups(groups: Sequence[Any] | None, rows: int) -> Ints:
     for row, group in enumerate(group_of_row):
         if is_missing(group):
             alone.append(row)
+
     if alone:
         raise WrongUse(
             f"rows without a group: {len(alone)} of {rows}",

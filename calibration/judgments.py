@@ -216,6 +216,7 @@ def _check_records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list
     for entry in entries:
         if not (isinstance(entry, (list, tuple)) and len(entry) == 4):
             odd.append(entry)
+
     _refuse_records(
         odd,
         entries,
@@ -293,6 +294,7 @@ def _encode_records(records: Sequence[Record], questions: Questionnaire) -> Judg
     for _, _, judge, _ in records:
         if (name := get_judge_name(judge)) is not None:
             judge_names.add(name)
+
     names = sorted(judge_names)
     return Judgments(
         row=np.array([row for row, *_ in records], dtype=np.int64),

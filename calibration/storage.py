@@ -174,10 +174,12 @@ def _require_predictions(model: JudgedEstimator) -> None:
     for scale in model.questionnaire_.scales:
         if scale.asked:
             asked_scales.append(scale)
+
     undecided = []
     for scale in asked_scales:
         for _ in scale.values:
             undecided.append(1 / len(scale.values))
+
     with np.errstate(all="ignore"):
         probabilities = model.predict_proba(np.array([undecided]), model.judges_[:1] or None)
     if not np.isfinite(probabilities).all():
@@ -409,6 +411,7 @@ def _restore_settings(kind: type[JudgedEstimator], stored: Mapping[str, Any]) ->
     defaults = {}
     for name, parameter in inspect.signature(kind).parameters.items():
         defaults[name] = parameter.default
+
     restored = {}
     for name, value in stored.items():
         if name not in RETIRED_SETTINGS:
@@ -430,6 +433,7 @@ def _restore_value(value: Any) -> Any:
         values = {}
         for key, inner in value.items():
             values[key] = _restore_value(inner)
+
         return values
     if isinstance(value, list):
         return [_restore_value(inner) for inner in value]

@@ -181,6 +181,7 @@ def compare_candidates(
     for name, loss in every.items():
         if name != BEGINNING:
             losses[name] = loss
+
     chosen, why = _choose_candidate(losses, requested)
     # what the network adds with a quarter, a half and all of the labels
     curve: tuple[LabelsPoint, ...] = ()
@@ -292,6 +293,7 @@ def make_candidate_scores(
     for name in losses:
         if name != chosen:
             others.append(name)
+
     gains = np.array([losses[chosen] - losses[name] for name in others]).reshape(len(others), -1).T
     ends = np.zeros((0, 2))
     if others:
@@ -316,6 +318,7 @@ def make_candidate_scores(
                 *ahead.get(name, ()),
             )
         )
+
     return tuple(scores)
 
 

@@ -152,6 +152,7 @@ def make_batch_node(
             for id_ in state["batch"]:
                 if id_ in pending:
                     left.append(id_)
+
             await work(live, left)
             if work.__name__ in live.idle:
                 count = 0
@@ -297,6 +298,7 @@ async def ask_judge(
         for answer in answers:
             if isinstance(answer, Unanswered):
                 failed.append(answer)
+
         span.outputs([f"{len(answers) - len(failed)} answered"])
         if failed:
             span.failed(

@@ -107,14 +107,17 @@ def require_shallow(value: Any) -> None:
         for inner in level:
             if isinstance(inner, list):
                 lists.append(inner)
+
         dicts = []
         for inner in level:
             if isinstance(inner, dict):
                 dicts.append(inner)
+
         # what lies one level deeper
         level = []
         for values in lists:
             level.extend(values)
+
         for table in dicts:
             level.extend(table.values())
         if not level:

@@ -100,6 +100,7 @@ class Findings:
             for finding in self.ranked:
                 if finding[1] != id_:
                     others.append(finding)
+
             self.ranked = sorted([*others, (rank, id_, shown)], key=lambda finding: finding[0])[
                 :MOST_WORST
             ]
@@ -113,6 +114,7 @@ class Findings:
             for id_ in self.shown_ids:
                 if id_ in step:
                     shown_rows.append(step[id_])
+
             update["by_node"] = {node: shown_rows}
         elif step:
             update["by_node"] = {node: step}
@@ -134,6 +136,7 @@ class Findings:
         for id_ in self.shown_ids:
             if id_ in self.batch:
                 first.append(self.batch[id_])
+
         return {
             "first": first,
             "worst": [row for _, _, row in self.ranked],
@@ -202,6 +205,7 @@ def get_first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> 
     for answer in answers:
         if isinstance(answer, Unanswered):
             failures.append(describe_failure(answer))
+
     if failures:
         return shorten_text(failures[0], LONGEST_REASON)
     if not texts:
@@ -211,11 +215,13 @@ def get_first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> 
     for answer in answers:
         if isinstance(answer, Answer):
             answered.append(answer)
+
     told = [answer for answer in answered if is_applicable(answer)] or answered
     justifications = []
     for answer in told:
         if answer.justification:
             justifications.append(answer.justification)
+
     if justifications:
         return shorten_text(justifications[0], LONGEST_REASON)
     return ""

@@ -155,11 +155,13 @@ def _name_nodes(run: Run, states: Sequence[tuple[tuple[str, ...], Mapping[str, A
     for name in build_run_graph(run).nodes:
         if not name.startswith("__"):
             nodes.append(name)
+
     names_that_ran = []
     for names, _ in states:
         for name in names:
             if name in nodes:
                 names_that_ran.append(name)
+
     ran = list(dict.fromkeys(names_that_ran))
     others = ", ".join(name for name in nodes if name not in ran)
     if not ran:

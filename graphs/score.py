@@ -205,6 +205,7 @@ def describe_moves(
     for answer in answers:
         if answer.question_id in rubrics:
             rubric_answers.append(answer)
+
     moves = netsat.moves(rubric_answers)
     ways = {True: 1.0, False: -1.0}
     strength = {}
@@ -216,6 +217,7 @@ def describe_moves(
     for id_ in strongest:
         if strength[id_] > 0:
             named.append(id_)
+
     values = {}
     for answer in answers:
         if isinstance(answer, Answer):
@@ -233,6 +235,7 @@ def describe_moves(
     descriptions = []
     for id_ in named:
         descriptions.append(describe_move(rubrics[id_], values[id_], f"{moves[id_]:+.2f} {unit}"))
+
     return "; ".join(descriptions)
 
 
@@ -276,6 +279,7 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
     for row, conversation in enumerate(batch):
         if conversation.id not in live.scored:
             new.append(row)
+
     if new:
         about = [batch[row] for row in new]
         if len(new) == len(batch):
@@ -287,6 +291,7 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
         for conversation in about:
             if conversation.id not in live.stored_ids:
                 new_conversations.append(conversation)
+
         live.store.put(
             conversation_rows(
                 live.run,
@@ -299,6 +304,7 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
         blocks = []
         for answers in answer_columns:
             blocks.append(live.cells.block(about, live.questions, answers, live.judge.fingerprint))
+
         live.store.put(blocks)
         live.store.put([score_block(live.run, new_scores)])
 

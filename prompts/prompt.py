@@ -112,6 +112,7 @@ def list_prompt_names() -> list[str]:
     for folder in folders_of("prompts"):
         for file in folder.glob("*.md"):
             stems.append(file.stem)
+
     return sorted(stems)
 
 
@@ -158,10 +159,12 @@ def parse_prompt(name: str, text: str) -> Prompt:
     for part in parts:
         if part.gap:
             gaps.add(part.text)
+
     blocks = set()
     for part in parts:
         if part.block:
             blocks.add(part.block)
+
     if gaps != prompt.variables or blocks != prompt.blocks:
         raise WrongUse(
             "variables or blocks are not those that it declares",

@@ -242,6 +242,7 @@ def train_weights(
     for value in single.values():
         if value.requires_grad:
             moving.append(value)
+
     adam = torch.optim.Adam(moving, lr=plan.rate, foreach=True)
     for number in range(plan.steps):
         # the rate falls along half a cosine

@@ -44,6 +44,7 @@ class ByRule(Judge):
         for question in questions:
             if question.id not in ruled:
                 left.append(question)
+
         if left:
             answers = await self.asked.judge(conversation, left)
         else:

@@ -86,11 +86,13 @@ class MixedSummarizer(Both[Summarizer]):
         for rubric in pool:
             if rubric.answered_by == BUILT_IN:
                 built_in_rubrics.append(rubric)
+
         if not reasons or not is_built_in(reasons[0].source):
             others = []
             for rubric in pool:
                 if rubric.answered_by != BUILT_IN:
                     others.append(rubric)
+
             return await self.model.summarize(
                 reasons,
                 others,
@@ -122,6 +124,7 @@ class MixedDeduplicator(Both[Deduplicator]):
         for rubric in rubrics:
             if rubric.answered_by == BUILT_IN:
                 built_in_rubrics.append(rubric)
+
         of_built_in = await self.built_in.deduplicate(built_in_rubrics)
         # built-in rubrics as merging left them, in the pool's order
         kept_built_in = {rubric.id: rubric for rubric in of_built_in.kept}
@@ -156,6 +159,7 @@ class Divided(Both[Judge]):
         for rubric in rubrics:
             if not self._is_models(rubric):
                 built_in_rubrics.append(rubric)
+
         await self.built_in.fit(
             training,
             built_in_rubrics,
@@ -164,6 +168,7 @@ class Divided(Both[Judge]):
         for rubric in rubrics:
             if self._is_models(rubric):
                 model_rubrics.append(rubric)
+
         await self.model.fit(
             training,
             model_rubrics,
@@ -200,11 +205,13 @@ class Divided(Both[Judge]):
         for q in questions:
             if self._is_models(q.rubric):
                 model_questions.append(q)
+
         sides = [(self.model, model_questions)]
         built_in_questions = []
         for q in questions:
             if not self._is_models(q.rubric):
                 built_in_questions.append(q)
+
         sides += [(self.built_in, built_in_questions)]
         # a side without questions isn't asked; the others are, at the same time
         judges_with_part = []

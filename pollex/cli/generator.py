@@ -54,6 +54,7 @@ def typed_command() -> str:
     for a in arguments:
         if a != "--resume":
             other_arguments.append(a)
+
     return redact_secrets(
         shlex.join(["pollex", *other_arguments]),
         secrets_given(),
@@ -155,6 +156,7 @@ def command_in(name: str) -> click.Command:
     for use_case in use_cases:
         if use_case.help_title:
             titles.append(use_case.help_title)
+
     command.help_title = titles[0] if titles else ""  # type: ignore[attr-defined]
     return command
 
@@ -166,6 +168,7 @@ def command_of(kind: type[UseCase[Any]]) -> click.Command:
     for option in options_of(kind):
         if option.door != "python":
             declared[option.name] = option
+
     params = []
     for option in declared.values():
         if option.place != "setting":
@@ -326,6 +329,7 @@ def left_to(kind: type[AtTerminal], **typed: Any) -> Any:
     for name, value in typed.items():
         if value is not None:
             settings[name] = value
+
     return kind(**settings).work()
 
 
@@ -338,6 +342,7 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     for name, value in typed.items():
         if value is not None:
             typed_values[name] = value
+
     values = typed_values | context.meta.get(VALUES, {})
     use_case = kind(**values).typed()
     if use_case.to_confirm:

@@ -46,10 +46,12 @@ class Group(click.Group):
             for name in rest:
                 if own_titles[name] == title:
                     others.append(name)
+
             shown = []
             for name in (*names, *others):
                 if name in commands:
                     shown.append(name)
+
             with formatter.section(title):
                 formatter.write_dl([(name, self.said_of(ctx, name)) for name in shown])
 
@@ -98,6 +100,7 @@ class Verb(click.Command):
             for parameter in self.params:
                 if isinstance(parameter, SetOption):
                     settings.append(parameter.names)
+
             if settings and name in settings[0]:
                 raise click.UsageError(
                     f"{error.option_name} is a setting: give it as --set {name}=VALUE",
@@ -123,6 +126,7 @@ class Verb(click.Command):
         for name, declared in self.declared.items():
             if declared.place == "rare" and not everything:
                 rare.add(name)
+
         records = {}
         for name, row in rows.items():
             if row and name not in rare:
@@ -132,6 +136,7 @@ class Verb(click.Command):
         groups = {}
         for name, declared in self.declared.items():
             groups[name] = declared.group
+
         titles = dict.fromkeys(OF_ALL, "Output") | groups
         # each option stands under one title; what is left comes last
         for title in TITLES:
@@ -139,6 +144,7 @@ class Verb(click.Command):
             for name in list(records):
                 if titles.get(name) == title:
                     shown.append(records.pop(name))
+
             if shown:
                 with formatter.section(title):
                     formatter.write_dl(shown)

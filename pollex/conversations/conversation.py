@@ -84,6 +84,7 @@ def _change_texts(value: object, change: Callable[[str], str]) -> object:
         texts = {}
         for name, inner in value.items():
             texts[change(name)] = _change_texts(inner, change)
+
         return texts
     if isinstance(value, list):
         return [_change_texts(inner, change) for inner in value]
@@ -166,6 +167,7 @@ class Turn(BaseModel):
             unmarked = []
             for call in self.calls[len(placed) :]:
                 unmarked.append(f"{call.mark} {call.shown}".strip())
+
             return "\n".join([self.part(0, len(self.content)), *unmarked]).strip("\n")
         if self.result and self.result.error:
             return f"[failed] {self.content}"
@@ -330,6 +332,7 @@ class Conversation(BaseModel):
         for turn in self.turns:
             if turn.role == "user":
                 texts.append(turn.content)
+
         if len(texts) < FEWEST_ASKED:
             return ""
 
@@ -339,6 +342,7 @@ class Conversation(BaseModel):
         for words in turns:
             if words:
                 word_lists.append(words)
+
         if len(word_lists) < FEWEST_ASKED or sum(map(len, word_lists)) < FEWEST_WORDS:
             return ""
         return hashlib.sha256(
@@ -373,10 +377,12 @@ class Conversation(BaseModel):
         for turn in self.turns:
             if turn.content.strip():
                 turns.append(turn)
+
         of_user = []
         for turn in turns:
             if turn.role == "user":
                 of_user.append(turn)
+
         first = next(iter(of_user or turns), None)
         return first.content if first else ""
 
@@ -400,6 +406,7 @@ class Conversation(BaseModel):
         for turn in self.turns:
             if turn.content.strip():
                 roles.add(turn.role)
+
         if "user" not in roles:
             return "no user turn"
         if "assistant" not in roles:
@@ -463,14 +470,17 @@ def iterate_tool_uses(turns: Sequence[Turn]) -> Iterator[ToolUse]:
             for place in results:
                 if place > index:
                     after.append(place)
+
             named = []
             for place in after:
                 if call.id is not None and results[place] == call.id:
                     named.append(place)
+
             free = []
             for place in after:
                 if call.id is None or results[place] is None:
                     free.append(place)
+
             result = next(iter(named or free), None)
             if result is not None:
                 del results[result]
@@ -502,6 +512,7 @@ def _make_message(turn: Turn) -> dict[str, Any]:
                     "function": {"name": call.name, "arguments": call.arguments},
                 }
             )
+
         message["tool_calls"] = tool_calls
 
     if turn.result:

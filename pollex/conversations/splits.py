@@ -70,6 +70,7 @@ def split_conversations(
     for conversation, chosen in zip(ordered, apart, strict=True):
         if not chosen:
             free.append(conversation)
+
     dealt = _deal_into_bins(
         free,
         np.array([1 - test_fraction, test_fraction]),
@@ -250,6 +251,7 @@ def _complete_bins(bins: Ints, counts: Ints, shares: Floats) -> bool:
         for block, side in itertools.product(movable.tolist(), range(len(shares))):
             moved = _move_block(held, counts[block], bins[block], side)
             moves.append((_count_lacking(moved), _measure_distance(moved, shares), block, side))
+
         left, _, row, target = min(moves, default=(lacking, 0.0, 0, 0))
         if left >= lacking:
             return False

@@ -57,6 +57,7 @@ class Column:
         for value in self.values:
             if not isinstance(value, list | dict | bool | float):
                 texts.append(str(value))
+
         return len(texts) == len(self.values) == len({*texts}) == self.filled
 
     @cached_property
@@ -86,6 +87,7 @@ class Column:
         for value in self.values:
             if value not in (None, ""):
                 filled_values.append(value)
+
         # a phone number isn't one
         if any(isinstance(value, str) and value.startswith("+") for value in filled_values):
             return 0.0

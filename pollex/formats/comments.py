@@ -57,6 +57,7 @@ def find_comment_beside(fields: Mapping[str, Any], label: str) -> Any:
     for name in beside:
         if is_called_comment(name) and name not in (label, last):
             named.append(name)
+
     for name in (*COMMENT_NAMES, *named):
         value = beside.get(name)
         if isinstance(value, str) and value.strip():

@@ -55,6 +55,7 @@ def with_values_by_id(rows: list[Any], beside: Mapping[str, Any]) -> list[Any]:
     for name, values in beside.items():
         if _may_be_by_id(values):
             by_name[name] = values
+
     objects = by_name and all(isinstance(row, dict) for row in rows)
     id_name = next(
         (name for name in ("id", "_id") if objects and all(name in row for row in rows)),
@@ -75,6 +76,7 @@ def with_values_by_id(rows: list[Any], beside: Mapping[str, Any]) -> list[Any]:
         joined_rows.append(
             {**row, **{name: values.get(str(row[id_name])) for name, values in joined.items()}}
         )
+
     return joined_rows
 
 
@@ -161,6 +163,7 @@ def are_talks(rows: list[dict[str, Any]]) -> bool:
         for listed in _find_lists(row, 0):
             if _are_said(listed):
                 lengths.append(len(listed))
+
         sizes.append(
             max(
                 lengths,

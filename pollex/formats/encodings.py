@@ -72,6 +72,7 @@ def _is_other(begin: bytes) -> bool:
         for line in begin.splitlines():
             if not line.isascii():
                 odd.append(line)
+
         return sum(map(_is_utf_8, odd)) * 2 < len(odd)
 
     return False
@@ -99,6 +100,7 @@ def _guess_encoding(begin: bytes) -> str | None:
     for line in begin.splitlines(keepends=True):
         if not line.isascii():
             odd.append(line)
+
     if _has_two_bytes(begin) or not odd:
         sample = begin
     else:
@@ -113,6 +115,7 @@ def _guess_encoding(begin: bytes) -> str | None:
     for match in matches:
         if match.chaos <= best + 0.02:
             alike.append(match)
+
     # of guesses that are about as good, the usual one of western languages
     western = next((match for match in alike if match.encoding == "cp1252"), None)
     if western and western.coherence >= alike[0].coherence:

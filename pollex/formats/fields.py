@@ -157,6 +157,7 @@ class Picker:
         for name, value in fields.items():
             if name not in named or self._graded(name, label_name):
                 rest[name] = value
+
         return RowFields(
             id=_id_as_text(look_up(fields, id_name)) if id_name else None,
             label=label,
@@ -248,6 +249,7 @@ class Picker:
         for name in pair:
             if name:
                 shown_values.append(f"{name} {show_value(fields.get(name))}")
+
         values = ", ".join(shown_values)
         self._verdicts.said[values, label] += 1
         return label
@@ -327,6 +329,7 @@ class Picker:
         for key, name in (*named_fields.items(), *signals):
             if name and name not in self._found:
                 unknown_names.append(spell(**{key: name}))
+
         return unknown_names
 
     @property
@@ -354,6 +357,7 @@ class Picker:
         for _, number in self._ratings:
             if number != EMPTY:
                 numbers.add(number)
+
         sides = sides_in_words | {_side_of_number(number) for number in numbers}
         # ratings of 1 alone may be the worst of five stars
         one_sided = len(sides) < 2 and any(map(self._is_rating, self._rated))
@@ -403,6 +407,7 @@ class Picker:
         left_notes = []
         for notes in left:
             left_notes.extend(notes)
+
         return [*named, *self._note_on_raters(), *left_notes]
 
     def _note_on_raters(self) -> Iterator[str]:
@@ -430,6 +435,7 @@ class Picker:
             for name in pair:
                 if name:
                     pair_names.append(name)
+
         names = dict.fromkeys(pair_names)
         together = " together" if len(names) > 1 else ""
         yield f"labels come from {' and '.join(map(repr, names))}{together}"
@@ -491,6 +497,7 @@ class Picker:
             for name in names:
                 if name in present and not _is_blank(fields[name]):
                     there.append(name)
+
             # numbers of a rating claim the label's field only once they are settled
             if there and names is RATING_NAMES and self._number(there[0], fields[there[0]]):
                 return there[0]

@@ -133,6 +133,7 @@ def _without_companions(names: Sequence[str]) -> list[str]:
     for name in names:
         if Path(name).name.casefold() not in COMPANIONS:
             others.append(name)
+
     return others or list(names)
 
 
@@ -214,10 +215,12 @@ def _find_logs_inside(folder: Path) -> list[str]:
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             files.append(path)
+
     names = []
     for path in files:
         if path.suffix.lower() in ENDINGS:
             names.append(path)
+
     names = names or [path for path in files if path.suffix.lower() in OF_TALKS]
     # hidden files, and those in hidden folders, are no logs
     logs = []
@@ -709,10 +712,12 @@ def _unpack_members(source: str, path: Path, folder: Path) -> Iterator[tuple[str
         for name in infos:
             if name.startswith("samples/") and name.endswith(".json"):
                 samples.append(name)
+
         readable_names = []
         for name in infos:
             if name.lower().endswith(_READABLE):
                 readable_names.append(name)
+
         readable = sorted(readable_names)
         names = sorted(samples) or _without_companions(
             [name for name in readable if not name.startswith("__MACOSX/")]

@@ -335,6 +335,7 @@ def _log_among(tables: Sequence[Table], *, alone: bool) -> Table | None:
     for table in tables:
         if table is not log:
             others.append(table)
+
     # exports of tools have readers of their own, and two logs aren't joined
     if _is_export(log) or (not alone and any(map(_is_export, others))):
         return None
@@ -359,6 +360,7 @@ def _read_whole(
     for column in log.columns:
         if _may_be_key(column):
             paths.append(column.path)
+
     log.keys = {path: set() for path in paths}
     # tables beside the log are held whole; of the log its keys alone
     for table in beside:
@@ -386,6 +388,7 @@ def _read_whole(
     for path, values in log.keys.items():
         if len(values) >= fewest:
             key_values[path] = values - {""}
+
     log.keys = key_values
     return True
 
@@ -416,6 +419,7 @@ def _keys_in(table: Table) -> dict[str, set[str]]:
     for column in table.columns:
         if _may_be_key(column):
             paths.append(column.path)
+
     gathered: dict[str, set[str]] = {}
     for path in paths:
         values = {key_of(find_value(row, path)) for row in table.rows} - {""}
@@ -435,6 +439,7 @@ def _may_be_key(column: Column) -> bool:
     for value in column.values:
         if value not in (None, ""):
             filled.append(value)
+
     short = all(isinstance(value, str | int | float) and len(str(value)) <= 120 for value in filled)
     is_id = bool(_KEY_WORDS & {*words_of(column.path)})  # a file's name may be words
     return short and label_likelihood(column) == 0 and (is_id or text_likelihood(column) < 0.5)
@@ -450,6 +455,7 @@ def _best_of(
     for table in tables:
         if (key := _key_of(table, keys, owners)) is not None:
             gathered.append((table, key))
+
     return max(gathered, key=lambda pair: pair[1].score, default=None)
 
 
@@ -520,6 +526,7 @@ def _join_table(
     for column in table.columns:
         if column.path != key.own:
             columns.append(column)
+
     rows_of_key: dict[str, list[Mapping[str, Any]]] = {}
     for row in table.rows:
         rows_of_key.setdefault(key_of(find_value(row, key.own)), []).append(row)

@@ -297,6 +297,7 @@ def _are_owned(items: object) -> bool:
     for item in listed:
         if isinstance(item, dict):
             rows.append(item)
+
     if len(rows) < len(listed) or not rows:
         return False
 
@@ -323,6 +324,7 @@ def _page_of(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
     for name in value:
         if name.casefold() not in PAGE_NAMES:
             names.append(name)
+
     if not names or not all(_is_table(value[name], name) for name in names):
         return None
 
@@ -369,6 +371,7 @@ def _unwrapped(
     for other, inner_value in value.items():
         if other != name:
             beside[other] = inner_value
+
     items = with_values_by_id(inner[name], beside)
     if not _are_messages(items):
         return items, beside

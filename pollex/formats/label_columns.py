@@ -170,6 +170,7 @@ def sides_of(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, 
     for word in words:
         if number := as_number(word):
             rating_values.add(float(number))
+
     numbers = sorted(rating_values)
     if numbers and len(numbers) == len({*words}):
         low, high = bounds_of(numbers)
@@ -181,10 +182,12 @@ def sides_of(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, 
     for word, side in meant.items():
         if side is None:
             unknown.append(word)
+
     known_sides = set()
     for side in meant.values():
         if side not in (None, Label.NONE):
             known_sides.add(side)
+
     if one_is_enough and len(unknown) == 1 and len(words) == 2 and len(known_sides) == 1:
         if known_sides == {Label.POSITIVE}:
             other = Label.NEGATIVE
@@ -199,6 +202,7 @@ def sides_of(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, 
     for word, side in meant.items():
         if _is_named_unrated(word, side):
             unrated_words.append(word)
+
     sides = {
         "positive": [word for word, side in meant.items() if side is Label.POSITIVE],
         "negative": [word for word, side in meant.items() if side is Label.NEGATIVE],
@@ -210,6 +214,7 @@ def sides_of(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, 
     for meaning, values in sides.items():
         if values:
             spellings[meaning] = ",".join(map(_quoted, values))
+
     return spellings
 
 
@@ -258,6 +263,7 @@ def meaning_of_labels(bad_rows: Sequence[BadRow], taken_labels: Sequence[str]) -
     for word in words:
         if word != EMPTY:
             filled_words.append(word)
+
     sides = sides_of(filled_words)
     return {} if sides is None else {**options, **sides}
 
@@ -295,6 +301,7 @@ def is_of_users(
         for is_filled, row_side in zip(filled, sides, strict=True):
             if row_side == side:
                 filled_of_side.append(is_filled)
+
         shares[side] = _share(filled_of_side)
 
     if shares["user"] < 0.5 or shares["assistant"] > 0.1:
@@ -305,6 +312,7 @@ def is_of_users(
     for owner, is_filled, row_side in zip(owners, filled, sides, strict=True):
         if is_filled and row_side == "user":
             several.append(str(owner))
+
     return len({*several}) < 0.8 * len(several)
 
 
@@ -318,6 +326,7 @@ def in_order_of_likelihood(columns: Sequence[Column]) -> Iterator[tuple[Column, 
     for raters in columns_of_raters(columns):
         if label_likelihood(raters) > 0:
             together.append(raters)
+
     for raters in together:
         yield (raters, 2.0)
 

@@ -187,6 +187,7 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
     for label, number, _ in labels:
         if label.label is not Label.NONE and number in thumb_numbers:
             thumb_labels.append(label)
+
     return thumb_labels, tuple(bad)
 
 

@@ -286,6 +286,7 @@ def _several_words(value: object) -> list[object] | None:
     for word in words:
         if _fold_value(word) not in MISSING:
             present.append(word)
+
     if present and len(words) == len(value):
         return list(value)
     return None
@@ -357,6 +358,7 @@ def side_meant(word: str) -> Label | None:
     for part in parts:
         if folded_name(part) in NEGATIONS:
             negations.append(part)
+
     if negations and sides_of_ends == {Label.POSITIVE}:
         return Label.NEGATIVE
 
@@ -397,6 +399,7 @@ def _side_of_negated(folded: str) -> Label | None:
     for negation in NEGATIONS:
         if not negation.isascii() and folded.startswith(negation):
             negated_words.add(folded.removeprefix(negation))
+
     return Label.NEGATIVE if negated_words & GOOD else None
 
 
@@ -533,10 +536,12 @@ def _mean_rating(ratings: list[object]) -> str | float:
     for rating in map(_fold_value, ratings):
         if rating not in MISSING:
             folded.append(rating)
+
     numbers = []
     for rating in folded:
         if isinstance(rating, float):
             numbers.append(rating)
+
     if len(numbers) < len(folded):
         raise BadLabel(
             "the label is a list, and not of numbers",
@@ -617,6 +622,7 @@ def left_note(field: str, counts: Said, *, compared: bool = False) -> list[str]:
     for (value, meant), n in counts.items():
         if meant == NEITHER:
             left[value] = n
+
     if not left:
         return []
 
@@ -641,6 +647,7 @@ def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
     for value, meant in counts:
         if meant == NEITHER and as_number(value):
             neutral_ratings.append(float(value))
+
     left = sorted(neutral_ratings)
     if not left:
         return f"name the field inside: {spell(label_field=f'{field}.NAME')}"
@@ -659,6 +666,7 @@ def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
     for value, _ in counts:
         if as_number(value):
             all_ratings.add(float(value))
+
     low, high = bounds_of(sorted(all_ratings))
     spellings = _words_of_sides(counts)
     if not any(spellings.values()) and not {f"{number:g}" for number in left} <= THUMB_NUMBERS:
@@ -677,6 +685,7 @@ def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
         for rating in left:
             if undecided or rating in ratings:
                 rating_texts.append(f"{rating:g}")
+
         rules[side] = [
             *spellings[side],
             *rating_texts,

@@ -101,6 +101,7 @@ def pairs(written: str | Mapping[str, Any] | Pairs) -> Pairs:
         several = {}
         for part, value in written.items():
             several[part] = [value] if isinstance(value, str) else value
+
         return tuple((part, str(value)) for part, values in several.items() for value in values)
     if not isinstance(written, str):
         return tuple(written)
@@ -114,6 +115,7 @@ def pairs(written: str | Mapping[str, Any] | Pairs) -> Pairs:
     for part, equals, name in cut:
         if not (equals and part.strip() and name.strip()):
             wrong.append(part)
+
     if wrong:
         raise ValueError(
             f"{wrong[0]!r} stands alone: write NAME=VALUE, with commas between several"
@@ -215,6 +217,7 @@ class Mapper:
             inside = {}
             for name, value in named.items():
                 inside[name] = value.replace(f"{nested}[].", f"{MESSAGES}[].", 1)
+
             named = inside | {"messages_field": MESSAGES}
 
         if "conversation" in self.columns:
@@ -301,6 +304,7 @@ class Mapper:
         for part in (*USUAL, *FIELDS):
             if part not in inside:
                 parts.append(part)
+
         row = self._moved(fields, parts)
         if "time" in self.seen and (time := row.get(USUAL["time"])) not in (None, ""):
             self.times.setdefault(is_time(time), time)
@@ -357,6 +361,7 @@ class Mapper:
         for part in (*USUAL, *FIELDS):
             if part not in SIDES:
                 other_parts.append(part)
+
         return {
             MESSAGES: turns,
             **self._moved(rest, other_parts),
@@ -406,6 +411,7 @@ class Mapper:
         for part, value in values.items():
             if value is not MISSING:
                 there[part] = value
+
         self.seen |= there.keys()
         moved = {}
         for part, value in there.items():
@@ -464,6 +470,7 @@ class Mapper:
                 nested = []
                 for exchange in listed:
                     nested.extend(exchange)
+
                 if all(isinstance(turn, Mapping) for turn in nested):
                     listed = nested
 
@@ -496,6 +503,7 @@ class Mapper:
         for name, value in item.items():
             if name not in turn_columns:
                 beside[name] = value
+
         for side in ("user", "assistant"):
             text = find_value(item, self.columns[side])
             if text is not MISSING and text not in (None, ""):
@@ -551,6 +559,7 @@ class Mapper:
             speaker_counts = []
             for speaker, n in self.left_out.most_common(5):
                 speaker_counts.append(f"{printable(speaker, 40)!r} ({n})")
+
             names = ", ".join(speaker_counts)
             yield f"no turns, as you said: by {names}"
 
@@ -667,6 +676,7 @@ def oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, A
         for time in times:
             if time is not None:
                 known_times.append(time)
+
         if (
             len(known_times) == len(listed)
             and known_times[0] > known_times[-1]
@@ -730,6 +740,7 @@ def _require_ids(columns: Mapping[str, str]) -> None:
     for part, name in columns.items():
         if part != "conversation":
             typed[part] = name
+
     if "id" not in columns:
         what = f"rows name what they answer by {columns['parent']!r:.60}, and no column is named as their id"
         option = {"columns": pairs_as_typed((*typed.items(), ("id", "COLUMN")))}

@@ -91,6 +91,7 @@ def _find_side(words: str) -> str:
     for up in OPPOSITES:
         if f"_{up}_" in words:
             ups.append(up)
+
     downs = []
     for listed in OPPOSITES.values():
         for down in listed:

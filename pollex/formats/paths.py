@@ -177,6 +177,7 @@ def pairs_as_objects(value: Any) -> Any:
             rows = []
             for name, text in spoken:
                 rows.append({"role": name, "content": text})
+
             return rows
 
     # plain texts with names before a colon
@@ -186,11 +187,13 @@ def pairs_as_objects(value: Any) -> Any:
         for head in heads:
             if head is not None:
                 names.add(head[1])
+
         if None not in heads and 1 < len(names) <= MOST_KEYS:
             rows = []
             for text in turns:
                 name, _, words = text.partition(":")
                 rows.append({"role": name.strip(), "content": words.strip()})
+
             return rows
 
     # plain texts, of which the two sides say one each in turn
@@ -198,6 +201,7 @@ def pairs_as_objects(value: Any) -> Any:
         rows = []
         for number, text in enumerate(turns):
             rows.append({"role": IN_TURN[number % 2], "content": text})
+
         return rows
 
     return value
@@ -212,6 +216,7 @@ def _are_lists_of_cells(turns: list[Any]) -> bool:
     cells = []
     for turn in turns:
         cells.extend(turn)
+
     if sizes == {2}:
         return all(isinstance(cell, str | None) for cell in cells)
     return len(sizes) == 1 and sizes <= {3, 4, 5} and all(map(_is_cell, cells))

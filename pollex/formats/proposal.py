@@ -416,6 +416,7 @@ def describe_missing(rows: Rows, columns: Sequence[Column]) -> Iterator[str]:
     for column in columns:
         if text_likelihood(column) > 0.2:
             texts.append(column)
+
     pair = _two_answers([column for column in columns if any(" " in text for text in column.texts)])
     if pair:
         both = " and ".join(repr(column.path) for column in pair)

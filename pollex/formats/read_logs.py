@@ -552,6 +552,7 @@ class Assembler:
             # the row counts once, with its first conversation
             for number, placed in enumerate(parts):
                 placeds.append(placed._replace(rows=0 if number else 1))
+
             return placeds
 
         picked = self._picked(draft)
@@ -687,6 +688,7 @@ class Assembler:
                 cut = []
                 for turn in ordered[:place]:
                     cut.append(turn._replace(picked=_without_label(turn.picked)))
+
                 yield self._made([*cut, ordered[place]], row, f"#{place}")
 
             return
@@ -732,6 +734,7 @@ class Assembler:
         for place in thumbed:
             if turns[place].picked.label is Label.NEGATIVE:
                 worst.append(place)
+
         if self._options.thumbs == "worst":
             counting_place = worst[-1]
         else:
@@ -881,6 +884,7 @@ def _has_sentences(fields: Mapping[str, Any]) -> bool:
     for name, value in fields.items():
         if isinstance(value, str) and not is_called_comment(name):
             texts.append(value)
+
     return any(len(text.split()) >= FEWEST_WORDS for text in texts) or has_words(fields)
 
 
@@ -1085,6 +1089,7 @@ def label_joined(
     for kind in joiner.account.scores:
         if kind.taken:
             taken_scores.append(kind)
+
     named = [
         options.label_field if taken_scores else None,
         options.comment_field if joiner.comments_found else None,
@@ -1207,6 +1212,7 @@ def _combine_row_fields(rows: Sequence[RowFields]) -> RowFields:
     for row in rows:
         if row.label is not Label.NONE:
             labels.append(row.label)
+
     # a label in words is sure; one of numbers alone is settled once all rows are read
     sure = any(row.label is not Label.NONE and not row.number for row in rows)
     return RowFields(
@@ -1486,6 +1492,7 @@ def _require_named(
     for column in columns_in(read_first_rows(opened())):
         if column.path in beside:
             columns.append(column)
+
     label_columns = [column for column, _ in in_order_of_likelihood(columns)] or columns
     if not label_columns:
         return
@@ -1801,6 +1808,7 @@ def _require_labels(logs: Logs, picker: Picker, where: str) -> None:
     for (value, meant), rows in picker.spellings.items():
         if meant == NEITHER:
             left[value] = rows
+
     if not left:
         return
 

@@ -23,12 +23,14 @@ def holds_escapes(lines: Iterable[str]) -> bool:
     for line in begin:
         if line.strip():
             tabs.add(line.count("\t"))
+
     if len(begin) < 2 or len(tabs) != 1 or tabs == {0}:
         return False
 
     cells = []
     for line in begin:
         cells.extend(line.split("\t"))
+
     if any(len(cell) > 1 and cell.startswith('"') and cell.endswith('"') for cell in cells):
         return False
     return NULL in cells or any(map(_LINE_END.search, cells))

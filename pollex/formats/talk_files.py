@@ -65,6 +65,7 @@ def holds_talks(lines: Sequence[str]) -> bool:
     for part in _parts_of(lines):
         if part.text:
             talks.append(part)
+
     if len(talks) > 1 and not talks[0].is_talk and len(talks[0].lines) <= MOST_ABOVE:
         talks = talks[1:]  # the title of the file
 
@@ -78,6 +79,7 @@ def rows_of_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
     for part in _parts_of(text.splitlines()):
         if part.text:
             parts.append(part)
+
     if len(parts) > 1 and not parts[0].is_talk and len(parts[0].lines) <= MOST_ABOVE:
         parts = parts[1:]
 
@@ -146,6 +148,7 @@ def _fields_between(inside: str) -> dict[str, Any]:
     for piece in _PIECES.split(inside.strip(_DECORATION)):
         if piece:
             pieces.append(piece)
+
     fields: dict[str, Any] = {}
     for piece in pieces:
         if (pair := _FIELD.fullmatch(piece)) is not None:
@@ -179,12 +182,14 @@ def _take_edges(part: Part) -> None:
     for line in lines:
         if _REACTIONS.fullmatch(line):
             reactions.append(line)
+
     if reactions:
         part.lines = [line for line in lines if not _REACTIONS.fullmatch(line)]
         thumbs = []
         for line in reactions:
             for sign, _ in _REACTION.findall(line):
                 thumbs.append(sign)
+
         part.fields.setdefault("thumb", thumbs if len({*thumbs}) > 1 else thumbs[0])
 
     # a label or a comment below the last turn
@@ -224,6 +229,7 @@ def _take_head(part: Part) -> None:
     for pair in pairs:
         if pair is not None:
             names.append(_folded(pair["name"]))
+
     talk = "\n".join(lines[end:]).strip("\n")
     # each line says something else, and who speaks below is none of the names
     if len({*names}) < end or not is_transcript(talk):

@@ -33,6 +33,7 @@ def kind_of_lines(lines: Iterable[str]) -> str:
     for line in begin:
         if line.strip():
             filled.append(line)
+
     if _DUMP.search("\n".join(filled)):
         return "dump"
     # a single line doesn't show a form that comes again
@@ -62,6 +63,7 @@ def _may_be_table(lines: Sequence[str]) -> bool:
     for line in lines:
         if line.strip():
             filled.append(line)
+
     number = lines[0].count(sign)
     return number > 0 and _share_of_lines(filled, lambda line: line.count(sign) >= number) >= 0.5
 

@@ -214,6 +214,7 @@ def _have_alike_thumbs(groups: Mapping[str, str], labels: Mapping[str, Label]) -
     for group_thumbs in thumbs.values():
         if len(group_thumbs) > 1:
             several.append(group_thumbs)
+
     every = []
     for group_thumbs in several:
         every.extend(group_thumbs)

@@ -364,6 +364,7 @@ class Call:
         for name, value in settings.items():
             if value is not None:
                 sampling[name] = value
+
         fields = {
             **self._answer_format(),
             **sampling,

@@ -301,6 +301,7 @@ def _drop_named_parameters(call: Call, refusal: str) -> Call:
     for name, pattern in _NAMES.items():
         if pattern.search(words):
             named.add(name)
+
     changes: dict[str, Any] = {}
     if "top_logprobs" in named and call.top_logprobs:
         fewer = call.top_logprobs > _FEW_ALTERNATIVES and _AT_MOST.search(words) is not None

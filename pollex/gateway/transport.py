@@ -87,6 +87,7 @@ class ReplyParts:
             tool_calls = []
             for call in self._calls.values():
                 tool_calls.append({"type": "function", "function": call})
+
             message["tool_calls"] = tool_calls
 
         choice = {
@@ -474,6 +475,7 @@ class ChatModel:
         for value in held:
             if isinstance(value, SecretStr):
                 secrets.append(value.get_secret_value())
+
         return tuple(secrets)
 
     def request(self, call: Call) -> Request:
@@ -548,6 +550,7 @@ class ChatModelWire:
             for name, value in fields.items():
                 if name not in chat_fields:
                     extra_body[name] = value
+
             return chat.bind(extra_body=extra_body)
 
         if call.schema is not None and call.form == "tool":

@@ -149,6 +149,7 @@ def estimate_figures(
     for name, measure in measures.items():
         if not measure.undefined:
             defined[name] = measure
+
     values = {}
     for name, measure in defined.items():
         values[name] = float(measure.statistic(np.ones((1, n)))[0])
@@ -256,6 +257,7 @@ class ClassSample:
         for has_class in classes:
             if has_class.any():
                 present.append(has_class)
+
         self._has = np.stack(present or [np.ones(len(classes[0]), bool)], axis=1)
         # blocks of one conversation by class, and all larger ones, are drawn separately
         alone = np.bincount(self.unit) == 1

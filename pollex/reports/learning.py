@@ -248,6 +248,7 @@ class Findings:
         for what, n in numbers.items():
             if n:
                 counts_in_words.append(f"{n:,} {what}")
+
         return listed(counts_in_words)
 
 
@@ -293,6 +294,7 @@ def findings_of(
             findings_of_side.append(
                 describe_finding(headline.rubric, places, total, also=headline.also)
             )
+
         leading[side] = findings_of_side
 
     # the strongest hints of a side stand with its findings, and nowhere else
@@ -333,6 +335,7 @@ def findings_of(
         read_first.append(
             (places.example(score.conversation_id), opening_of(score.conversation_id))
         )
+
     return Findings(
         leading=leading,
         strongest={side: findings(strongest[side]) for side in SIDES},
@@ -423,6 +426,7 @@ def trim(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
     for low, high in quote.marks:
         if begin <= low < end:
             marks_inside.append((low - shift, min(high, end) - shift))
+
     marks = tuple(marks_inside)
 
     return f"{head}{text[begin:end]}{tail}", marks
@@ -440,6 +444,7 @@ def most_wrong(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
     for score in held_out:
         if read_thumb_probability(score) < 0.5:
             wrong.append(score)
+
     return sorted(wrong, key=lambda score: (read_thumb_probability(score), score.conversation_id))[
         :MOST_WRONG_SHOWN
     ]
@@ -455,6 +460,7 @@ def worst_of(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
     for score in scores:
         if score.side == "held_out" and not score.positive and known(score.probability):
             down.append(score)
+
     return sorted(down, key=lambda score: (score.probability or 0.0, score.conversation_id))[
         :READ_FIRST
     ]
@@ -488,6 +494,7 @@ def list_shown_ids(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[
     for rubric in rubrics.rubrics:
         if is_shown(rubric):
             leading.append(rubric)
+
     quoted = []
     for rubric in leading:
         quoted.extend(list_quoted(rubric)[:EXAMPLES])
@@ -656,12 +663,14 @@ def cards_of(
     for rubric in rubrics.rubrics:
         if rubric.polarity == kind:
             of_kind.append(rubric)
+
     cards = []
     for rubric in sorted(of_kind, key=lambda rubric: rubric.choice.step if rubric.choice else last):
         behind = []
         for id_ in rubric.reason_ids:
             if id_ in reasons:
                 behind.append(reasons[id_])
+
         # examples may be quotes of the reasons, so the two aren't added up
         quoted = max(len(rubric.quotes), sum(len(reason.quotes) for reason in behind))
         conversations = len({reason.conversation_id for reason in behind})
@@ -694,6 +703,7 @@ def dropped_groups(dropped: Sequence[DroppedRubric]) -> dict[str, list[DroppedRu
     for rubric in dropped:
         if rubric.duplicate_of is not None:
             merged_rubrics.append(rubric)
+
     groups = {
         "not chosen": [rubric for rubric in dropped if rubric.duplicate_of is None],
         "merged into another rubric": merged_rubrics,
@@ -739,6 +749,7 @@ def cost_of(rubrics: Sequence[Rubric]) -> str:
     for rubric in rubrics:
         if rubric.answered_by != DISTILLED:
             computed.append(rubric)
+
     kinds = [rubric.source.partition(":")[0] for rubric in computed]
     vectors = any(find_evidence_signal(rubric, Embedder()).vectors for rubric in computed)
     ms = BASE + EACH * len(rubrics) + WORDS * kinds.count("turns") + VECTORS * vectors

@@ -91,6 +91,7 @@ def modules_named(part: str, name: str) -> list[str]:
     for room, folder in own_rooms().items():
         if has_module(folder, part, name):
             ours.append(room)
+
     # strangers' rooms are looked at only where ours have no such module
     rooms = ours or [
         room for room, folder in foreign_rooms().items() if has_module(folder, part, name)

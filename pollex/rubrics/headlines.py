@@ -67,6 +67,7 @@ def list_headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Head
     for rubric in sort_by_choice(rubrics):
         if is_finding_in_words(rubric) and rubric.twin_of in by_id and _is_shown(rubric):
             said_there.append(rubric)
+
     # a twin stands under the rubric that it names, in the order of first rubrics
     groups: dict[str, list[ChosenRubric]] = {}
     for rubric in (*of_side, *said_there):
@@ -138,6 +139,7 @@ def list_unexpected_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubri
             and not (rubric.circumstance or has_turned(rubric) or says_too_little(rubric))
         ):
             unexpected_rubrics.append(rubric)
+
     return unexpected_rubrics
 
 
@@ -159,6 +161,7 @@ def list_outcomes(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     for rubric in outcomes:
         if _is_shown(rubric):
             shown_outcomes.append(rubric)
+
     return sorted(
         shown_outcomes,
         key=lambda rubric: (rubric.polarity, -count_thumbs_explained(rubric)),
@@ -188,6 +191,7 @@ def list_habits(rubrics: Sequence[ChosenRubric]) -> list[Habit]:
     strongest = []
     for side in SIDES:
         strongest.extend(list_strongest_hints(rubrics, side))
+
     shown = {rubric.text for rubric in (*filter(_is_leading, rubrics), *strongest)}
     habits = []
     for ending in list_outcomes(rubrics):
@@ -195,6 +199,7 @@ def list_habits(rubrics: Sequence[ChosenRubric]) -> list[Habit]:
             if case.text not in shown and classify_sentence(case.text) == "deed":
                 habits.append(Habit(case, ending))
                 shown.add(case.text)
+
     return habits
 
 
@@ -204,14 +209,17 @@ def list_words(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     for rubric in rubrics:
         if _is_leading(rubric):
             leading.add(rubric.id)
+
     worded = []
     for rubric in rubrics:
         if is_finding_in_words(rubric) and rubric.twin_of not in leading:
             worded.append(rubric)
+
     shown_words = []
     for rubric in worded:
         if _is_shown(rubric):
             shown_words.append(rubric)
+
     return sorted(
         shown_words,
         key=lambda rubric: (rubric.polarity, -count_thumbs_explained(rubric)),
@@ -241,6 +249,7 @@ def list_along_with_circumstances(rubrics: Sequence[ChosenRubric]) -> list[Chose
     for rubric in sort_by_choice(rubrics):
         if rubric.circumstance and rubric.stands != "hint" and not says_too_little(rubric):
             explained_rubrics.append(rubric)
+
     return explained_rubrics
 
 
@@ -273,6 +282,7 @@ def list_strongest_hints(rubrics: Sequence[ChosenRubric], side: Polarity) -> lis
     for rubric in list_hints(rubrics):
         if rubric.polarity == side:
             deeds.append(rubric)
+
     clear = []
     for rubric in deeds:
         if rubric.kind == "deed" and rubric.worth and not describe_doubt(rubric.worth, side):
@@ -288,6 +298,7 @@ def list_also_borne_out(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     for rubric in _list_not_leading(rubrics):
         if rubric.stands in ("proven", "likely"):
             borne_out.append(rubric)
+
     return borne_out
 
 
@@ -307,6 +318,7 @@ def _list_not_leading(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
             and _is_shown(rubric)
         ):
             not_leading.append(rubric)
+
     return not_leading
 
 
@@ -390,6 +402,7 @@ def find_headline_twins(
     for place, rubric in enumerate(rubrics):
         if rubric.leads:
             leading_places.append(place)
+
     leading = sorted(
         leading_places,
         key=lambda place: (bool(from_built_in[place]), place),
@@ -411,6 +424,7 @@ def _find_deed_of_words(rubrics: Sequence[Rubric], held: Bools) -> dict[str, str
     for place, rubric in enumerate(rubrics):
         if rubric.kind == "deed":
             deeds.append(place)
+
     together = correlate_rubrics(held.astype(np.float64))
     beneath: dict[str, str] = {}
     for place, rubric in enumerate(rubrics):

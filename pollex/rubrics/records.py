@@ -412,6 +412,7 @@ class ChosenRubric(Rubric):
         for case in self.cases:
             if case.within and case.kind != get_detector_kind(self.source):
                 others.append(case)
+
         return tuple(others)[:MOST_MEMBERS]
 
     @property
@@ -423,6 +424,7 @@ class ChosenRubric(Rubric):
             for quote in self.quotes:
                 if quote != first:
                     other_quotes.append(quote)
+
             return (first, *other_quotes)
         return self.quotes
 
@@ -443,6 +445,7 @@ class ChosenRubric(Rubric):
         for case in self.cases:
             if case is not first and case.kind in ("", get_detector_kind(self.source)):
                 alike_cases.append(case)
+
         alike = alike_cases[:MOST_MEMBERS]
         if first is not None:
             whole = f"“{self.text.removesuffix('.')}”"
@@ -472,6 +475,7 @@ class ChosenRubric(Rubric):
         for case in members:
             if case.kind.startswith("event:") and not case.within:
                 events.append(case)
+
         return tuple(events)[:MOST_MEMBERS]
 
     @property

@@ -215,6 +215,7 @@ def add_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
     for reason in reasons:
         if reason.id not in rubric.reason_ids:
             new.append(reason)
+
     # the first quotes of all reasons, then the second ones, then the third
     ranked: list[Quote] = []
     for rank in range(3):

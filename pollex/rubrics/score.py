@@ -86,6 +86,7 @@ class Score(BaseModel):
         answers = []
         for a in self.answers:
             answers.append((a.question_id, a.word if isinstance(a, Answer) else a.outcome))
+
         return html_table(repr(self), ("rubric", "answer"), answers)
 
     def to_frame(self) -> DataFrame:
@@ -192,6 +193,7 @@ class AnswerColumns:
         different = []
         for answer in self.different:
             different.append((type(answer), dict(vars(answer))))
+
         return _make_arrived_columns, (self.rubrics, different, self.index)
 
 
@@ -231,6 +233,7 @@ class ScoreColumns(Sequence[Score]):
         for name in Score.model_fields:
             if name not in ("conversation_id", "answers"):
                 names.append(name)
+
         fields = {}
         for name in names:
             fields[name] = [getattr(score, name) for score in scores]
@@ -252,12 +255,14 @@ class ScoreColumns(Sequence[Score]):
             column_values = []
             for part in parts:
                 column_values.extend(part.column(name))
+
             fields[name] = column_values
 
         tones = []
         for part in parts:
             if part.tone is not None:
                 tones.append(part.tone)
+
         tone = None
         if tones:
             tone = AnswerColumns.joined(tones)
@@ -602,6 +607,7 @@ class NetSat:
                 for answer in answers.at(row):
                     if isinstance(answer, Unanswered):
                         missing.append(answer)
+
                 alike = missing and len(missing) == len(self.signs)
                 filled["outcome"][row] = missing[0].outcome if alike else "incomplete"
 
@@ -670,7 +676,9 @@ class NetSat:
             ratings = {}
             for value, p in zip(values, grade_proba, strict=True):
                 ratings[f"{value:g}"] = p
+
             grade_shares.append(ratings)
+
         return fields | {
             # the expected grade, and each probability by its grade
             "rating": [
@@ -728,6 +736,7 @@ def _split_by_row(columns: Mapping[str, Sequence[float]], count: int) -> list[di
     rows = []
     for row in range(count):
         rows.append({name: values[row] for name, values in columns.items()})
+
     return rows
 
 

@@ -89,6 +89,7 @@ def all_answers_known(
     for conversation in conversations:
         if not conversation.not_scorable:
             scorable.append(conversation)
+
     for start in range(0, len(scorable), CONVERSATIONS_IN_A_QUERY):
         batch = scorable[start : start + CONVERSATIONS_IN_A_QUERY]
         remembered = judge.memory.find(
@@ -123,6 +124,7 @@ def answers_by_rubric(
             for question in questions
             if question.digest in answers
         }
+
     return known_answers
 
 

@@ -336,6 +336,7 @@ async def refit(
     for c in logs:
         if c.text_hash[:16] in rubric_set.learned_from:
             known_ids.add(c.id)
+
     whole = _combine_refitted(rubric_set, learned, known_ids)
     await setting.store.write(list(rubric_set_rows(learned.run, whole)))
 
@@ -388,6 +389,7 @@ def _combine_refitted(
     rubrics = []
     for rubric in fitted.rubrics:
         rubrics.append(_keep_earlier_evidence(rubric, were[rubric.id], same_judge=same_judge))
+
     fields = {
         "rubrics": tuple(rubrics),
         "off": before.off,
@@ -460,6 +462,7 @@ def _read_extractions(
     for id_, extraction in extractions.items():
         if not (isinstance(extraction, Unanswered) and can_retry(extraction, retry_outcomes)):
             settled_extractions[id_] = extraction
+
     return settled_extractions
 
 
@@ -482,6 +485,7 @@ def _judged(
         for answer in answers.values():
             if checked or not can_retry(answer, retry_outcomes):
                 settled_answers.append(answer)
+
         yield (id_, settled_answers)
 
 
@@ -499,6 +503,7 @@ def keep_conversations(
     for c in training:
         if c.id not in stored_ids:
             new_training.append(c)
+
     store.put(
         conversation_rows(
             run,
@@ -510,6 +515,7 @@ def keep_conversations(
     for c in held_out:
         if c.id not in stored_ids:
             new_held_out.append(c)
+
     store.put(
         conversation_rows(
             run,
@@ -522,6 +528,7 @@ def keep_conversations(
     for c in logs:
         if c.id not in stored_ids | used:
             new_others.append(c)
+
     store.put(
         conversation_rows(
             run,

@@ -315,6 +315,7 @@ class Plan:
         for rubric in written.rubrics:
             if rubric.id in written.chosen:
                 chosen.append(rubric)
+
         if written.is_chosen_alike or 0 < settings.most <= len(chosen):
             return await self.fitting(sides.judged_test, chosen)
 
@@ -342,6 +343,7 @@ class Plan:
             shown = []
             for number in range(settings.mini_batch):
                 shown.append(_sample_reason(number, kind))
+
             if batches.at_most and most:
                 with self.planner.estimating(batches):
                     await updater.update(

@@ -141,6 +141,7 @@ class RunRoles:
         able = {}
         for name in CAPABILITIES:
             able[f"can {name}"] = getattr(self.capabilities, name)
+
         able["can limit_field"] = self.capabilities.limit_field
 
         settings = self.record.options.facts(CALL_FIELDS | JUDGMENT_FIELDS)
@@ -219,6 +220,7 @@ class RunRoles:
         for rubric in rubrics:
             if rubric.answered_by:
                 own_ids.add(rubric.id)
+
         if self.record.built_in or not own_ids:
             return self
 
@@ -226,6 +228,7 @@ class RunRoles:
         for id_, what in learned.items():
             if id_ in own_ids:
                 learned_of_own[id_] = what
+
         return self.judging_beside(LocalJudge(self.embedder, learned_of_own))
 
     def judging_by(self, judge: Judge, record: JudgeRecord) -> RunRoles:

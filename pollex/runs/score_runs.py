@@ -65,6 +65,7 @@ async def run_scoring(
             for c in conversations[start : start + BATCH]:
                 if c.id not in stored_ids:
                     new.append(c)
+
             await store.write(conversation_rows(run.id, new))
         shelf = ConversationIndex(conversations)
         # outcomes that may be others the next time count as not done

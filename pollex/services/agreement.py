@@ -27,6 +27,7 @@ def agreement(of: Sequence[Opinion]) -> Figure:
     for opinion in of:
         if opinion.text_hash in shared:
             opinions_shared.append(opinion)
+
     texts, people, values = (
         sorted({getattr(opinion, name) for opinion in opinions_shared})
         for name in ("text_hash", "annotator", "value")

@@ -87,6 +87,7 @@ class Roots:
             for candidate in resolved:
                 if any(candidate.is_relative_to(folder) for folder in self.local):
                     inside.append(candidate)
+
             there = []
             for candidate in inside:
                 if candidate.exists():

@@ -194,6 +194,7 @@ class CheckResult(Result):
             rows.append(
                 (verdict.condition, Line(verdict.status, STYLES[verdict.status]), verdict.message)
             )
+
         if rows:
             yield Rows(("fails if", "", "figures"), rows)
         if self.mended:
@@ -406,6 +407,7 @@ def _decide_conditions(
                 else measure_condition(condition, comparison),
             )
         )
+
     return tuple(verdicts)
 
 
@@ -525,6 +527,7 @@ def bound_every_look(
         pairs = []
         for side in (before, after):
             pairs.append(np.array([side[key] for key in both]))
+
         bounds = bound_mean_difference((pairs[1] - pairs[0]) / (high - low))
         value = float((pairs[1] - pairs[0]).mean())
         n = len(both)
@@ -533,6 +536,7 @@ def bound_every_look(
         sides = []
         for side in (before, after):
             sides.append(np.array(list(side.values())))
+
         first, second = (
             ConfidenceSequence(0.025).add((side - low) / (high - low)) for side in sides
         )
@@ -613,6 +617,7 @@ def decide_condition(condition: Condition, figure: Figure) -> ConditionResult:
     for end in (figure.low, figure.high):
         if end is not None:
             ends.append(end)
+
     if figure.value is None or len(ends) < 2:
         why = figure.undefined or "too few conversations for an interval"
         return ConditionResult(

@@ -275,6 +275,7 @@ def number_units(conversations: Sequence[Conversation]) -> Ints:
     units = []
     for c in conversations:
         units.append(("user", c.group) if c.group is not None else ("id", c.id))
+
     return number_names(units)
 
 
@@ -523,6 +524,7 @@ class CompareResult(Shown):
             differences.append(
                 f"{comparison.second} − {comparison.first}: {comparison.probability.value:+.3f}"
             )
+
         return "; ".join(differences)
 
     def records(self) -> list[dict[str, Any]]:
@@ -569,6 +571,7 @@ class CompareResult(Shown):
             for rubric in comparison.rubrics:
                 if rubric.moved:
                     moved.append(rubric)
+
             counted = f"{len(moved)} of {len(comparison.rubrics)} rubrics"
             yield f"{counted} moved by more than chance{':' if moved else '.'}"
             for moved_rubric in moved[:LISTED]:
@@ -803,6 +806,7 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
         lost = []
         for arm, left in ((a, first), (b, second)):
             lost.append(len(arm.conversations) - len(left.conversations))
+
         if any(lost):
             notes.append(
                 f"left out are conversations {what}, {lost[0]} of {a.name} and {lost[1]} of {b.name}: {why}"

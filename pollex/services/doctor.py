@@ -166,6 +166,7 @@ class Examined:
         for name, sentence in ABLE.items():
             if name in name_seen_capabilities(self.capabilities):
                 able.append(sentence)
+
         window = self.capabilities.window
         size = f"; a window of {window} tokens" if window else ""
         where = f"{self.capabilities.model} at {self.endpoint.shown}"
@@ -210,10 +211,12 @@ def name_seen_capabilities(capabilities: Capabilities) -> list[str]:
     for name in ("logprobs", "seed", "temperature"):
         if getattr(capabilities, name):
             settings.append(name)
+
     forms_accepted = []
     for form, name in forms.items():
         if form == capabilities.form:
             forms_accepted.append(name)
+
     return [
         *(["stream"] if capabilities.stream else []),
         *forms_accepted,

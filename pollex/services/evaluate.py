@@ -517,6 +517,7 @@ def fit_turns(
         for conversation in labeled:
             if count_user_turns(conversation) >= number:
                 begun.append(conversation)
+
         if (record := measure_after_turns(number, begun, scorer)) is not None:
             records.append(record)
         progress.advance("turns")
@@ -628,6 +629,7 @@ def cut_after_turns(conversation: Conversation, number: int) -> Conversation:
     for place, turn in enumerate(conversation.turns):
         if turn.role == "user":
             users.append(place)
+
     if len(users) > number:
         end = users[number]
     else:

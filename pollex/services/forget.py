@@ -173,6 +173,7 @@ def forget_conversations(
             for path in quoting:
                 if path in search.own:
                     own.append(path)
+
             rewritten = rewrite_quoting_files(
                 quoting if rewrite else own,
                 search,
@@ -283,6 +284,7 @@ def find_files_to_search(
     for path in places:
         if path.is_file():
             named.add(path)
+
     links = set()
     for path in near:
         if path.is_symlink() and path not in named:
@@ -303,6 +305,7 @@ def find_files_to_search(
     for path, why in unconfirmed.items():
         if path not in confirmed:
             left_unconfirmed[path] = why
+
     return Search(
         tuple(dict.fromkeys([*confirmed, *own, *unconfirmed])),
         own,
@@ -380,6 +383,7 @@ def find_known_outputs(
         for path in there:
             if path.resolve() in confirmed or output.is_unchanged(path):
                 sure.append(path)
+
         outputs |= {path.resolve(): output for path in sure[:1]}
         if not there:
             missing.append(output)
@@ -396,6 +400,7 @@ def find_known_outputs(
     for path in places:
         if path.is_dir():
             folders_named.append(path)
+
     folders = {*folders_named, store.folder.absolute().parent}
     folders |= {path.parent for path in outputs}
     left: dict[str, str] = {}

@@ -210,6 +210,7 @@ def _remove_from_csv(text: str, target: ToForget) -> str:
     for place, name in enumerate(names):
         if name in CONVERSATION_ID_FIELDS:
             about.append(place)
+
     cleaned = [header]
     for cells, record in yield_within_time(rows):
         ids = set()
@@ -217,6 +218,7 @@ def _remove_from_csv(text: str, target: ToForget) -> str:
             if place < len(cells):
                 # an apostrophe before a cell keeps spreadsheets from taking it for a formula
                 ids.add(cells[place].lstrip("'"))
+
         if not ids & target.ids:
             cleaned.append(_remove_from_record(cells, record, target))
 
@@ -300,6 +302,7 @@ def _remove_from_page(page: str, target: ToForget) -> str:
         page_parts.append(
             _remove_from_tag(part, target) if is_tag else _remove_from_run(part, target)
         )
+
     page = "".join(page_parts)
     # a quote that runs over tags inside a block takes the whole block with it
     parts = re.split(f"({_BLOCK.pattern})", page, flags=_BLOCK.flags)
@@ -309,6 +312,7 @@ def _remove_from_page(page: str, target: ToForget) -> str:
         cleaned_parts.append(
             FORGOTTEN_MARK if place % 2 == 0 and target.traces.within(_text_of_page(part)) else part
         )
+
     return "".join(cleaned_parts)
 
 
@@ -417,6 +421,7 @@ def _remove_from_table(path: Path, target: ToForget) -> bytes | None:
         for row in described:
             if row[0] != ROW_NUMBER_COLUMN:
                 types[row[0]] = row[1]
+
         rows = database.execute(f"SELECT to_json(r)::VARCHAR FROM {source} AS r", [place])  # noqa: S608
 
         # what changes goes to JSON lines in memory, with the number of its row
@@ -500,6 +505,7 @@ def _query_of_changes(
         for type_ in _TYPE.findall(types[column]):
             if type_:
                 type_names.add(type_)
+
         others = type_names - PLAIN_TYPES
         if others:
             raise NotLookedInto(f"a column of {', '.join(sorted(others))} quotes them: edit it")

@@ -147,6 +147,7 @@ class Inspection(Shown):
         spellings = {}
         for meant in (*(label.value for label in Label), NEITHER):
             spellings[meant] = self.spellings(meant)
+
         return {
             "conversations": len(self.logs),
             "formats": dict(account.formats + account.general),
@@ -203,6 +204,7 @@ def inspect_logs(
     for first in firsts:
         if first is not None:
             rated.append(first)
+
     # a mark in the text stands for what was attached
     marks: Counter[str] = Counter()
     for conversation in logs:
@@ -214,6 +216,7 @@ def inspect_logs(
         for name in conversation.metadata:
             if name != logs.label_field:
                 names.append(name)
+
     fields = _ordered(names)
 
     tool_names = []
@@ -221,9 +224,11 @@ def inspect_logs(
         for turn in conversation.turns:
             for call in turn.calls:
                 tool_names.append(call.name)
+
     turn_counts = []
     for conversation in logs:
         turn_counts.append(len(conversation.turns))
+
     return Inspection(
         logs=logs,
         account=logs.account,
@@ -255,6 +260,7 @@ def join_user_words(conversation: Conversation) -> str:
     for turn in conversation.turns:
         if turn.role == "user":
             user_texts.append(turn.content[:1000])
+
     words = " ".join(user_texts)
     return _CODE.sub(" ", words)[:4000]
 
@@ -399,6 +405,7 @@ def _rows(account: Account) -> Iterator[str]:
         for outcome, row_outcome in ROW_OUTCOMES.items():
             if became.get(outcome):
                 counts_text.append(f"{became[outcome]} {row_outcome}")
+
         name = f"Rows of {source}" if len(account.rows) > 1 else "Rows"
         yield f"{name}: {sum(became.values())} = {' + '.join(counts_text) or 'none'}."
 
@@ -413,6 +420,7 @@ def _listed(named: Mapping[str, int]) -> str:
     name_counts = []
     for name, number in list(named.items())[:MOST_NAMES_IN_SENTENCE]:
         name_counts.append(f"{name} ({number})")
+
     shown = ", ".join(name_counts)
     return f"{shown} and {rest} more" if rest > 0 else shown
 

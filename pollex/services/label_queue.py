@@ -76,6 +76,7 @@ def queue_log(
     for conversation in read:
         if not conversation.not_scorable:
             possible.append(conversation)
+
     if not possible:
         raise BadInput(
             "no conversation can be labeled",

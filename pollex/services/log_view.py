@@ -159,6 +159,7 @@ def _accept_unknown_words(
     for row in tried.bad_rows:
         if row.of_label and row.label:
             odd_labels.append(row.label)
+
     unknown = dict.fromkeys(odd_labels)
     # another fault, or too many words for a label: the error is raised as it was
     if not unknown or len(unknown) > MOST_VALUES:
@@ -210,6 +211,7 @@ def _bytes_of(sources: Sequence[str]) -> int:
         for name in find_files(sources):
             if not is_query(name):
                 files.append(Path(name))
+
         return sum(path.stat().st_size for path in files)
     except (PollexError, OSError):
         # what can't be found is told when it is read
@@ -428,6 +430,7 @@ def labels_of(values: Mapping[str, str]) -> dict[str, str]:
         for value, counts in values.items():
             if counts == meaning:
                 words.append(value)
+
         if option == "unrated":
             # numbers on neither side are left as they are
             words = [word for word in words if not as_number(word)]
@@ -454,10 +457,12 @@ def _speakers(columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator
     for column in columns:
         if parts.get(column.path) == "role":
             named.append(column)
+
     usual = []
     for column in columns:
         if column.path.rpartition(".")[2] in USUAL_ROLES:
             usual.append(column)
+
     if not (chosen := (named or usual)[:1]):
         return
 
@@ -502,6 +507,7 @@ def _talk(conversation: Conversation) -> dict[str, Any]:
             calls.append(
                 f"{call['function']['name']}({call['function']['arguments'][:LONGEST_TURN]})"
             )
+
         turns.append(
             {
                 "role": message["role"],

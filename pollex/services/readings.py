@@ -121,6 +121,7 @@ def list_readings(store: Path, *, kept_only: bool = True) -> list[LogReading]:
     for reading in read:
         if reading is not None:
             readings.append(reading)
+
     listed = []
     for reading in readings:
         if reading.is_kept or not kept_only:
@@ -144,6 +145,7 @@ def find_reading(store: Path, name: str) -> LogReading:
     for reading in readings:
         if name in (reading.name, reading.id):
             matching.append(reading)
+
     if not matching:
         names = ", ".join(reading.name for reading in readings[:10])
         if names:
@@ -198,6 +200,7 @@ def free_name(store: Path, title: str, but: str = "") -> str:
     for reading in others:
         if reading.id != but:
             taken_names.add(reading.name)
+
     # one more number than there are names, so that one is always free
     numbered = (f"{base}-{number}" for number in range(2, len(taken_names) + 3))
 
@@ -210,6 +213,7 @@ def keep_reading(reading: LogReading) -> LogReading:
     for name, value in asdict(reading).items():
         if name != "folder":
             content[name] = value
+
     # written aside and moved into place: a reader never sees half of it
     draft = reading.folder / f".{FILE}.{secrets.token_hex(4)}"
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -338,6 +342,7 @@ def _read(folder: Path) -> LogReading | None:
     for name, value in content.options.items():
         if _is_sound(name, value):
             options[name] = value
+
     return LogReading(
         # where the folder lies is not written in it: a store may be moved
         id=folder.name,

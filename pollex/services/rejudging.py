@@ -73,9 +73,11 @@ class AskedAgain:
         for id_, answer in self.after.items():
             if id_ in self.asked:
                 after[id_] = _answer_json(answer)
+
         probabilities = []
         for score in self.scores:
             probabilities.append(score.probability)
+
         return {
             "conversation": self.conversation,
             "judge": self.judge,
@@ -159,6 +161,7 @@ def score_by_rubrics(
     left_ids = set()
     for rubric in rubrics_left:
         left_ids.add(rubric.id)
+
     off = {rubric.id for rubric in (*rubric_set.rubrics, *rubric_set.off)} - left_ids
     counted = {}
     for id_, answer in answers.items():
@@ -188,6 +191,7 @@ def find_changed_rubrics(
     for rubric in rubrics:
         if known_answers.get(rubric.id) != (rubric.text, rubric.polarity, rubric.source):
             reworded_rubrics.append(rubric)
+
     return reworded_rubrics
 
 
@@ -326,6 +330,7 @@ async def preview_edits(
         by = {}
         for rubric in rubrics_asked:
             by[rubric.id] = say_judged_by(_understood(judge, rubric))
+
         again = {}
         for conversation in conversations:
             again[conversation.id] = await _asked(
@@ -354,6 +359,7 @@ async def preview_edits(
     for pair in both:
         if None not in (pair[0].netsat, pair[1].netsat):
             whole.append(pair)
+
     # `[conversation, 2]`: change of NetSAT and of the probability; the largest of the latter first
     moved = np.array([(_figures(new) - _figures(old)) for old, new in whole]).reshape(-1, 2)
     order = np.argsort(-np.abs(moved[:, 1]), kind="stable")
@@ -361,6 +367,7 @@ async def preview_edits(
     changed = []
     for rubric in rubrics_asked:
         changed.append(_reworded(rubric, by[rubric.id], conversations, answers, again, rng))
+
     return Preview(
         n=len(whole),
         changed=tuple(changed),
@@ -414,6 +421,7 @@ def planned_preview(
     calls_by_name = {}
     for name in names:
         calls_by_name[name] = sum(calls[name] for calls in calls_each)
+
     return calls_by_name | {"conversations": len(conversations)}
 
 
@@ -484,6 +492,7 @@ async def _asked(
     answers_by_rubric = {}
     for answer in await ask_sides(judge, conversation, questions):
         answers_by_rubric[answer.question_id] = answer
+
     return answers_by_rubric
 
 

@@ -99,6 +99,7 @@ class Shown(Result):
         cell_rows = []
         for row in rows:
             cell_rows.append([row.get(name, "") for name in names])
+
         return html_table(
             repr(self),
             names,
@@ -122,6 +123,7 @@ def line_of_outcomes(outcomes: Mapping[str, int]) -> str:
     outcome_texts = []
     for outcome, number in outcomes.items():
         outcome_texts.append(f"{number} {outcome.replace('_', ' ')}")
+
     return ", ".join(outcome_texts)
 
 
@@ -132,6 +134,7 @@ def describe_figures(sides: Mapping[str, Assessment | None]) -> TerminalLines:
     for name, figures in sides.items():
         if figures is not None:
             shown[name] = figures
+
     heads = (
         f"{name} (n = {f.n}: {f.positives} up, {f.negatives} down)" for name, f in shown.items()
     )
@@ -171,9 +174,11 @@ def tabulate_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> 
         for name in columns:
             if rows[0].get(name) is not None:
                 shown.append(name)
+
         shown_rows = []
         for row in rows:
             shown_rows.append([row[name] for name in shown])
+
         yield Rows(shown, shown_rows)
 
 
@@ -215,6 +220,7 @@ def probability_json(figures: ProbabilityFigures) -> dict[str, Any]:
     for name, figure in named.items():
         if figure is not None:
             defined_figures[name] = figure
+
     return {"n": figures.n} | _valued(defined_figures)
 
 
@@ -224,6 +230,7 @@ def _valued(named: dict[str, Figure]) -> dict[str, Any]:
     for name, figure in named.items():
         if figure.undefined:
             undefined[name] = figure.undefined
+
     return {
         **{name: figure.value for name, figure in named.items()},
         "intervals": {

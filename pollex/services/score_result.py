@@ -175,6 +175,7 @@ class ScoreSinks:
             for netsat in scores.column("netsat"):
                 if netsat is not None:
                     netsats.append(netsat)
+
             bins = np.searchsorted(learned.edges, netsats, side="right")
             self._counts += np.bincount(bins, minlength=len(self._counts))
 

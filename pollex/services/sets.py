@@ -111,6 +111,7 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> TerminalLines:
         for rubric in words_said:
             if rubric.polarity == side:
                 of_side.append(rubric)
+
         yield from _group(SAID[side], map(Headline, of_side), verbose)
 
     yield from _group(ALONG, map(Headline, list_along_with_circumstances(rubrics.rubrics)), verbose)
@@ -121,6 +122,7 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> TerminalLines:
     for rubric in list_hints(rubrics.rubrics):
         if rubric.id not in shown_above:
             hints.append(rubric)
+
     against = list_turned_rubrics(rubrics.rubrics)
     odd = list_unexpected_rubrics(rubrics.rubrics)
     sounds = list_tone_rubrics(rubrics.rubrics)
@@ -430,6 +432,7 @@ def pair_rubrics(
     for rubric in after:
         if rubric.id not in paired:
             added.append(RubricChange(None, rubric))
+
     return [
         *both,
         *gone,
@@ -496,6 +499,7 @@ class EditedSet(Result):
         rubrics_off = []
         for off_rubric in self.rubrics.off:
             rubrics_off.append((off_rubric, False))
+
         return [(rubric, True) for rubric in self.rubrics.rubrics] + rubrics_off
 
     def told(self) -> TerminalLines:
@@ -555,6 +559,7 @@ class EditedSet(Result):
                     "edited": is_edited(r),
                 }
             )
+
         return self.of("edits", "refit=rubrics.edited", "changed", "judged") | {
             "rubrics": rubric_rows,
             "tone": self.rubrics.tone and self.rubrics.tone.told,
@@ -623,6 +628,7 @@ def remove_rubric(
     for entry in _entries(rubrics):
         if entry.name != id_:
             rest.append(entry)
+
     if not any(entry.on for entry in rest):
         raise WrongUse(
             "it is the only active rubric",
@@ -699,6 +705,7 @@ def _preview_edited_set(edited_set: EditedSet, store: Path | None) -> str:
         for rubric in edited_set.rubrics.rubrics:
             if rubric.id == edited_set.changed:
                 changed_rubrics.append(rubric)
+
         previewed = run_to_end(
             preview_edits(
                 opened,
@@ -877,6 +884,7 @@ async def _worded_by_model(
     for rubric in rubric_set.rubrics:
         if mark_words(rubric):
             marked.append(rubric)
+
     why = {}
     for rubric in marked:
         why[rubric.id] = [mark.why for mark in mark_words(rubric)]
@@ -902,6 +910,7 @@ async def _worded_by_model(
             if mark.why in why.get(mark.id, ())
             else mark
         )
+
     marks = tuple(better_marks)
     return replace(result, marks=marks, worded_by=model.name or "")
 

@@ -289,6 +289,7 @@ def sample_shares(
         for c, is_labeled in zip(conversations, random | voted, strict=True):
             if is_labeled:
                 labeled.append(c)
+
         # a few seen ones do little harm; more make probabilities too sure
         seen_count = sum(count_seen_before(rubric_set, labeled).values())
         if seen_count > FEW_SEEN * len(labeled):
@@ -353,6 +354,7 @@ def users_of(conversations: Sequence[Conversation]) -> Ints | None:
         units.append(
             (conversation.group, "") if conversation.group is not None else ("", conversation.id)
         )
+
     return number_names(units)
 
 
@@ -494,6 +496,7 @@ class Estimates:
         parts = []
         for way, n in self.missing.items():
             parts.append(f"{n} more labels {DRAWN[way]} are needed")
+
         return "; ".join(parts)
 
     def explained(self) -> TerminalLines:
@@ -657,6 +660,7 @@ def share(
     for conversation in read_in:
         if not conversation.not_scorable:
             conversations.append(conversation)
+
     given_labels, bad = labels_of(conversations, labels, drawn, reading)
     notes = warn_of_labels(given_labels, conversations, drawn)
     rubric_set = None

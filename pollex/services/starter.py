@@ -92,6 +92,7 @@ def make_starter_record(starter: RubricSet, name: str) -> StarterRecord:
     prefixed_rubrics = []
     for rubric in starter.rubrics:
         prefixed_rubrics.append(rubric.model_copy(update={"id": STARTER_PREFIX + rubric.id}))
+
     rubrics = tuple(prefixed_rubrics)
     return StarterRecord(
         source=name,
@@ -188,12 +189,14 @@ def with_starter(
     for row in scored:
         if row.side == "held_out":
             sample.append(row)
+
     where = "held out"
     if len({row.positive for row in sample}) < 2:
         sample = []
         for row in scored:
             if row.side == "training":
                 sample.append(row)
+
         where = "cross-validated on training conversations"
 
     netsat = np.array(

@@ -58,6 +58,7 @@ def describe_state(
     for key in changed:
         if not _is_empty(state[key]):
             told_keys.append(key)
+
     parts: list[tuple[str, str | Rows]] = []
     for key in told_keys:
         parts.extend(_parts(key, state[key], texts))
@@ -175,6 +176,7 @@ def _parts_of_object(
         counts_in_words = []
         for word, times in Counter(value.values()).items():
             counts_in_words.append(f"{times} {texts.get(word, word)}")
+
         yield (name, "; ".join(counts_in_words))
         return
 
@@ -183,10 +185,12 @@ def _parts_of_object(
     for key, entry in named.items():
         if _holds_rows(entry):
             lists[key] = entry
+
     rest = {}
     for key, entry in named.items():
         if key not in lists:
             rest[key] = entry
+
     if rest and any(isinstance(entry, Mapping) or _is_long(entry) for entry in rest.values()):
         yield name, Rows([f"{key}: {_in_line(entry)}" for key, entry in rest.items()])
     elif rest:
@@ -245,6 +249,7 @@ def _in_line(value: Any) -> str:
         for name, field in in_order:
             if not _is_empty(field):
                 fields.append(f"{name} {_plain(field)}")
+
         if len(fields) > INLINE:
             fields = [*fields[:INLINE], f"and {count(len(fields) - INLINE, 'value')} more"]
         return "; ".join(fields) or "none"
@@ -299,6 +304,7 @@ def _plain(value: Any) -> str:
         for name, entry in value.items():
             if not isinstance(entry, Mapping | list):
                 flat.append(f"{name} {_plain(entry)}")
+
         if not flat:
             return count(len(value), "value")
         if len(flat) > INLINE:

@@ -107,6 +107,7 @@ def add_tables_of_rooms(connection: sqlite3.Connection, *, read_only: bool) -> N
     for table in hooks_of(StoreTable):
         if table.kind.table not in present:
             missing.append(table)
+
     if read_only and missing:
         connection.execute("PRAGMA temp_store = MEMORY")
 
@@ -127,6 +128,7 @@ def _create_table(kind: type[Row], more: str, what: str = "TABLE") -> str:
     columns = []
     for column in fields(kind):
         columns.append(f"{column.name} {_TYPES.get(type_of(column), 'TEXT')}")
+
     return f"CREATE {what} {kind.table} ({', '.join([*columns, *filter(None, [more])])})"
 
 

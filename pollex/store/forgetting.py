@@ -80,6 +80,7 @@ class ToForget:
             for name, inner in value.items():
                 if name not in self.ids:
                     cleaned_fields[name] = self.cleaned(inner)
+
             return cleaned_fields
         if isinstance(value, list):
             return [self.cleaned(inner) for inner in value if not self.is_about(inner)]
@@ -142,6 +143,7 @@ def conversations_to_forget(
     for row in rows:
         if row["id"] in forgotten_ids:
             forgotten_rows.append(row)
+
     for row in rows:
         (hashes if row["id"] in forgotten_ids else others).add(row["text_hash"])
 
@@ -318,6 +320,7 @@ def _delete_calls(connection: sqlite3.Connection, target: ToForget) -> int:
         "SELECT key FROM calls WHERE item IN (SELECT value FROM forgotten_ids)"
     ):
         keys.add(key)
+
     for table, text in (("calls", "reply"), ("requests", "body")):
         for key, content in connection.execute(
             f"SELECT key, {text} FROM {table} WHERE {text} IS NOT NULL"
@@ -362,6 +365,7 @@ def _text_columns(connection: sqlite3.Connection) -> Iterator[tuple[str, list[st
         for _, name, type_, *_ in columns:
             if type_ == "TEXT" and name not in _NO_TEXTS:
                 names.append(name)
+
         if names and not table.startswith("sqlite_"):
             yield table, names
 

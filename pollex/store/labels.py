@@ -48,6 +48,7 @@ def read_opinions(store: Store, question: str, *, again: bool = False) -> list[O
     rows = []
     for row in store.rows(LAST_ANSWERS_QUERY, [question, int(again)]):
         rows.append(row | {"value": unpack(row["value"])})
+
     return [Opinion(**row) for row in rows if row["value"] is not None]
 
 
@@ -64,6 +65,7 @@ def settle_answers(of: Sequence[Opinion]) -> dict[str, Opinion]:
         for opinion in of_text:
             if opinion.source == "adjudicated":
                 decided.append(opinion)
+
         votes = Counter(opinion.value for opinion in of_text).most_common()
         if decided:
             settled[text] = decided[-1]

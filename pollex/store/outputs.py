@@ -95,6 +95,7 @@ def note_outputs(folder: Path, written: WrittenOutputs) -> None:
     for path in written.paths:
         if store_folder not in Path(path).absolute().parents:
             outside.append(path)
+
     rows = []
     for path in outside:
         rows.append(_row_of(_describe_output(path, written.run, store_folder)))
@@ -137,6 +138,7 @@ def renew_outputs(
     rows = []
     for path, run in paths.items():
         rows.append(_row_of(_describe_output(path, run, store.folder.resolve())))
+
     store.transact(
         lambda connection: _replace_rows(connection, [*before, *(row.id for row in rows)], rows)
     )

@@ -84,6 +84,7 @@ def rebuild(folder: Path) -> list[str]:
         done = []
         for name, new_name in _set_aside(folder, earlier=schema < VERSION):
             done.append(f"{name} is kept as {new_name}")
+
         new.replace(path)
     except OSError as failure:
         raise make_write_error(path, failure) from failure
@@ -93,6 +94,7 @@ def rebuild(folder: Path) -> list[str]:
         numbers = {}
         for table in ("labels", "runs"):
             numbers[table] = store.value(f"SELECT count(*) FROM {table}")
+
         contents = (
             f"{store.paid} paid answers, {numbers['labels']} labels and {numbers['runs']} runs"
         )
@@ -123,6 +125,7 @@ def _make_database(draft: Path, folder: Path) -> list[str]:
         lost = []
         for table in sorted(tables):
             lost.append(_fill_table(table, connection, folder))
+
         _take_lines(folder, connection)
 
     return [loss for loss in lost if loss]
@@ -149,6 +152,7 @@ def _fill_table(
     for rowid in missed:
         if rowid is not None and rowid not in copied:
             rows_gone.append(rowid)
+
     if gone := len(rows_gone):
         return f"{name}: {gone} were lost at most, as many as can't be read and have no copy in the backup"
     if None in missed:
@@ -274,6 +278,7 @@ def _set_parts_aside(folder: Path) -> list[str]:
         for part in parts:
             if explain_unreadable_part(part.path):
                 bad.add(part)
+
         if any(part.pile.name == AnswerRow.table for part in bad):
             bad |= {part for part in parts if part.pile.name == ScoreRow.table}
         for part in sorted(bad):

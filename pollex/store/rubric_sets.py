@@ -106,6 +106,7 @@ def find_set(store: Store, name: str) -> RubricSet | None:
     for run in runs(store):
         if name in (run.id, run.id.rpartition("-")[0]):
             numbers.add(run.id)
+
     named = []
     for stored in every:
         if name == "last" or stored.run in numbers:

@@ -77,10 +77,12 @@ def describe_differences(
     for part in sorted({*before, *now}):
         if before.get(part) != now.get(part):
             parts.append(part)
+
     roles = []
     for part in parts:
         if part in ROLES:
             roles.append(part)
+
     sentences = []
     for part in parts:
         if part not in ROLES:

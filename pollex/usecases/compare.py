@@ -85,10 +85,12 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
         for log in self.logs:
             if isinstance(log, str | Path):
                 paths.append(log)
+
         read = []
         for log in self.logs:
             if not isinstance(log, str | Path):
                 read.append(log)
+
         if read and len(self.logs) > 1:
             raise WrongUse(
                 "several logs that are read already",

@@ -248,6 +248,7 @@ def read_options(use_case: Any) -> ReadOptions:
     for name, value in options.items():
         if value is not None:
             typed_options[name] = value
+
     return ReadOptions(**typed_options | {"kept_mapping": table_is_of_log})
 
 
@@ -501,6 +502,7 @@ class Calls(Running):
         for name, value in values.items():
             if value is not None:
                 options[name] = value
+
         # the paper's prompts are meant for its scale, unless another one is given
         if options.get("prompts") == "paper":
             options.setdefault("scale", PAPER_SCALE)

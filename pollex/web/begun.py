@@ -142,6 +142,7 @@ def read_form(
     for name, value in limited.items():
         if value is not None:
             named[name] = value
+
     # groups of the bundled log are known, unless the form names other ones
     if BUNDLED in logs and "group_field" in {control.option.name for control in controls}:
         named.setdefault("group_field", BUNDLED_GROUP)
@@ -185,11 +186,13 @@ def _make_command(controls: Sequence[Control], values: Mapping[str, Any]) -> lis
     for control in controls:
         if control.option.name in values:
             options.append(control.option)
+
     options.sort(key=lambda option: option.place != "argument")
     options_set = []
     for option in options:
         if values[option.name] != option.usual:
             options_set.append(option)
+
     words: list[str] = []
     for option in options_set:
         words.extend(make_option_words(option, values[option.name]))

@@ -52,6 +52,7 @@ class OptionShares:
         for place, option in enumerate(question.options):
             if option.value > NEUTRAL:
                 high.append(place)
+
         above = sum(counts.get(place, 0) for place in high)
         # one place more than there are options: the occasion never came up
         every = tuple(counts.get(place, 0) for place in range(len(question.options) + 1))
@@ -99,12 +100,14 @@ def _sort_rows_by_class(
         for row in rows:
             if row["question"] == question.id:
                 of_question.append(row)
+
         counts = {}
         for label in CLASSES:
             chosen_counts = {}
             for row in of_question:
                 if row["label"] == label:
                     chosen_counts[int(str(row["chosen"]))] = int(str(row["n"]))
+
             counts[label] = chosen_counts
 
         if of_question:

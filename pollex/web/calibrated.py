@@ -94,11 +94,13 @@ def select_label_source(
     for opinion in read_opinions(store, "thumb"):
         if opinion.source == source:
             thumbs.append(opinion)
+
     # an adjudicated label counts however its conversation was drawn
     usable_thumbs = []
     for thumb in thumbs:
         if source == "adjudicated" or not by_chance or thumb.drawn == "random":
             usable_thumbs.append(thumb)
+
     thumb_by_text = settle_answers(usable_thumbs)
     codes = {}
     for text, thumb in thumb_by_text.items():
@@ -152,6 +154,7 @@ def make_bands(lens: RunColumns) -> list[Band]:
         bands.append(
             _make_band(n / MOST_BANDS, (n + 1) / MOST_BANDS, p[place == n], up[place == n])
         )
+
     return bands
 
 
@@ -171,6 +174,7 @@ def make_score_bands(lens: RunColumns) -> list[Band]:
         bands.append(
             _make_band(float(netsat[rows].min()), float(netsat[rows].max()), p[rows], up[rows])
         )
+
     return bands
 
 

@@ -218,6 +218,7 @@ def list_panels(page: str, site: Site, **about: Any) -> Panels:
     for panel in hooks_of(PagePanel):
         if panel.page == page:
             panels.append(panel)
+
     filled = [(panel.template, panel.figures(site, about)) for panel in panels]
     pairs = []
     for template, figures in filled:
@@ -284,6 +285,7 @@ def list_page_links(context: Context, page: str) -> list[tuple[str, str]]:
     for link in hooks_of(PageLink):
         if link.page == page:
             links_there.append(link)
+
     addresses = []
     for link in links_there:
         addresses.append((link.name, link.address(shown)))

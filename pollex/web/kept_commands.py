@@ -184,6 +184,7 @@ def _find_asked_assistant(site: Site, words: Sequence[str]) -> Mapping[str, str]
         for table in tables.values():
             if isinstance(table, dict):
                 named.append(table)
+
         if not named or any(table.get("key_env") != ASSISTANT_KEY_VARIABLE for table in named):
             return None
         addresses += [str(table.get("base_url", "")) for table in named]
@@ -208,6 +209,7 @@ def list_option_values(words: Sequence[str], option: str) -> Sequence[str]:
     for word, after in zip(words, [*words, ""][1:], strict=True):
         if word == option:
             beside.append(after)
+
     return [*beside, *(word.partition("=")[2] for word in words if word.startswith(f"{option}="))]
 
 
@@ -217,6 +219,7 @@ def list_named_addresses(site: Site) -> set[str]:
     for options in site.profiles.values():
         if options.base_url:
             profiles.add(options.base_url)
+
     return profiles | {os.environ[name] for name in URL_VARIABLES if os.environ.get(name)}
 
 

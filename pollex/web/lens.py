@@ -102,10 +102,12 @@ class RunColumns:
         for row, text in enumerate(other.hashes):
             if text in texts:
                 theirs[text] = row
+
         rows = []
         for row, text in enumerate(self.hashes):
             if text in theirs:
                 rows.append(row)
+
         other_rows = [theirs[self.hashes[row]] for row in rows]
         # copies, as the columns of this lens stay as they are
         columns = {name: getattr(self, name).copy() for name in SCORES}
@@ -189,6 +191,7 @@ class RunColumns:
             masks[flag] = np.fromiter(
                 (flag in flags.split() for flags in self.flags), bool, len(self)
             )
+
         return masks
 
     @cached_property
@@ -206,6 +209,7 @@ class RunColumns:
         searchable_texts = []
         for id_, opening in zip(self.ids, self.openings, strict=True):
             searchable_texts.append(f"{id_}\n{opening}".lower())
+
         return searchable_texts
 
     def found(self, words: str) -> Bools:
@@ -295,6 +299,7 @@ def read_run_columns(
     for row in rows:
         if row["sides"] == "train":
             folded_hashes.append(row["hashes"])
+
     folded = frozenset(folded_hashes)
     for row in rows:
         row["openings"] = " ".join(row["openings"].split())

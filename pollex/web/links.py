@@ -38,6 +38,7 @@ def address(path: str, **query: object) -> str:
     for name, value in query.items():
         if value not in (None, "", False):
             parameters[name] = value
+
     if parameters:
         return f"{path}?{urlencode({name: _text(value) for name, value in parameters.items()})}"
     return path

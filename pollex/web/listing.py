@@ -118,6 +118,7 @@ class ListForm(Form):
         for name, value in values_by_name.items():
             if value not in (None, ""):
                 filled_values[name] = str(value)
+
         return filled_values
 
 
@@ -238,6 +239,7 @@ def make_row_json(row: ListedConversation) -> dict[str, object]:
     row_values = {}
     for name, value in vars(row).items():
         row_values[name] = None if isinstance(value, float) and math.isnan(value) else value
+
     return row_values
 
 
@@ -276,6 +278,7 @@ def find_run_that_asked(site: Site, named: NamedSet) -> Run | None:
     for run in site.runs():
         if run.id == named.run:
             runs_of_set.append(run)
+
     used = []
     for run in site.runs():
         if run.command in SCORING_COMMANDS and run.fingerprint.get("rubrics") == named.id:

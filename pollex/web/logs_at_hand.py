@@ -86,6 +86,7 @@ def _list_beside(site: Site) -> Iterator[LogAtHand]:
     for path in sorted(site.here.iterdir()):
         if may_be_log(path):
             paths.append(path)
+
     for path in paths[:MOST_LOGS]:
         if path.resolve() not in written and path.name not in site.files:
             yield LogAtHand(

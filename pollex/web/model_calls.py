@@ -208,6 +208,7 @@ def read_request(store: Store, key: str) -> tuple[list[tuple[str, str]], dict[st
     for message in request.get("messages", []):
         if isinstance(message, dict):
             messages.append(message)
+
     return [
         (str(message.get("role", "")), _join_words(message.get("content"))) for message in messages
     ], settings

@@ -26,6 +26,7 @@ def find_reasons(
     for row in rows:
         if row.good is not None:
             verdicts[row.id] = row.good
+
     if not verdicts:
         return {}
 
@@ -53,6 +54,7 @@ def choose_first_reason(
     for a in answers:
         if isinstance(a, Answer) and a.question_id in rubrics:
             known.append(a)
+
     strongest = max(known, key=lambda answer: side * scorer.move_of(answer), default=None)
     if strongest is None or side * scorer.move_of(strongest) <= 0:
         return ""

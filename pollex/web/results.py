@@ -39,6 +39,7 @@ def show_result(site: Site, child: Child) -> tuple[str, Mapping[str, Any]] | Non
     for view in hooks_of(ResultView):
         if f"{verb} ".startswith(f"{view.verb} "):
             views.append(view)
+
     if not views:
         return None
 
@@ -132,6 +133,7 @@ def _draw_comparison(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
     drawn_rubrics = []
     for rubric in rubrics:
         drawn_rubrics.append((rubric, whisker(rubric["text"], rubric["difference"], scale)))
+
     return {
         "found": comparison,
         "good": draw_forest_plot("Share of good conversations", samples),

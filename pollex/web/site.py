@@ -180,6 +180,7 @@ class Site:
         keys_kept = {}
         for kept_set in list_kept_sets(self.store):
             keys_kept[f"{kept_set.run}/{kept_set.digest}"] = kept_set
+
         for key, place in keys_kept.items():
             if key not in self._sets and key not in self.unreadable:
                 self._read_set(key, place)
@@ -192,6 +193,7 @@ class Site:
         for key in keys_kept:
             if key in self._sets:
                 sets_found.append(self._sets[key])
+
         named = [self._sets[name] for name in self.files]
         by_id = {named.id: named for named in sets_found}
         # a file's name says more than its run's, and the store has arrays that its folder may lack
@@ -225,6 +227,7 @@ class Site:
         for named in sets:
             if named.name in self.asked_for:
                 sets_asked.append(named)
+
         return next(iter((*sets_asked, *sets)), None)
 
     def set(self, set_id: str) -> NamedSet:
@@ -268,6 +271,7 @@ class Site:
             for cached_key in self._made:
                 if cached_key[0] == key[0]:
                     alike.append(cached_key)
+
             for old in alike[: max(0, len(alike) - MOST_COLUMNS_KEPT)]:
                 del self._made[old]
 

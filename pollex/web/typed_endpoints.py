@@ -41,6 +41,7 @@ def require_endpoint(site: Site, base_url: str) -> None:
     for address in resolve_host(host):
         if not is_public(address):
             inner.append(address)
+
     if inner:
         raise Forbidden(
             f"{host} is an address of this server's own network",

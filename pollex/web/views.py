@@ -101,6 +101,7 @@ class AskedArgument:
         for name, field_name in plain.items():
             if field_name in in_path:
                 parts[name] = field_name
+
         finders = {}
         for name in parameters:
             if find := get_finder(kinds[name]):

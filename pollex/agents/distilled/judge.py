@@ -95,6 +95,7 @@ class Student:
             curve = []
             for row in stored["curve"]:
                 curve.append([float(w) for w in row])
+
             return cls(
                 float(stored["intercept"]),
                 {str(name): float(w) for name, w in stored["weights"].items()},
@@ -127,6 +128,7 @@ def learn_student(
     for row, came in zip(features, came_up, strict=True):
         if came:
             rows_with_occasion.append(row)
+
     names, x = build_feature_matrix(
         rows_with_occasion,
         values[came_up],
@@ -152,6 +154,7 @@ def learn_student(
     for n, w in zip(names, weight.tolist(), strict=True):
         if w:
             weights[n] = w
+
     student = Student(
         intercept,
         weights,
@@ -331,6 +334,7 @@ class DistilledJudge(Judge):
         students = {}
         for id_, stored in (learned or {}).items():
             students[id_] = Student.from_json(id_, stored)
+
         self.students = students
         self.lessons = lessons or {}
         self._fold_students: list[dict[str, Student]] = []
@@ -363,6 +367,7 @@ class DistilledJudge(Judge):
         for c in training:
             if not c.not_scorable:
                 scorable.append(c)
+
         ordered = sorted(
             scorable,
             key=lambda c: (c.text_hash, c.id),
@@ -392,6 +397,7 @@ class DistilledJudge(Judge):
                     ],
                 )
             )
+
         self._fold_students = fold_students
 
     def _learned(
@@ -408,6 +414,7 @@ class DistilledJudge(Judge):
             for row, text in zip(features, hashes, strict=True):
                 if text in lessons:
                     rows.append((row, lessons[text]))
+
             if rows:
                 values = np.array(
                     [np.nan if taught.value is None else taught.value for _, taught in rows]
@@ -510,10 +517,12 @@ class LocalJudge(Divided):
         for id_, stored in learned.items():
             if "weights" not in stored:
                 scales[id_] = stored
+
         taught = {}
         for id_, stored in learned.items():
             if "weights" in stored:
                 taught[id_] = stored
+
         super().__init__(
             DistilledJudge(embedder, taught, lessons),
             EmbeddedJudge(embedder, scales),

@@ -128,6 +128,7 @@ def mark_by_words(rubric: Rubric) -> Callable[[View], Floats]:
     for quote in rubric.quotes:
         if not quote.of_comment:
             quotes.append(quote)
+
     quoted = frozenset(quote.conversation_id for quote in quotes)
 
     # a conversation's own quotes would find themselves
@@ -157,6 +158,7 @@ def mark_by_likeness(rubric: Rubric, embedder: Embedder) -> Callable[[View], Flo
         for quote in quotes:
             if quote.conversation_id != view.conversation.id:
                 other_quotes.append(quote.text)
+
         examples = other_quotes or [rubric.text]
         turns = view.of(party)
         out = np.zeros(len(view.texts))
@@ -199,6 +201,7 @@ def quote_turns(
                 text=cut_excerpt(view.texts[turn], locate_signal(view, signal, turn)),
             )
         )
+
     return tuple(turn_quotes)
 
 

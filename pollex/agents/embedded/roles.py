@@ -240,10 +240,12 @@ class EmbeddedSummarizer:
         for rubric in pool:
             if rubric.polarity == polarity:
                 rubric_of[rubric.source] = rubric
+
         written = []
         for source, group in by_source.items():
             if source not in rubric_of:
                 written.append(self._written(source, group, polarity))
+
         rubrics = tuple(written)
         supported = {}
         for source, group in by_source.items():
@@ -291,6 +293,7 @@ class EmbeddedSummarizer:
         counts = {}
         for word in self.domain_words:
             counts[word] = sum(word in words for words in quoted)
+
         frequent = []
         for word, count in counts.items():
             if count >= max(2, LEAST_SHARE * len(reasons)):
@@ -348,6 +351,7 @@ class EmbeddedDeduplicator:
         for r in rubrics:
             if r.id in kept_rubrics:
                 kept_in_order.append(kept_rubrics[r.id])
+
         return Deduplication(
             kept=tuple(kept_in_order),
             merged=merged,
@@ -368,6 +372,7 @@ class EmbeddedDeduplicator:
         groups_of_rubrics = []
         for group in groups:
             groups_of_rubrics.append([rubrics[i] for i in group])
+
         return groups_of_rubrics
 
 

@@ -55,6 +55,7 @@ class LlmDeduplicator(Role):
         for group in self.groups(rubrics):
             if len(group) > 1:
                 calls.append(self._alike(group))
+
         by_group = await asyncio.gather(*calls)
         rubrics_by_id = {rubric.id: rubric for rubric in rubrics}
         merged: dict[str, str] = {}
@@ -69,11 +70,13 @@ class LlmDeduplicator(Role):
         merged_pairs = []
         for first_id, second_id in pairs:
             merged_pairs.append((merged.get(first_id, first_id), merged.get(second_id, second_id)))
+
         mirrors = tuple(dict.fromkeys(merged_pairs))
         kept_rubrics = []
         for id_, r in rubrics_by_id.items():
             if id_ not in merged:
                 kept_rubrics.append(r)
+
         return Deduplication(
             kept=tuple(kept_rubrics),
             merged=merged,
@@ -121,6 +124,7 @@ class LlmDeduplicator(Role):
                 for i in numbers_alike:
                     if group[i - 1].polarity == kind:
                         rubrics_alike.append(group[i - 1])
+
                 same.append(rubrics_alike)
 
         pairs = []
@@ -140,6 +144,7 @@ class LlmDeduplicator(Role):
         for set_alike in same:
             if len(set_alike) > 1:
                 larger_sets.append(set_alike)
+
         return larger_sets, apart
 
     def _of_both(self, group: Sequence[Rubric]) -> list[list[Rubric]]:
@@ -217,6 +222,7 @@ def disjoint_sets(sets: Sequence[Any], count: int) -> list[list[int]]:
         for i in numbers(named, range(1, count + 1)):
             if i not in used:
                 fresh.append(i)
+
         if len(fresh) > 1:
             used.update(fresh)
             disjoint.append(fresh)

@@ -49,6 +49,7 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
     for n, turn in enumerate(turns):
         if turn["role"] == "tool" and turn["text"].strip():
             results.append(n)
+
     cuts = cut_to(_texts_shown(conversation), most)
     shown: list[Item] = [{"source": number, **cut} for number, cut in enumerate(cuts, 1)]
     # documents have the first numbers, results the next ones
@@ -71,6 +72,7 @@ def _texts_shown(conversation: Conversation) -> list[str]:
     for turn in conversation.turns:
         if turn.role == "tool":
             results.append(turn.shown)
+
     return documents + [text for text in results if text.strip()]
 
 

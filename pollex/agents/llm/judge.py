@@ -221,6 +221,7 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
     for question, _ in pairs:
         if question.rubric:
             polarities.append(question.rubric.polarity)
+
     if min(polarities.count("sat"), polarities.count("dsat")) >= FEWEST:
         return f"{option} to {len(pairs)} rubrics of satisfaction and dissatisfaction alike"
 
@@ -583,6 +584,7 @@ class Batched(Elicitation):
         for question, place in pairs:
             if sheet.missing(place):
                 missing.append(question)
+
         # an empty sheet says nothing of the canary
         if probe is None or len(missing) == len(questions):
             why = ""
@@ -729,6 +731,7 @@ class LlmJudge(Role, Judge):
         for question in questions:
             if question.digest not in stored:
                 left.append(question)
+
         self.known_answers += len(questions) - len(left)
 
         if left:
@@ -749,6 +752,7 @@ class LlmJudge(Role, Judge):
                 if question.digest in stored
                 else by_id[question.id]
             )
+
         return answers_in_order
 
     async def known_about(self, conversation: Conversation) -> Mapping[str, Answer | Unanswered]:

@@ -38,16 +38,19 @@ def matched_pairs(
     for c in training:
         if c.label is Label.POSITIVE and summaries.get(c.id):
             up.append(c)
+
     down = []
     for c in training:
         if c.label is Label.NEGATIVE and summaries.get(c.id):
             down.append(c)
+
     if not up or not down:
         return ()
 
     pairs = []
     for a, b in pair_up(up, down, most):
         pairs.append(Pair(satisfied=summaries[a.id], dissatisfied=summaries[b.id]))
+
     return tuple(pairs)
 
 
@@ -72,6 +75,7 @@ def pair_up(
         for turn in c.turns:
             if turn.role == "user":
                 contents.append(turn.content)
+
         words.append(" ".join(contents))
 
     try:

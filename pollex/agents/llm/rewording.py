@@ -56,6 +56,7 @@ class LlmRewriter(FurtherRole):
         for rubric in rubrics:
             if marks.get(rubric.id):
                 marked.append(rubric)
+
         if marked:
             better = await reword(self.asker, marked, marks)
         else:
@@ -75,6 +76,7 @@ class LlmRewriter(FurtherRole):
             for candidate in _written(rubric, better.get(rubric.id, ())):
                 if _key(candidate) not in keys_in_use:
                     fresh.append(candidate)
+
             keys_in_use |= {_key(candidate) for candidate in fresh}
             stayed += fresh or [rubric]
             # a rubric that became two goes on as the first of them
@@ -102,6 +104,7 @@ def _written(rubric: Rubric, texts: Sequence[str]) -> list[Rubric]:
     for text in map(collapse_white_space, texts):
         if not explain_refusal(text, quoted):
             accepted.append(text)
+
     rubrics: list[Rubric] = []
     for text in dict.fromkeys(accepted):
         rubrics.append(

@@ -34,12 +34,14 @@ def pool(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unans
     for sample in samples:
         if isinstance(sample, Answer):
             answers.append(sample)
+
     if not answers:
         # no sample has an answer: the commonest failure stands for all
         failures = []
         for sample in samples:
             if isinstance(sample, Unanswered):
                 failures.append(sample)
+
         usual = Counter(failure.outcome for failure in failures).most_common(1)[0][0]
         return next(failure for failure in failures if failure.outcome == usual)
 
@@ -68,6 +70,7 @@ async def ask_samples(
     pooled = []
     for q, answers in zip(questions, zip(*samples, strict=True), strict=True):
         pooled.append(pool(answers, len(q.options)))
+
     return pooled
 
 

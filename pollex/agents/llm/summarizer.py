@@ -48,6 +48,7 @@ class LlmSummarizer(Role):
         for rubric in pool:
             if rubric.polarity != polarity:
                 others.append(rubric)
+
         pool = [rubric for rubric in pool if rubric.polarity == polarity]
         if not reasons:
             return Summary(rubrics=())
@@ -127,6 +128,7 @@ class _Batch:
         for reason in reasons:
             for quote in reason.quotes:
                 quoted.append(split_words(quote.text))
+
         self._quoted = quoted
         self.rubrics: dict[str, Rubric] = {}
         self.refused: Counter[str] = Counter()
@@ -197,6 +199,7 @@ class _Summarizing(_Batch):
         for rubric in self.rubrics.values():
             if len(rubric.reason_ids) < self._least:
                 thin_rubrics.append(rubric)
+
         for rubric in thin_rubrics:
             del self.rubrics[rubric.id]
             self.refused["rests on one reason"] += 1

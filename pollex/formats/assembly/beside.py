@@ -59,10 +59,12 @@ def columns_offered(
     for part in parts:
         if isinstance(part, ModelCall):
             calls.append(part)
+
     tool_scores = []
     for part in parts:
         if isinstance(part, ToolScore):
             tool_scores.append(part)
+
     for call in calls:
         yield from _of(call.beside, ("trace", call.trace), tool_scores, label_field)
 
@@ -72,6 +74,7 @@ def columns_offered(
         for name, value in fields.items():
             if not calls or not name.startswith("attributes"):
                 rest[name] = value
+
         spread = any(call.beside for call in calls)
         yield from _of(rest if spread else fields, owner, tool_scores, label_field)
 
@@ -82,6 +85,7 @@ def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | Non
     for part in parts:
         if isinstance(part, ModelCall):
             traces.add(part.trace)
+
     talks = set()
     for part in parts:
         if isinstance(part, WholeTalk):
@@ -91,6 +95,7 @@ def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | Non
     for part in parts:
         if isinstance(part, Message):
             messages.append(part)
+
     chats = {message.conversation for message in messages} | {
         p.conversation for p in parts if isinstance(p, Facts)
     }

@@ -395,6 +395,7 @@ class Joiner:
         for call in self._calls.values():
             if call.session == BY_HISTORY:
                 loose.append(call)
+
         first = chain_calls(loose)
         for call in loose:
             self._calls[call.trace, call.span] = call._replace(session=first[call.trace])
@@ -451,6 +452,7 @@ class Joiner:
         for call in roots:
             if call.session:
                 named.add(call.session)
+
         return named.pop() if len(named) == 1 else ""
 
     def _two_sessions(self, trace: str, ids: Sequence[str]) -> None:
@@ -541,6 +543,7 @@ class Joiner:
                 for call in calls:
                     if call.span in words:
                         call_words.append(words[call.span])
+
                 yield self._joined(
                     id_,
                     build_from_calls(calls, words),
@@ -635,6 +638,7 @@ def _add_beside(message: Message, beside: Sequence[Addition]) -> Message:
     for addition in beside:
         if addition.mark:
             marks.append(addition.mark)
+
     if marks:
         first = first.model_copy(update={"content": "\n".join([first.content, *marks])})
 

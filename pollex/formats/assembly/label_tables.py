@@ -113,6 +113,7 @@ def find_label_table(
     for column in columns:
         if column.path != key:
             free.append(column)
+
     label = _find_label(free, label_field)
     return None if label is None else LabelTable(key, KINDS[-place], label)
 
@@ -139,6 +140,7 @@ def _find_label(columns: Sequence[Column], label_field: str | None) -> str | Non
     for column in columns:
         if is_doubtful_label(column):
             named.append(column.path)
+
     named = named or [column.path for column in columns if is_named_label(column.path)]
     return named[0] if len(named) == 1 else None
 

@@ -51,6 +51,7 @@ class Labeller:
             for score in joined.scores:
                 if (hung := self._hung(joined, score)) is not None:
                     thumbs.append(hung)
+
             label = label_conversation(thumbs, self._options.thumbs, self._majority)
         except BadInput:
             if self._options.labels_needed:
@@ -64,6 +65,7 @@ class Labeller:
         for thumb in thumbs:
             if thumb.place is not None:
                 placed.append(thumb)
+
         if self._options.thumbs == "each" and placed:
             yield from self._cut(joined, thumbs)
             return
@@ -73,6 +75,7 @@ class Labeller:
         for thumb in thumbs:
             if thumb.place is not None:
                 thumb_places.append(thumb.place)
+
         last = max(
             thumb_places,
             default=None,
@@ -101,6 +104,7 @@ class Labeller:
         for score in scores:
             if score.person:
                 person_names.append(score.person)
+
         people = ", ".join(dict.fromkeys(person_names))
         return Voted(id_, label, people or None, feedback_of(thumbs))
 
@@ -183,12 +187,14 @@ class Labeller:
         for thumb in thumbs:
             if thumb.place is not None:
                 thumb_places.add(thumb.place)
+
         places = sorted(thumb_places)
         for place in places:
             here = []
             for thumb in thumbs:
                 if thumb.place == place:
                     here.append(thumb)
+
             # up to the thumbed answer, in one group with the whole
             turns = joined.built.turns[: place + 1]
             label = label_conversation(here, "last")
@@ -235,6 +241,7 @@ class Labeller:
         for name, value in beside.items():
             if value:
                 filled_beside[name] = value
+
         metadata = {**facts, **filled_beside}
         # without scores, the label's field may be among the conversation's facts
         if label is Label.NONE and options.label_field and not joined.scores:
@@ -245,6 +252,7 @@ class Labeller:
         for thumb in thumbs:
             if thumb.score.person:
                 person_names.append(thumb.score.person)
+
         people = list(dict.fromkeys(person_names))
         user = facts.get("user")
         judge = ", ".join(people) or (user if thumbs and isinstance(user, str) else None)
@@ -290,6 +298,7 @@ def feedback_of(thumbs: Sequence[Hung]) -> tuple[Feedback, ...]:
                     turn=thumb.place,
                 )
             )
+
     return tuple(
         {(feedback.comment, feedback.tags): feedback for feedback in all_feedback}.values()
     )

@@ -144,6 +144,7 @@ def _sort_by_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]
         for call in calls:
             if call.at is not None:
                 moments.append(call.at)
+
         return min(moments, default=0)
 
     groups = [sorted(calls, key=start) for calls in traces.values()]
@@ -181,6 +182,7 @@ def _list_candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
     for call in trace:
         if _is_whole(call):
             readable.append(call)
+
     # no span is whole: a root that was asked and never answered
     if not readable:
         readable = []
@@ -193,16 +195,19 @@ def _list_candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
     for call in readable:
         if depths[call.span] == 0:
             roots.append(call)
+
     calls = [call for call in readable if call.model] or readable
     if roots and not all(call.model for call in roots):
         plain = []
         for call in roots:
             if not call.model:
                 plain.append(call)
+
         model_exchanges = []
         for call in calls:
             if call.model:
                 model_exchanges.append(_make_exchange(call, spans))
+
         return [_with_tool_calls(_make_exchange(plain[-1], spans), model_exchanges)]
 
     least = min((depths[call.span] for call in calls), default=0)
@@ -297,6 +302,7 @@ def _get_words_beside_calls(turn: Turn) -> str:
     for line in lines:
         if not line.startswith(CALL):
             lines_of_words.append(line)
+
     return "\n".join(lines_of_words).strip()
 
 
@@ -325,6 +331,7 @@ def _without_examples(candidates: list[list[Exchange]]) -> list[list[Exchange]]:
     for i in range(alike):
         if heads[0][i][0] == "assistant":
             answered.append(i + 1)
+
     shown = max(
         answered,
         default=0,
@@ -345,6 +352,7 @@ def _without_examples(candidates: list[list[Exchange]]) -> list[list[Exchange]]:
         shortened = []
         for exchange in choice:
             shortened.append(exchange._replace(before=_list_turns_after(exchange.before, shown)))
+
         cut.append(shortened)
 
     return [candidates[0], *cut]
@@ -404,6 +412,7 @@ def _split_sides(before: Turns, after: Turns) -> tuple[Turns, Turns]:
     for index, turn in enumerate(whole):
         if turn.role == "user":
             user_places.append(index)
+
     last = max(
         user_places,
         default=-1,
@@ -437,11 +446,13 @@ def _split_repeated(
     for turn in before:
         if turn.role == "system":
             system_turns.append(turn)
+
     system = tuple(system_turns)
     later_turns = []
     for turn in after[:index]:
         if turn.role != "system":
             later_turns.append(turn)
+
     return system + tuple(later_turns), after[index:]
 
 
@@ -488,6 +499,7 @@ def _same_talk(turns: Turns, history_lines: Core, *, grown: bool) -> Turns:
     for index, turn in enumerate(turns):
         if turn.role == "user":
             user_places.append(index)
+
     last = max(
         user_places,
         default=0,
@@ -530,6 +542,7 @@ def _list_turn_lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
         for line in lines:
             if not line.startswith(CALL):
                 lines_of_words.append(line)
+
         text = "\n".join(lines_of_words).strip()
         core_lines.append((turn.role, text) if text else None)
 
@@ -552,6 +565,7 @@ def _choose_call(
         for exchange in choice:
             if thread.continues(exchange):
                 continuing.append(exchange)
+
         return (continuing or list(choice))[-1]
 
     # answers that come back in later histories were shown to the user
@@ -632,6 +646,7 @@ class _Thread:
             for turn in exchange.before:
                 if turn.role != "system" or turn not in self.turns:
                     new_turns.append(turn)
+
             self._append(exchange, tuple(new_turns))
         elif overlap := _count_overlapping_lines(thread_lines, history_lines):
             self._ways["history"] += 1
@@ -728,4 +743,5 @@ def _find_line_index(turns: Turns, lines: int) -> int | None:
     for index, line in enumerate(_list_turn_lines(turns)):
         if line:
             places.append(index)
+
     return places[lines - 1] if 0 < lines <= len(places) else None

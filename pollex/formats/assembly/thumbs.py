@@ -130,6 +130,7 @@ def choose_thumbs(
     kinds_of_scores = []
     for (name, source, used), n in sorted(kinds.items()):
         kinds_of_scores.append(ScoreKind(name, source, n, used))
+
     return _read_as_stars(thumb_scores), kinds_of_scores
 
 
@@ -138,6 +139,7 @@ def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[Too
     for score in scores:
         if score.source == PAIR:
             pairs.append(score)
+
     if pairs and not options.pairs:
         what = "the files have pairs of a chosen and a rejected answer, not thumbs"
         raise WrongUse(
@@ -156,6 +158,7 @@ def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[Too
     for score in scores:
         if score.source == COLUMN:
             columns.append(score)
+
     ours = []
     for score in scores:
         if not fold(score.name).startswith(OURS) and score.source != COLUMN:
@@ -196,6 +199,7 @@ def _choose_named(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
     for score in scores:
         if name in (score.name, score.source):
             exact.append(score)
+
     same = exact or [score for score in scores if score.name and fold(score.name) == fold(name)]
     return [score for score in same if is_persons(score)] or same
 
@@ -213,6 +217,7 @@ def _choose_sure_column(columns: Sequence[ToolScore]) -> list[ToolScore]:
     for score in columns:
         if _fold_last_name(score.name) in NAMES - COUNTS:
             named.append(score)
+
     if len({score.name for score in named}) != 1 or not all(
         is_usual(score.value) for score in named
     ):
@@ -239,10 +244,12 @@ def _choose_usual_scores(scores: Sequence[ToolScore]) -> list[ToolScore]:
     for score in scores:
         if is_persons(score):
             people.append(score)
+
     named = []
     for score in people:
         if fold(score.name) in NAMES | STAR_NAMES:
             named.append(score)
+
     names = Counter(fold(score.name) for score in named)
     if len(names) > 1:
         shown = Counter(score.name for score in named)
@@ -258,6 +265,7 @@ def _choose_usual_scores(scores: Sequence[ToolScore]) -> list[ToolScore]:
     for score in people:
         if not score.name:
             unnamed.append(score)
+
     return unnamed + named
 
 
@@ -303,6 +311,7 @@ def _require_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> None:
     for score in rated:
         if abs(_read_star(score.value)) > 1:
             stars.append(score)
+
     if stars:
         low, high = bounds_of(sorted(_read_star(score.value) for score in rated))
         what = f"the values of {stars[0].name or 'the thumb'!r} are ratings, for example {_read_star(stars[0].value):g}"
@@ -385,6 +394,7 @@ def keep_latest(
             f"{count(n, 'score', 'scores')} {name!r} came before another one on the same answer, "
             f"and the newest counts; to count the worst: {spell(thumbs='worst')}"
         )
+
     return list(newest.values()), again
 
 
@@ -415,6 +425,7 @@ def label_conversation(
     for thumb in thumbs:
         if thumb.label is not Label.NONE:
             labelled.append(thumb)
+
     if how is None and majority and are_of_raters(labelled):
         return majority([thumb.label for thumb in labelled])
 
@@ -455,6 +466,7 @@ def describe_scores(score_kinds: Sequence[ScoreKind]) -> list[str]:
     for kind in score_kinds:
         if kind.source == COLUMN and not kind.taken:
             unused_counts[kind.name] = kind.scores
+
     named += describe_unused(unused_counts)
     kinds: Mapping[tuple[str, str], int] = {
         (kind.name, kind.source): kind.scores for kind in score_kinds if kind.source != COLUMN
@@ -465,6 +477,7 @@ def describe_scores(score_kinds: Sequence[ScoreKind]) -> list[str]:
     kind_texts = []
     for (name, source), n in kinds.items():
         kind_texts.append(f"{n} {name!r}" + (f" from {source}" if source else ""))
+
     listed = ", ".join(kind_texts)
     what = f"no score is known as a user's thumb: there are {listed}"
     return [f"{what}; name the right one: {spell(label_field=None)}", *named]

@@ -60,6 +60,7 @@ def build_from_messages(
     for message in path:
         if message.error:
             error_texts.append(message.error)
+
     errors = tuple(error_texts)
     facts = gather_fields([message.facts for message in path])
     return Built(
@@ -92,6 +93,7 @@ def sort_messages(messages: Sequence[Said], newest_first: bool = False) -> list[
     for message in messages:
         if message.at is not None:
             times.append(message.at)
+
     if times and times[0] != times[-1]:
         newest_first = times[0] > times[-1]
 

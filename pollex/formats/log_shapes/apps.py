@@ -101,6 +101,7 @@ def read_deepseek(fields: Fields) -> Iterator[LogPart]:
         for part in parts:
             if str(part.get("type")).upper() in SAID_TO_DEEPSEEK:
                 spoken.append(part)
+
         texts = [str(part.get("content") or "") for part in spoken]
         words = texts or [str(message.get("content") or "")]
         # one fragment of a request makes the whole message the user's
@@ -139,6 +140,7 @@ def read_vscode_chat(fields: Fields) -> Iterator[LogPart]:
         for role, words in both:
             if words:
                 worded_turns.append(Turn(role=role, content=words))
+
         turns = tuple(worded_turns)
         key = id_as_text(request.get("requestId")) or str(number)
         when = parse_moment(request.get("timestamp"))
@@ -213,6 +215,7 @@ def read_q_business(fields: Fields) -> Iterator[LogPart]:
     for role, words in exchange:
         if words:
             worded_turns.append(Turn(role=role, content=str(words)))
+
     turns = tuple(worded_turns)
     if turns:
         yield Message(session, key, turns, when, facts=keep_filled_facts(user=person))

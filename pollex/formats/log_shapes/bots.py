@@ -53,6 +53,7 @@ def read_langflow(fields: Fields) -> Iterator[LogPart]:
     for content in blocks:
         if content.get("type") == "tool_use":
             tools.append(content)
+
     calls = [turn for tool in tools for turn in _tool_turns(tool, tool.get("output"))]
     # the text of a failed answer is its error, and no words
     lines = ["[error]" if failed else words, *marks_of_files(parse(fields.get("files")))]
@@ -376,6 +377,7 @@ def read_dify_step(fields: Fields) -> Iterator[LogPart]:
     for name in str(fields.get("tool") or "").split(";"):
         if name:
             names.append(name)
+
     if not names:
         return  # the last step is the answer
 
@@ -424,6 +426,7 @@ def _dify_files(files: object) -> list[str]:
     for file in attachments:
         if file.get("belongs_to") != "assistant":
             file_marks.append("[image]" if file.get("type") == "image" else "[file]")
+
     return file_marks
 
 
@@ -634,6 +637,7 @@ def without_html(body: object) -> str:
     for line in html.unescape(marked).splitlines():
         if line.strip():
             filled_lines.append(line.strip())
+
     return "\n".join(filled_lines)
 
 
@@ -652,6 +656,7 @@ def read_lex(fields: Fields) -> Iterator[LogPart]:
     for role, words in exchange:
         if words:
             worded_turns.append(Turn(role=role, content=words))
+
     turns = tuple(worded_turns)
     yield Message(session, request, turns, parse_moment(fields.get("timestamp")))
 

@@ -408,6 +408,7 @@ def _facts(fields: Fields) -> Mapping[str, Any]:
     for name, value in beside.items():
         if name not in _SENT | _CAME:
             shown[name] = value
+
     user = named(fields, USERS)
     return shown | keep_filled_facts(user=user, metadata=unwrap(fields.get("metadata")))
 

@@ -199,6 +199,7 @@ def _list_marks(
             marks = []
             for item in items:
                 marks.append(value is not None and item.get(id_name) == value)
+
             if marks.count(True) == 1:
                 return marks
 
@@ -243,6 +244,7 @@ def _merge_chosen(holder: dict[str, Any], name: str, chosen: Any) -> dict[str, A
     for field, value in holder.items():
         if field != name:
             rest[field] = value
+
     if chosen is None:
         return rest
 
@@ -263,4 +265,5 @@ def _merge_chosen(holder: dict[str, Any], name: str, chosen: Any) -> dict[str, A
     for field, value in rest.items():
         if value not in (None, ""):
             filled[field] = value
+
     return {**rest, **chosen, **filled}

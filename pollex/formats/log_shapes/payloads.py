@@ -201,6 +201,7 @@ def sides(
     for value in (sent, received):
         if isinstance(value, str):
             texts.append(value)
+
     if written == "either" and any(isinstance(value, Mapping | list) for value in (sent, received)):
         written = "words"  # no object stands in a text there
     elif written == "either" and texts and all(parse(value, 1) != value for value in texts):
@@ -347,6 +348,7 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
     for value in values:
         if isinstance(value, str):
             texts.append(value)
+
     if len(texts) == len(values) == 1:
         return _of_text(texts[0], role, (), 0, "words")
 
@@ -357,11 +359,13 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
         values_in_role.append(
             {"role": role, **value} if isinstance(value, Mapping) and "parts" in value else value
         )
+
     values = values_in_role
     objects = []
     for value in values:
         if isinstance(value, Mapping):
             objects.append(value)
+
     if len(objects) < len(values):
         return None
     if all(
@@ -474,6 +478,7 @@ def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
         for key, inner in value.items():
             if key not in HISTORY_NAMES:
                 rest[key] = inner
+
         side = _object(
             rest,
             role,

@@ -133,6 +133,7 @@ def read_field(fields: Fields, name: str) -> Draft:
     for key, value in fields.items():
         if key != name:
             other_fields[key] = value
+
     return Draft(
         turns_of(chosen),
         other_fields,
@@ -169,15 +170,18 @@ def _candidates(fields: Fields) -> list[str]:
     for name in NAMES:
         if name in fields:
             named.append(name)
+
     holding = []
     for name in named:
         if _holds_turns(fields[name]):
             holding.append(name)
+
     # a talk as text beside its messages is the same talk once more
     listed = []
     for name in holding:
         if not isinstance(fields[name], str):
             listed.append(name)
+
     # only texts have usual names: a list under another name is the fuller record
     if holding and not listed and (other := _fullest(fields)):
         return [other]
@@ -190,10 +194,12 @@ def _fullest(fields: Fields) -> str | None:
     for name, value in fields.items():
         if isinstance(value, list):
             lists[name] = value
+
     turns = {}
     for name, value in lists.items():
         if _all_speak(value):
             turns[name] = len(value)
+
     return max(turns, key=lambda name: turns[name], default=None)
 
 
@@ -222,6 +228,7 @@ def _read_messages(fields: Fields) -> Draft:
     for name, value in draft.rest.items():
         if name != "system":
             rest[name] = value
+
     return Draft((*system_of(fields), *draft.turns), rest, left=draft.left)
 
 
@@ -238,6 +245,7 @@ def _with_answer(draft: Draft) -> Draft:
     for key, value in draft.rest.items():
         if key != name:
             rest[key] = value
+
     return Draft(draft.turns + turns, rest, left=draft.left)
 
 
@@ -260,6 +268,7 @@ def _read_contents(fields: Fields) -> Draft:
     messages = []
     for message in fields["contents"]:
         messages.append({"role": "user", **message} if isinstance(message, Mapping) else message)
+
     turns = turns_of(messages)
     rest = {}
     for name, value in fields.items():
@@ -431,6 +440,7 @@ def _read_exchange(fields: Fields) -> Draft:
     for turn in turns:
         if turn.role == "system":
             system_turns.add(turn)
+
     distinct_turns = []
     for n, turn in enumerate(turns):
         if turn not in system_turns or turn not in turns[:n]:
@@ -441,6 +451,7 @@ def _read_exchange(fields: Fields) -> Draft:
     for key, inner in fields.items():
         if key not in used:
             rest[key] = inner
+
     return Draft((*distinct_turns, *answer[1]), rest)
 
 
@@ -455,6 +466,7 @@ def _earlier(history: object) -> tuple[Turn, ...]:
         for question, answer in earlier:
             messages.append({"role": "user", "content": question})
             messages.append({"role": "assistant", "content": answer})
+
         earlier = []
         for message in messages:
             if message["content"]:
@@ -530,6 +542,7 @@ def reader_of(fields: Mapping[str, Any]) -> Reader:
     for reader in READERS:
         if reader.recognises(fields):
             fitting.append(reader)
+
     if len(fitting) == 1:
         return fitting[0]
     if fitting:

@@ -136,6 +136,7 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
         shown = []
         for embed in list_objects(message.get("embeds")):
             shown.append(str(embed.get("description") or embed.get("title") or ""))
+
         lines = [
             str(message.get("content") or ""),
             *shown,
@@ -166,6 +167,7 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
                     [user.get("id") for user in list_objects(reaction.get("users"))],
                 )
             )
+
         yield from _reactions(named, id_, key)
 
 
@@ -197,6 +199,7 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
             part_texts.append(
                 str(part.get("text") or "") if isinstance(part, Mapping) else str(part or "")
             )
+
         message_text = "".join(part_texts)
         mark = "[file]" if message.get("file") else ""
         if message.get("photo"):
@@ -215,6 +218,7 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
                     [who.get("from_id") for who in list_objects(reaction.get("recent"))],
                 )
             )
+
         yield from _reactions(by, id_, key)
 
 
@@ -229,6 +233,7 @@ def read_meta_chat(fields: Fields) -> Iterator[LogPart]:
         marks = []
         for name, mark in _META_FILES.items():
             marks += [f"[{mark}]"] * len(list_objects(message.get(name)))
+
         words = join_lines([_repaired(message.get("content")), *marks])
         role: Role = "user" if _repaired(message.get("sender_name")) == title else "assistant"
         key = f"{id_}/{number}"
@@ -281,6 +286,7 @@ def read_claude_code(fields: Fields) -> Iterator[LogPart]:
     for turn in turns:
         if turn.content or turn.calls:
             filled_turns.append(turn)
+
     turns = tuple(filled_turns)
     yield Message(
         session,
@@ -325,6 +331,7 @@ def read_codex(fields: Fields) -> Iterator[LogPart]:
         for turn in turns:
             if turn.content:
                 filled_turns.append(turn)
+
         turns = tuple(filled_turns)
         yield Message("", None, turns, parse_moment(fields.get("timestamp")))
 
@@ -443,6 +450,7 @@ def is_other_event(fields: Fields) -> bool:
     for n in fields:
         if n.startswith("properties."):
             property_names.append(n)
+
     names = [*unwrap(fields.get("properties")), *property_names]
     return any("$" in name for name in (str(fields.get("event")), *names))
 
@@ -529,6 +537,7 @@ def read_anything_llm(fields: Fields) -> Iterator[LogPart]:
     for turn in both:
         if turn.content:
             filled_turns.append(turn)
+
     turns = tuple(filled_turns)
     key = f"{session}/{fields.get('id')}"
     when = parse_moment(fields.get("sent_at") or fields.get("createdAt"))
@@ -557,6 +566,7 @@ def read_onyx(fields: Fields) -> Iterator[LogPart]:
     for role, words in exchange:
         if words:
             worded_turns.append(Turn(role=role, content=words))
+
     turns = tuple(worded_turns)
     yield Message(
         session,
@@ -692,6 +702,7 @@ def read_argilla(fields: Fields) -> Iterator[LogPart]:
         worded_turns = []
         for role, content in zip(roles, words, strict=False):
             worded_turns.append(Turn(role=role, content=content))
+
         turns = tuple(worded_turns)
 
     yield WholeTalk(
@@ -788,6 +799,7 @@ def read_azure_message(fields: Fields) -> Iterator[LogPart]:
         for reason in feedback:
             if reason not in ("positive", "negative"):
                 reasons.append(reason)
+
         yield ToolScore(
             "message",
             key,

@@ -145,6 +145,7 @@ def call_of(
     for name in METADATA_NAMES:
         for k, v in unwrap(get_under(attributes, name)).items():
             metadata[k] = v
+
     return ModelCall(
         trace,
         span,
@@ -244,6 +245,7 @@ def _openinference(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSi
         for message in listed:
             if isinstance(message, Mapping):
                 messages.append(_message(message.get("message", message)))
+
         turns = turns_of(messages)
         sides.append(RunSide(turns, True) if turns else None)
 
@@ -269,6 +271,7 @@ def _listed(attributes: Mapping[str, Any], name: str) -> list[Any]:
     for key, value in attributes.items():
         if key.startswith(prefix):
             keys_under[key[len(prefix) :]] = value
+
     spread = nest(keys_under)
     return spread if isinstance(spread, list) else []
 
@@ -311,10 +314,12 @@ def _flat(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None
         for message in _listed(attributes, name):
             if isinstance(message, Mapping):
                 listed.append(message)
+
         messages = []
         for message in listed:
             if message.get("role"):
                 messages.append({**message, "content": _content(message.get("content"))})
+
         turns = turns_of(messages)
         sides.append(RunSide(turns, True) if turns else None)
 

@@ -281,6 +281,7 @@ def _inspect_message(message: Mapping[str, Any], attached: Mapping[str, Any]) ->
         for call in calls:
             if isinstance(call, Mapping):
                 named.append(call)
+
         calls = []
         for call in named:
             calls.append(
@@ -405,6 +406,7 @@ def _scout_scores(fields: Fields) -> dict[str, Any]:
     for name, value in scores.items():
         if value not in (None, "") and not _is_nan(value):
             filled_scores[name] = value
+
     return filled_scores
 
 
@@ -634,6 +636,7 @@ def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
     for name in LANGGRAPH_IDS:
         if get(fields, name):
             id_names.append(name)
+
     id_ = require_text(
         fields,
         *id_names,

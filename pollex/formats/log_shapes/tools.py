@@ -291,6 +291,7 @@ def _inner(table: Table, fields: Fields) -> Iterable[LogPart]:
     for name, value in fields.items():
         if name != "^":
             row[name] = value
+
     return BY_NAME[table["of"]].read(
         row | {name: _filled(fields, n) for name, n in table.get("with", {}).items()}
     )
@@ -435,6 +436,7 @@ def _possible(names: frozenset[str]) -> tuple[Possible, ...]:
         left = []
         for sign in export.signs:
             left.append(tuple(key for key in sign if key not in names))
+
         signs = tuple(
             dict.fromkeys(sign for sign in left if all(_begins_in(key, outer) for key in sign))
         )
@@ -462,6 +464,7 @@ def respell(fields: Fields) -> dict[str, Any] | None:
         row = {}
         for name, value in fields.items():
             row[spellings.get(name, name)] = value
+
         if export.recognises(row):
             return row
 
@@ -483,6 +486,7 @@ def _formats_spelled_so(names: frozenset[str]) -> tuple[tuple[Export, Mapping[st
             spelled = {}
             for key in (*keys, *export.more.split(), *tops):
                 spelled[_folded(key)] = key
+
             possible.append((export, {name: spelled.get(_folded(name), name) for name in names}))
 
     return tuple(possible)

@@ -78,6 +78,7 @@ def is_transcript(text: str) -> bool:
     for line in text.splitlines()[:LOOKED_AT]:
         if line.strip():
             lines.append(line)
+
     return len(lines) > 1 and _head_of(lines) is not None
 
 
@@ -91,6 +92,7 @@ def messages_in(text: str) -> list[dict[str, Any]]:
     for line in lines:
         if line.strip():
             filled_lines.append(line)
+
     head = _head_of(filled_lines)
     if head is None:
         return []
@@ -171,11 +173,13 @@ def _speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
     for name in names:
         if _letters(name) in ROLES:
             usual.add(name)
+
     # names of other languages count where both sides have one
     sides = {}
     for name in names:
         if plain(name) in SPEAKERS:
             sides[name] = SPEAKERS[plain(name)]
+
     if {"user", "assistant"} <= {*sides.values()}:
         usual |= sides.keys()
     # Q and A are two sides, however seldom they come

@@ -144,6 +144,7 @@ def text_of(content: object) -> str:
         for part in content:
             if (text := words_of(part)) is not None:
                 parts.append(text)
+
         return "\n".join(parts)
 
     raise NoTurns(
@@ -679,6 +680,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     for call in beside:
         if call.mark not in text:
             marks.append(call.mark)
+
     result = None
     if role == "tool":
         result = result_beside(message)
@@ -743,10 +745,12 @@ def _without_results(message: Mapping[str, Any]) -> tuple[Turn, ...]:
     for key, value in message.items():
         if key not in _RESULTS_BESIDE:
             rest[key] = value
+
     filled_turns = []
     for turn in turns_in(rest):
         if turn.content.strip() or turn.calls:
             filled_turns.append(turn)
+
     return tuple(filled_turns)
 
 
@@ -1012,6 +1016,7 @@ def _beside(message: Mapping[str, Any]) -> tuple[list[str], list[ToolCall], list
     for text in spoken:
         if isinstance(text, str) and text:
             texts.append(text)
+
     return texts, calls, odd
 
 

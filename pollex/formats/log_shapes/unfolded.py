@@ -129,6 +129,7 @@ def with_turns(fields: Fields) -> dict[str, Any] | None:
     for name, value in fields.items():
         if name != path[0]:
             row[name] = value
+
     return {**neighbours, **row, "messages": turns}
 
 
@@ -174,6 +175,7 @@ def with_sides(fields: Fields) -> dict[str, Any] | None:
     for name, value in fields.items():
         if _is_beside(name, value):
             rest[name] = value
+
     return {**rest, "messages": whole}
 
 

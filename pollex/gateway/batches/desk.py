@@ -484,6 +484,7 @@ class ModelBatches:
         for line, is_ours in zip(waiting_lines, ours, strict=True):
             if is_ours:
                 lines.append(line)
+
         if not lines:
             return
 
@@ -750,6 +751,7 @@ def make_answers_pending(
     for place in places:
         if place.until:
             times.append(place.until)
+
     latest = max(times, default=None)
     if latest:
         when = f"by {format_clock(latest)} at the latest"

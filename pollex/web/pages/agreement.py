@@ -52,6 +52,7 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
         each_with_oneself = {}
         for name in names:
             each_with_oneself[name] = measure_self_agreement(site.store, question, name)
+
         return {
             "question": question,
             "questions": questions,
@@ -108,6 +109,7 @@ def _read_other_opinions(
         for person in people:
             if person.run == run:
                 texts[person.text_hash] = person
+
         for row, text in enumerate(lens.hashes):
             # only texts that people labeled: others have nothing to agree with
             if text in texts and codes[row] >= 0:
@@ -143,6 +145,7 @@ def _read_judge_opinions(
         for person in people:
             if person.run == run:
                 texts[person.conversation] = person
+
         # the judge's answer is the place of an option
         for row in site.store.ask(run, SAID, [question.id]):
             about = texts.get(row["conversation"])
@@ -258,6 +261,7 @@ def export(
     for opinion in opinions_all:
         if opinion.counts and opinion.source in sources_wanted and drawn in ("all", opinion.drawn):
             opinions_drawn.append(opinion)
+
     opinions_all = opinions_drawn
     # a row for each answer of each person
     if shape == "long":
@@ -352,6 +356,7 @@ def adjudicate(site: Site, question: str = "") -> Data:
             len(every),
             questions_by_id[text_hash].text if text_hash in questions_by_id else "",
         )
+
     return {
         "text": text,
         "answers": answers,
@@ -371,6 +376,7 @@ def measure_spread(opinions: Sequence[Opinion]) -> float:
     for value in values:
         if isinstance(value, float):
             numbers.append(value)
+
     if len(numbers) == len(values):
         return max(numbers) - min(numbers)
     return 1 - max(Counter(values).values()) / len(values)
@@ -512,6 +518,7 @@ def measure_pairs(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
         for opinion in of:
             if opinion.annotator in (a, b):
                 opinions_of_pair.append(opinion)
+
         rows.append((a, b, agreement(opinions_of_pair)))
 
     return rows
@@ -523,6 +530,7 @@ def list_disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     for opinion in of:
         if opinion.source == "adjudicated":
             decided.add(opinion.text_hash)
+
     by_text: dict[str, list[Opinion]] = defaultdict(list)
     for opinion in of:
         if opinion.source == "person" and opinion.counts and opinion.text_hash not in decided:
@@ -533,4 +541,5 @@ def list_disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     for text, opinions_of_text in by_text.items():
         if len({opinion.value for opinion in opinions_of_text}) > 1:
             disputed[text] = opinions_of_text
+
     return disputed

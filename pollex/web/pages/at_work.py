@@ -25,10 +25,12 @@ def at_work(site: Site, as_json: bool) -> Data:
     for child in reversed(site.children.by_id.values()):
         if not child.over:
             children.append(child)
+
     ended = []
     for child in reversed(site.children.by_id.values()):
         if child.over:
             ended.append(child)
+
     if as_json:
         return {"commands": [make_state_json(child) for child in (*children, *ended[:LAST])]}
 
@@ -106,6 +108,7 @@ def shown(site: Site, child: Child, as_json: bool) -> Data:
     for word in child.arguments:
         if word != "--json":
             arguments.append(word)
+
     return get_progress(site, child) | {
         "result_template": template,
         "figures_of_result": figures,

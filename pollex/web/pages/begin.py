@@ -77,6 +77,7 @@ def begin(
         taken_over = {}
         for name in TAKEN_OVER:
             taken_over[name] = before.typed.get(name, "")
+
         # a sentence that is to be tried stands behind the prompt
         prompt = taken_over["o-prompt"].rstrip()
         if prompt and sentence:
@@ -106,6 +107,7 @@ def begin(
     for name, value in typed.items():
         if value:
             chosen[name] = value
+
     return _show_form(
         site,
         door,
@@ -139,21 +141,25 @@ def _show_form(
     for control in controls:
         if control.option.name in door.first:
             front.append(control)
+
     front.sort(key=lambda control: door.first.index(control.option.name))
     of_model = []
     for control in controls:
         if control.option.name in AMONG_MODEL:
             of_model.append(control)
+
     rest = []
     for control in controls:
         if control not in (*front, *of_model):
             rest.append(control)
+
     values = FormValues(controls, typed, is_new=is_new)
 
     scoring_runs = []
     for run in site.runs():
         if run.command in SCORING_COMMANDS:
             scoring_runs.append(run.id)
+
     return frame.answer_page(
         "begin.html",
         400 if fault else 200,

@@ -98,9 +98,11 @@ def _make_rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[Chosen
     for id_ in dict.fromkeys(ids):
         if id_ not in queued:
             ids_wanted.append(id_)
+
     text_hash_by_id = {}
     for conversation in conversations_of(site.store, queue.run, ids=ids_wanted):
         text_hash_by_id[conversation.id] = conversation.text_hash
+
     if missing := [id_ for id_ in ids_wanted if id_ not in text_hash_by_id]:
         raise NotThere(
             f"this run has no conversation {missing[0]!r}",
@@ -133,6 +135,7 @@ def list_queues_with(
     for queue in list_queues(site.store):
         if queue.run == run.id and queue.id not in names:
             other_queues.append(queue)
+
     return within, other_queues
 
 

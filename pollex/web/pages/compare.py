@@ -86,6 +86,7 @@ def compare(
                 int(pairs.label[i]),
             )
         )
+
     return {
         "runs": scoring,
         "a": before,
@@ -255,6 +256,7 @@ def pair_texts(a: RunColumns, b: RunColumns) -> PairedTexts:
     for text in first:
         if text in second:
             shared.append(text)
+
     measured = a.measured | b.measured
     # one run answered them by a fold of its own, the other didn't, and neither measured them
     unlike = (a.folded ^ b.folded) - measured
@@ -325,6 +327,7 @@ def estimate_differences(
     units = []
     for row in rows:
         units.append(("user", a.groups[row]) if a.groups[row] is not None else ("id", a.ids[row]))
+
     unit = number_names(units)
     means = estimate_mean_differences(values, second, np.tile(unit, 2), rng)
     differences = {}
@@ -383,6 +386,7 @@ def draw_scatter(pairs: PairedTexts, thetas: tuple[float | None, float | None]) 
                 class_="changed" if i in flipped else "point",
             )
         )
+
     # the diagonal, on which both scores are equal, and θ of both sets
     lines = [
         element("line", x1=across(low), y1=up(low), x2=across(high), y2=up(high), class_="axis")
@@ -493,6 +497,7 @@ def describe_both_sets(
         descriptions.append(
             _describe_set(site, run, named.rubric_set, pairs.netsat[place][rows], up)
         )
+
     return descriptions
 
 
@@ -520,6 +525,7 @@ def _describe_set(
     for rubric in rubric_set.rubrics:
         if rubric.headlined:
             leading.append(rubric)
+
     # all calls, not a window of them
     calls = list_calls(site.store, run, "sent", down=False, at=0, n=-1)
     built_in_count = sum(is_built_in(rubric.source) for rubric in leading)

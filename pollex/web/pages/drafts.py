@@ -103,6 +103,7 @@ def _show_page(
     written = {}
     for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off):
         written[rubric.id] = rubric.text
+
     run = find_run_that_asked(site, named)
     # how much a refit would ask; the built-in judge asks nobody
     left = None
@@ -157,6 +158,7 @@ def _read_typed_entries(entries: Sequence[Entry], form_fields: Mapping[str, Any]
             if f"text-{entry.name}" in form_fields
             else entry
         )
+
     return typed_entries
 
 
@@ -166,6 +168,7 @@ def _read_edited_entries(entries: Sequence[Entry], form_fields: Mapping[str, Any
     for entry in entries:
         if f"remove-{entry.name}" not in form_fields:
             entries_left.append(entry)
+
     # words are filled in where the form has none, so that its ticks count for every entry
     entries_typed = _read_typed_entries(
         entries_left,
@@ -344,6 +347,7 @@ def _apply_draft(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
     sides = {}
     for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off):
         sides[rubric.id] = rubric.polarity
+
     # answers to words of the other side don't count
     rewritten = []
     for rubric in on:
@@ -352,6 +356,7 @@ def _apply_draft(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
             if sides.get(rubric.id, rubric.polarity) != rubric.polarity
             else rubric
         )
+
     on = tuple(rewritten)
     return named.rubric_set.model_copy(update={"rubrics": on, "off": off})
 

@@ -66,6 +66,7 @@ def queues(site: Site) -> Data:
     for run in site.runs():
         if run.command in SCORING_COMMANDS:
             scored.append(run)
+
     return {
         "queues": queue_rows,
         "kinds": KINDS,
@@ -359,6 +360,7 @@ def undo(
         label_ids = {}
         for row in site.store.rows(BEFORE, [lease.id]):
             label_ids[row["question"]] = row["id"]
+
         if id_ not in label_ids.values():
             raise Clash(
                 "this answer was changed since",
@@ -447,6 +449,7 @@ def _read_answers(
     for question in questions:
         if question.applies_to(conversation):
             applying.append(question)
+
     # a question that doesn't apply has its own reason, which nobody types
     by_rule: list[tuple[str, str | float | None, str]] = []
     for question in questions:

@@ -86,6 +86,7 @@ def one_set(site: Site, named: NamedSet, as_json: bool) -> Data:
     for other in site.sets().values():
         if other.id != named.id:
             others.append(other)
+
     in_store = {run.id for run in site.runs()}
     run = find_run_that_asked(site, named)
 
@@ -118,6 +119,7 @@ def support_rubrics(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubr
         for rubric in group:
             if rubric.polarity == kind:
                 leading.append(rubric)
+
     # behind the headlines and their twins all others, in the order of the set
     rest = []
     for rubric in sort_by_choice(rubric_set.rubrics):
@@ -130,6 +132,7 @@ def support_rubrics(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubr
         for id_ in rubric.reason_ids:
             if id_ in reasons:
                 reasons_of_rubric.append(reasons[id_])
+
         supports.append(
             _support_rubric(
                 rubric,

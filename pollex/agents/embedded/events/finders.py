@@ -172,6 +172,7 @@ def find_shared_name(user: Move, here: Move) -> tuple[str, Sentence] | None:
         for name in collect_code_names(sentence.text):
             if name in user_names or (len(name) > 5 and name in user.text):
                 shared_names.append(name)
+
         shared = sorted(shared_names)
         if shared:
             return max(shared, key=len), sentence
@@ -293,6 +294,7 @@ def _find_answers(x: Exchange, user: Move) -> Iterator[Firing]:
     for sentence in user.sentences:
         if "asks" in sentence.hits:
             asking_sentences.append(sentence.low)
+
     asked_values = list_values_asked_for(" ".join(asking_sentences))
     missing = []
     for name, value in asked_values:
@@ -383,6 +385,7 @@ def _find_questions_back(x: Exchange) -> Iterator[Firing]:
     for sentence in x.here.sentences:
         if "asks_back" in sentence.hits:
             asking.append(sentence)
+
     # the reply asks for a value that the user's last move already gives
     if x.user is not None:
         for name, question, value in ASKED:
@@ -842,6 +845,7 @@ def _find_proposals(x: Exchange) -> Iterator[Firing]:
         verbs = []
         for move in (x.here, x.earlier):
             verbs.append(move.acts["proposes"].hits["proposes"].detail)
+
         if verbs[0] == verbs[1]:
             yield x.fire("pushed_again", act_in_reply, (x.user, "rejects"))
 

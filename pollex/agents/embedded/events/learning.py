@@ -141,6 +141,7 @@ def list_candidate_events(
         table = []
         for rows in (h, ~h):
             table.append([int((rows & label).sum()) for label in (up, ~up)])
+
         expected = PATTERNS[event.pattern].side in (0, side)
         markers.append(
             (
@@ -291,6 +292,7 @@ def choose_events(
         gains = []
         for f in waiting:
             gains.append(score_gain(sure[:, f.column], up, p, f, events[f.column]))
+
         best = int(np.argmax(gains))
         # none of them improves the model any more
         if gains[best] <= 0:
@@ -308,6 +310,7 @@ def choose_events(
                 and not are_twin_events(sure, f, marker)
             ):
                 still_waiting.append(f)
+
         waiting = still_waiting
 
     return out
@@ -427,10 +430,12 @@ def fit_event_rubrics(
     for f in pool:
         if PATTERNS[events[f.column].pattern].rate:
             rates.add(f.column)
+
     markers_of_events = []
     for f in pool:
         if f.column not in rates:
             markers_of_events.append(f)
+
     best = choose_events(
         events,
         sure,
@@ -442,6 +447,7 @@ def fit_event_rubrics(
     for f in pool:
         if f.column in rates:
             markers_of_rates.append(f)
+
     best += choose_events(
         events,
         sure,

@@ -170,6 +170,7 @@ def span_sentences(sentences: Sequence[Sentence]) -> Chars:
     for sentence in sentences:
         if sentence.turn == first.turn:
             same.append(sentence)
+
     return Chars(first.turn, first.start, max(sentence.end for sentence in same))
 
 

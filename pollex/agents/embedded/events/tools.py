@@ -152,6 +152,7 @@ def find_lasting_failure(x: Exchange) -> tuple[ToolAnswer, float] | None:
         for later_result in later:
             if any(result.turn < call.turn < later_result.turn for call in x.here.calls):
                 anew.append(later_result)
+
         if not any(measure_failure(later_result) == 0 for later_result in anew):
             failed = result, sure
 
@@ -169,6 +170,7 @@ def _find_failed_call(
     for sentence in x.here.sentences:
         if sentence.turn > result.turn:
             reply.append(sentence)
+
     tells_it = tells_of_failure(reply)
     if sure <= EMPTY and (tells_it or all(sentence.asking for sentence in reply)):
         return  # nothing was there to be found, and nothing else is said
@@ -287,6 +289,7 @@ def is_unsaid(called: Called, x: Exchange) -> bool:
     for n, word in enumerate(_SPELLED):
         if word in stems:
             spelled_numbers.add(str(n))
+
     numbers = collect_numbers(texts) | spelled_numbers
     for value in values:
         # a date may stand for a spoken day, with which it shares no word

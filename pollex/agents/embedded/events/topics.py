@@ -69,11 +69,13 @@ class Topics:
             deed_nouns.append(
                 frozenset(map(stem, topic.deed.split()[1:])) - {"a", "an", topic.name}
             )
+
         self.deed_nouns = deed_nouns
         of_noun = {}
         for i, topic in enumerate(self.topics):
             for noun, weight in topic.nouns.items():
                 of_noun[noun] = (i, weight)
+
         self.of_noun = of_noun
         # written forms of all nouns: a sentence without any is passed over at once
         forms: list[str] = []
@@ -156,6 +158,7 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
         weights = {}
         for noun in groups[top]:
             weights[noun] = nouns.key[noun] * (1.0 if noun == top else PART_WEIGHT)
+
         topics.append(
             LogTopic(
                 top,
@@ -184,6 +187,7 @@ def count_neighbors(
             for sentence in move.sentences:
                 for _, head, _ in find_noun_heads(sentence):
                     heads.add(head)
+
             here.append(heads & nouns)
 
         # a noun counts once a move, and so does each noun around it
@@ -205,6 +209,7 @@ def find_deed_nouns(
     for noun in nouns.key:
         if nouns.acted[noun] < DEED_NOUN:
             plain.append(noun)
+
     deed_nouns = set()
     for noun in nouns.key:
         if (
@@ -212,6 +217,7 @@ def find_deed_nouns(
             and sum(near[noun, other] for other in plain) >= BESIDE * count[noun]
         ):
             deed_nouns.add(noun)
+
     return deed_nouns
 
 
@@ -226,6 +232,7 @@ def assign_parts(
     for noun in nouns.key:
         if noun not in deeds:
             wholes.append(noun)
+
     parents = {}
     for noun in nouns.key:
         # wholes by the share of the noun's mentions that are near them
@@ -233,12 +240,14 @@ def assign_parts(
         for whole in wholes:
             if can_be_whole(whole, noun, nouns, count):
                 candidates.append((near[noun, whole] / count[noun], whole))
+
         ranked = sorted(candidates, reverse=True)
         # a whole that is mostly near the best one is no rival to it
         rivals = []
         for share, whole in ranked[1:]:
             if near[whole, ranked[0][1]] < PART * count[whole]:
                 rivals.append(share)
+
         # mostly near its whole, and clearly nearer to it than to any rival
         if ranked and ranked[0][0] >= PART and ranked[0][0] - max(rivals, default=0.0) >= CLEARLY:
             parents[noun] = ranked[0][1]
@@ -303,10 +312,12 @@ def add_deeds(
         for pair, n in pairs[i].most_common():
             if n >= LEAST_DEEDS:
                 ranked.append((pair, n))
+
         strong = []
         for pair, n in ranked:
             if pair[0] not in PLAIN_VERBS and n >= 0.4 * ranked[0][1]:
                 strong.append(pair)
+
         if strong:
             best = strong[0]
         elif ranked:
@@ -369,6 +380,7 @@ def pair_verbs_with_nouns(
         for at, head in heads:
             if 0 < at - match.end() <= 24:
                 after.append((at, head))
+
         if after and verb not in GENERAL:
             deeds_with_objects.append((verb, min(after)[1]))
 

@@ -209,10 +209,12 @@ def _pages(
         for row in page.rows:
             if (parse_moment(row.get(stream.time)) or begin) >= begin:
                 rows.append(row)
+
         times = []
         for row in rows:
             if row.get(stream.time) is not None:
                 times.append(str(row[stream.time]))
+
         # times are compared as moments: tools write them in different forms
         state.newest[stream.name] = max(
             [*times, state.newest.get(stream.name, "")],
@@ -445,6 +447,7 @@ def _keep(out: Path, state: FetchState) -> None:
     slots = {}
     for name in FetchState.__slots__:
         slots[name] = getattr(state, name)
+
     write_text(_beside(out), json.dumps(slots), named=False)
 
 

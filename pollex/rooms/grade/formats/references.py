@@ -188,10 +188,12 @@ def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
     for case in cases:
         if case.human is not None:
             graded.append(case)
+
     off = []
     for case in graded:
         if not lowest <= (case.human or 0) <= highest:
             off.append(case.id)
+
     gone = []
     for case in graded:
         if case.answer is None and case.id not in off:
@@ -246,10 +248,12 @@ def _redact_rows(
         for name in QUESTIONS:
             if name in row.fields:
                 first[name] = places.everywhere(row.fields[name])
+
         rest = {}
         for name, value in row.fields.items():
             if name not in first:
                 rest[name] = value
+
         # fields after the question take up its placeholders
         yield replace(
             row,

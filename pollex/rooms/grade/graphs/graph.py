@@ -140,6 +140,7 @@ class GradeWork(BatchWork):
         for answer in answers:
             if answer.question_id not in grades:
                 others.append(answer)
+
         self.findings.note(
             name,
             case.id,

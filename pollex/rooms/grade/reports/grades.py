@@ -80,6 +80,7 @@ def sections(
     for name in CURVES:
         if grade_summary.counts.get(name):
             shown.append(name)
+
     # columns over all cases come first, dimensions after them
     columns = sorted(grade_summary.dimensions, key=lambda name: name not in COLUMNS)
     return {
@@ -139,6 +140,7 @@ def cumulative_chart(grade_summary: GradeSummary, pivot: float) -> Markup:
     for name in CURVES:
         if grade_summary.counts.get(name):
             shown.append(name)
+
     curves_told = listed(
         [f"{CURVES[name][1]} ({count(grade_summary.counts[name], 'grade')})" for name in shown]
     )
@@ -183,4 +185,5 @@ def left_out(outcomes: Mapping[str, int], flags: Mapping[str, int]) -> list[str]
     for name, n in outcomes.items():
         if name != "graded":
             missing.append(f"{count(n, 'case')}: {name.replace('_', ' ')}")
+
     return missing + [f"{count(n, 'case')} flagged: {name}" for name, n in flags.items()]

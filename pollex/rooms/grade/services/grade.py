@@ -399,12 +399,14 @@ async def grade_cases(
         for case in cases:
             if not _complete(profile, case, answers.get(case.id, {}), plain, again):
                 left.append(case)
+
         pending = {case.id: None for case in left}
         # types that an earlier start found stay
         types = {}
         for id_, case_answers in answers.items():
             if _settled(case_answers.get(TYPE), again):
                 types[id_] = {TYPE: case_answers[TYPE]}
+
         live = GradeWork(
             **setting.of_run(run.id),
             stage="grade",
@@ -504,6 +506,7 @@ def _complete(
     question_ids = []
     for question in questions_for(profile, case, told_type(profile, answers)):
         question_ids.append(question.id)
+
     question_ids += [question.id for question in plain_questions(profile)] if plain else []
     question_ids += [TYPE] if TYPE in answers else []
     return all(_settled(answers.get(id_), retry_outcomes) for id_ in question_ids)
@@ -521,4 +524,5 @@ async def _keep_cases(store: Store, run: str, cases: Cases) -> None:
         for case in cases.cases[start : start + BATCH]:
             if case.id not in stored_ids:
                 new.append(case.conversation)
+
         await store.write(conversation_rows(run, new))

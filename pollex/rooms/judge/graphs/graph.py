@@ -204,6 +204,7 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
         for vote in votes:
             if isinstance(vote, Unanswered):
                 failed.append(vote)
+
         span.outputs([f"{len(votes) - len(failed)} of {len(votes)} runs answered"])
         if failed:
             span.failed(
@@ -214,6 +215,7 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
         questions = []
         for number in range(len(votes)):
             questions.append(run_question(live.task.question, number))
+
         live.store.put(
             live.cells.of(
                 conversation,

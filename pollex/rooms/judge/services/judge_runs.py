@@ -55,6 +55,7 @@ async def ask_and_rate(
             for c in conversations[start : start + BATCH]:
                 if c.id not in stored_ids:
                     new.append(c)
+
             await setting.store.write(conversation_rows(run.id, new))
         await setting.store.write_step(run.id, TASK, task.as_json)
         return await _judge(

@@ -360,6 +360,7 @@ def _failures(result: JudgeResult, store_words: str) -> TerminalLines:
     for verdict in result.verdicts:
         if verdict.scorable:
             answered.append(verdict.answered)
+
     kinds = ", ".join(f"{n} {kind}" for kind, n in failures.items())
     yield (
         f"Note: {sum(failures.values())} of {result.asked} runs without an answer, so without a vote ({kinds}): "
@@ -444,6 +445,7 @@ class People:
         for opinion in opinions:
             if opinion.text_hash in texts:
                 of_texts.append(opinion)
+
         values: dict[str, set[str]] = {text: set() for text in find_texts_of_several(of_texts)}
         for opinion in of_texts:
             values.get(opinion.text_hash, set()).add(opinion.value)
@@ -529,6 +531,7 @@ def precision_of(
     for conversation in conversations:
         if conversation.id in picks:
             used.append(conversation)
+
     if not used:
         return None
 
@@ -563,6 +566,7 @@ def precision_of(
     for n in numbers:
         if (tau := all_but_one(n) if one_differs else rule.tau) is not None:
             taus[n] = tau
+
     # how far people agree, separately for texts that pass and texts that don't
     opinions = _said(store, task, conversations)
     passing = {used[row].text_hash for row in np.flatnonzero(passes)}

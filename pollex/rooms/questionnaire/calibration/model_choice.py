@@ -104,6 +104,7 @@ class ModelChoice:
             for trial in self.trials:
                 if trial.loss is None:
                     refused.append(trial)
+
             return f"{start}; " + (
                 f"not fitted: {join_trial_names(refused)}"
                 if refused
@@ -140,10 +141,12 @@ class ModelChoice:
         for place, trial in enumerate(self.trials):
             if place not in selected:
                 others.append(trial)
+
         fitted = []
         for trial in others:
             if trial.loss is not None:
                 fitted.append(trial)
+
         return min(fitted, key=_get_loss, default=None)
 
 

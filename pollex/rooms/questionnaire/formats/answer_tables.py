@@ -71,6 +71,7 @@ class Records:
                 *self.groups.get(name, [""] * shift),
                 *other.groups.get(name, [""] * len(other.rows)),
             ]
+
         alike = ("text", "question", "judge", "option", "probability", "rows")
         both: dict[str, Any] = {
             name: [*getattr(self, name), *getattr(other, name)] for name in alike
@@ -245,6 +246,7 @@ def _judgments_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
     for column in rows[0].fields:
         if _NUMBERED.fullmatch(column):
             columns.append(column)
+
     cells = list(_judgment_cells(rows, columns))
     nominal = NOMINAL & set(columns)
     # a row with empty cells is told of; its other answers count
@@ -252,6 +254,7 @@ def _judgments_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
     for cell in cells:
         if cell.option == "":
             blank_rows.add(cell.row)
+
     blank = sorted(blank_rows)
     filled = (cell for cell in cells if cell.option != "")
 
@@ -468,4 +471,5 @@ def _describe_shapes(side: Side) -> str:
     for shape in SHAPES:
         if side in shape.columns:
             shape_texts.append(f"{shape.name} ({shape.columns[side]})")
+
     return "; ".join(shape_texts)

@@ -53,6 +53,7 @@ def find_groups(
         for row, text in row_text.items():
             if values[row]:
                 pairs.add((text, values[row]))
+
         for row, text in row_text.items():
             if values[row]:
                 of_text.setdefault(text, values[row])
@@ -62,6 +63,7 @@ def find_groups(
         for text, value in pairs:
             if value != of_text[text]:
                 differing.append(text)
+
         several = sorted(differing)
         faults += make_named_issues(
             "text",
@@ -82,6 +84,7 @@ def make_natural_key(name: str) -> list[tuple[int, str, str]]:
         parts_of_key.append(
             (len(digits := part.lstrip("0")), digits, part) if n % 2 else (-1, part, "")
         )
+
     return parts_of_key
 
 
@@ -241,6 +244,7 @@ def make_answer_table(
     for text in dict.fromkeys(records.text):
         if text:
             texts.append(text)
+
     X, broken = _build_array(records, texts, scales, known_questions)
     faults += broken
     silent: Bools = np.asarray(np.isnan(X).all(axis=1))
@@ -301,6 +305,7 @@ def _make_scales(
     for name, those in values.items():
         if len(those) > 1:
             kept_scales.append(Scale(name, those, name not in nominal))
+
     scales = tuple(kept_scales)
     faults = make_named_issues(
         "question",
@@ -312,6 +317,7 @@ def _make_scales(
     for name in names:
         if name not in options:
             odd_names.append(name)
+
     return scales, [
         *faults,
         *_report_odd_options(pairs, odd_names, names),

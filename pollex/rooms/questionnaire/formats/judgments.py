@@ -96,6 +96,7 @@ def rows_of_predictions(
         predictions = []
         for judge, judge_proba in proba_of_judge.items():
             predictions.append(_of_judge(judge, judge_proba, scale))
+
         columns["judges"] = [list(of_text) for of_text in zip(*predictions, strict=True)]
 
     rows: list[dict[str, Any]] = []
@@ -428,6 +429,7 @@ def _choose_main_question(
     for name in names:
         if name in judged:
             answered.append(name)
+
     candidates = []
     for main_name in MAIN_NAMES:
         for name in answered:

@@ -91,10 +91,12 @@ class AskWork(BatchWork):
         for answer in answers:
             if self.is_skipped(answer):
                 skipped.append(answer)
+
         applying = []
         for answer in reversed(answers):
             if answer not in skipped:
                 applying.append(answer)
+
         words = describe_answers(self.questions, applying)
         for question_id, share in sureness.items():
             if question_id in words:

@@ -313,6 +313,7 @@ def measure_baselines(
     for name in list_model_names():
         if name not in BASELINES:
             others.append(name)
+
     for name in (*BASELINES, *others):
         # neither slow models nor the calibrator's own kind are a baseline
         kind = None
@@ -351,6 +352,7 @@ def choose_quick_model(model: JudgedEstimator, ordinal: bool = True) -> JudgedEs
     for place, member in enumerate(members):
         if get_model_name(member) not in slow:
             quick.append(place)
+
     # of several members, those that ignore the other questions can't tell what these are worth
     if len(members) == 1:
         telling = quick
@@ -388,6 +390,7 @@ def measure_subgroups(
             values_of_rows = []
             for row in rows:
                 values_of_rows.append(of_text[row] or "none")
+
             columns[LLMS_JUDGE if column == JUDGE else column] = values_of_rows
 
     # the people who judged are groups, too
@@ -412,6 +415,7 @@ def measure_subgroups(
             assessed_in_order = {}
             for label in sorted(set(labels), key=make_natural_key):
                 assessed_in_order[label] = assessed[label]
+
             assessments[column] = assessed_in_order
 
     return assessments
@@ -433,6 +437,7 @@ def measure_question_gains(bench: Bench, model: JudgedEstimator) -> tuple[Questi
             other_scales = []
             for s in bench.questions.scales:
                 other_scales.append(replace(s, asked=s.asked and s.question != question))
+
             scales = tuple(other_scales)
             columns = np.delete(
                 np.arange(bench.X.shape[1]),
@@ -482,6 +487,7 @@ def measure_learning_curve(bench: Bench, model: JudgedEstimator) -> tuple[Learni
                 p.share, p.labels, p.mean("log_loss"), p.deviation("log_loss"), len(p.repeats)
             )
         )
+
     return tuple(learning_points)
 
 
@@ -566,6 +572,7 @@ def _subsets(groups: Mapping[str, Sequence[str]], texts: int) -> Iterator[tuple[
         for label in labels:
             if label:
                 named_labels.add(label)
+
         names = sorted(named_labels, key=make_natural_key)
         if 1 < len(names) <= MOST_GROUPS:
             for name in names:
@@ -609,6 +616,7 @@ def _predict_density(
                 texts[place], float(scores[place]), getattr(logs.get(texts[place]), "turns", ())
             )
         )
+
     return PredictedScores(
         question=question,
         column=column,
@@ -730,6 +738,7 @@ class CalibrationReport(Result):
                     "mean": asdict(prediction.mean),
                 }
             )
+
         return self.of(
             *(
                 "out",
@@ -871,6 +880,7 @@ def measure_calibrator(
         for name in judged_rows.names():
             if name is not None:
                 judge_names.add(name)
+
         data = CalibrationData(
             title=title,
             worker=worker.title,
@@ -927,4 +937,5 @@ def _figures(assessment: Quality | None) -> dict[str, Any] | None:
     for name, value in vars(assessment).items():
         if isinstance(value, Figure):
             figures[name] = asdict(value)
+
     return figures

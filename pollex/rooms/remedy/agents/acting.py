@@ -95,6 +95,7 @@ def acting_in(graph: Any) -> Iterator[str]:
         for subgraph in [*(node.subgraphs or ()), node.bound]:
             if is_graph(subgraph):
                 inner[id(subgraph)] = subgraph
+
         for subgraph in inner.values():
             yield from acting_in(subgraph)
 
@@ -110,6 +111,7 @@ def acting_in(graph: Any) -> Iterator[str]:
         for key, value in vars(node).items():
             if key != "subgraphs":
                 about[key] = value
+
         if runs_nothing:
             about.pop("bound", None)
         if not writes_alone or has_own_code(about):
@@ -363,6 +365,7 @@ def _modules_named(module: _Module, imports: set[str]) -> Iterator[_Module]:
     for place in sys.path:
         if place and Path(place) != OURS.parent:
             roots.add(Path(place))
+
     if module.path is not None:
         above = module.path.parents
         roots.add(above[min(len(module.packages), len(above) - 1)])

@@ -425,6 +425,7 @@ async def ask_with_tools(
         results = []
         for call in reply.calls:
             results.append(await result_of(call, context, tools))
+
         if None in results:
             unknown = reply.calls[results.index(None)]
             return NoReply(
@@ -442,9 +443,11 @@ async def ask_with_tools(
                     "function": {"name": c.name, "arguments": c.arguments},
                 }
             )
+
         tool_messages = []
         for c, text in zip(reply.calls, results, strict=True):
             tool_messages.append({"role": "tool", "tool_call_id": c.id or c.name, "content": text})
+
         messages = [
             *request.messages,
             {"role": "assistant", "content": reply.text, "tool_calls": tool_calls},

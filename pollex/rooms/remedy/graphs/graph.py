@@ -120,6 +120,7 @@ def proven_in(state: Mapping[str, Any]) -> list[dict[str, str]]:
     named = {}
     for candidate in state["candidates"]:
         named[candidate["name"]] = candidate
+
     return [named[name] for name in state["edits"]]
 
 
@@ -213,6 +214,7 @@ async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  
             lacks = {}
             for arm, name in enumerate(("old", "naive", "ceiling")):
                 lacks[name] = trial.missing(arm)
+
             missing = ", ".join(
                 f"{name} {n} {kind}" for name, kinds in lacks.items() for kind, n in kinds.items()
             )
@@ -242,6 +244,7 @@ async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
         for proposal in proposals:
             if not proposal["refused"]:
                 good.append(proposal["name"])
+
         span.outputs(good)
 
     return {
@@ -355,6 +358,7 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     for arm in range(len(trial.systems)):
         if arm not in ended_of(state):
             arms.append(arm)
+
     with live.tracer.span("prove", kind="node", inputs=ids):
         try:
             await ask_trial(live, trial, in_wave, arms)
@@ -410,9 +414,11 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
         effects = []
         for arm in range(1, len(names) + 1):
             effects.append(trial.arrays.primary(arm, ended.get(arm, going)).effect)
+
         outcomes = {}
         for arm, end in sorted(ended.items()):
             outcomes[names[arm - 1]] = OUTCOMES[end.outcome]
+
         span.outputs(
             [f"look {at + 1} of {LOOKS}: {name} {outcome}" for name, outcome in outcomes.items()]
         )

@@ -48,6 +48,7 @@ def replies_told(
     for n in np.argsort(-fell, kind="stable")[:MOST_WORST].tolist():
         if fell[n] > 0:
             worst.append(n)
+
     return {
         "first": rows,
         "worst": [_row(trial, n, names, target, texts=texts) for n in worst],
@@ -95,6 +96,7 @@ def _row(
         for name, reply in replies.items():
             if isinstance(reply, AssistantReply):
                 reply_texts[name] = reply.text
+
         row["replies"] = {name: shorten_text(text) for name, text in reply_texts.items()}
 
     # what a reader without rubrics preferred, where it was asked

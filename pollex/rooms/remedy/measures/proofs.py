@@ -445,6 +445,7 @@ class ProofArrays:
         for name, size in self.sizes.items():
             if not np.isnan(size[:, OLD]).all():
                 counted.append(name)
+
         for name in counted:
             rows.append((name, -self.log_ratio(name, look, arm), limit, limit))
 
@@ -456,6 +457,7 @@ class ProofArrays:
         for row in users:
             if len(row[1]) >= FEWEST_USERS:
                 measurable.append(row)
+
         guardrails = [
             Guardrail(name, PairedEffect(0.0, -1.0, 1.0, 0.0, 0, len(changes)), "unknown")
             for name, changes, _, _ in users
@@ -582,6 +584,7 @@ class ProofArrays:
         for arm in range(1, arms + 1):
             if arm not in ends:
                 z[arm] = self.primary(arm, first).effect.z
+
         # the clearest first; each rejection leaves a less strict level to the others
         for arm in sorted(z, key=lambda candidate_arm: -abs(z[candidate_arm])):
             at = first._replace(alpha=alpha / max(1, arms - rejected))

@@ -57,6 +57,7 @@ def conclude_edits(
     for guard in gathered.guards:
         if guard.id in gathered.sealed:
             sealed.add(guard.text)
+
     for arm, ended in sorted(ended_of(state).items()):
         # the effect on the target, on guardrails, and what a second reader says
         edit = proven_in(state)[arm - 1]
@@ -79,6 +80,7 @@ def conclude_edits(
         for words, holds in objections.items():
             if holds:
                 speaks.append(words)
+
         missing = missing_told(trial, arm, ended.look)
         verdict, against = verdict_of(
             primary,
@@ -136,10 +138,12 @@ def missing_told(trial: Trial, arm: int, look: int) -> str:
     for place in trial.places(arms=[OLD, arm]):
         if place[0] in here:
             places.append(place)
+
     lacks = []
     for place in places:
         if np.isnan(trial.arrays.values[(*place, 0)]):
             lacks.append(place)
+
     if not lacks:
         return ""
 
@@ -220,6 +224,7 @@ def thumbs_of(
     for turn in gathered.rubric_set.turns:
         if turn.helps:
             able.append(turn.turns)
+
     if not gathered.rubric_set.judge.built_in:
         return {
             "value": None,
@@ -318,9 +323,11 @@ def netsat_of(
         for reply in replies:
             if isinstance(reply, AssistantReply):
                 texts.append(reply.text)
+
         scores = []
         for score in scorer.scores([trial.contexts[n].with_reply(text) for text in texts]):
             scores.append(score.netsat)
+
         if scores and None not in scores:
             netsat[place] = float(np.mean(np.array(scores, float)))
 
@@ -394,6 +401,7 @@ def reason_left(state: Mapping[str, Any], candidate: Mapping[str, str]) -> str:
     for scores in state.get("scores", ()):
         if name in scores:
             waves.append(scores)
+
     if waves:
         last = waves[-1][name]
         best = max(waves[-1].values())

@@ -99,6 +99,7 @@ def held_in(
     for conversation in conversations:
         if not conversation.not_scorable:
             scorable.append(conversation)
+
     answers = _answers(rubric_set, scorable, store)
     if not answers:
         return _quoted(
@@ -113,6 +114,7 @@ def held_in(
         for conversation, answer in answers[rubric.id]:
             if not answer.never_came_up:
                 came_up.append((conversation, answer, answer.value() > NEUTRAL))
+
         # replies where it holds, and where it doesn't
         places: dict[bool, list[ReplyContext]] = {True: [], False: []}
         later = 0
@@ -170,6 +172,7 @@ def _answers(
     for rubric in rubric_set.rubrics:
         if is_local(rubric_set, rubric):
             rubrics.append(rubric)
+
     local = [Question.about(rubric, rubric_set.judge.scale) for rubric in rubrics]
 
     # prepared with all conversations: measures are relative to the log
@@ -216,6 +219,7 @@ def local_judge(rubric_set: RubricSet) -> Judge:
     for rubric in rubric_set.rubrics:
         if rubric.answered_by:
             local_ids.add(rubric.id)
+
     # only what was learned for rubrics that the model leaves
     learned = {}
     for id_, what in rubric_set.judge.learned.items():
@@ -246,6 +250,7 @@ def _with_occasions(
         for opposite in held_by_id.values():
             if opposite.rubric.polarity != held.rubric.polarity and opposite.rubric.leads:
                 other.append(opposite)
+
         # one reply a conversation, and none of those that failed
         without = {}
         for opposite in other:

@@ -78,6 +78,7 @@ class Vetting:
             for name in names:
                 if name:
                     called.add(name)
+
         language = language_of_text()
         # each reason is a function, called only until one holds
         reasons: dict[str, Callable[[], Any]] = {
@@ -277,6 +278,7 @@ def items(
         turns = []
         for turn in context.before[-4:]:
             turns.append(f"{turn.role}: {turn.content}")
+
         items.append(
             {
                 "exchange": number,

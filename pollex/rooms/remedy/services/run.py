@@ -98,6 +98,7 @@ def prove(
         edits = []
         for prompt in (*options.prompts, *options.edits):
             edits.append(str(named_file(prompt)[1]))
+
         require_writable(out, *files_of(logs, rubrics, edits), regular=True)
     require_places(out, people=options.people > 0)
 
@@ -264,6 +265,7 @@ def gather(
     for other in prompts:
         if other is not prompt:
             others.append(other)
+
     tuned = tuned_on(run)
     # a line in place of a change that isn't written yet, to count calls
     if planned:

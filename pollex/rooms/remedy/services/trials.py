@@ -146,11 +146,13 @@ class Gathered:
                 # conversations without a part prove: changes of the user's need no other parts
                 if self.parts.get(context.conversation.id, "prove") in parts:
                     in_parts.append(context)
+
             # new conversations alone, if there are enough of them
             new = []
             for context in in_parts:
                 if not self.known(context):
                     new.append(context)
+
             if len(new) >= min(ENOUGH, number):
                 able = new
             else:

@@ -257,6 +257,7 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         for edit in getattr(result, "edits", ()):
             if edit.verdict in GATE:
                 failed.append(edit)
+
         return GATE_FAILED if failed else None
 
 

@@ -323,11 +323,13 @@ def distill(
         for rubric in rubric_set.rubrics:
             if not rubric.answered_by:
                 model_rubrics.add(rubric.id)
+
         # conversations on which the model has answered all of its rubrics
         judged = []
         for c in read.learnable:
             if answers_given.get(c.text_hash, {}).keys() >= model_rubrics:
                 judged.append(c)
+
         # too few to learn from and to measure on
         if len(judged) < FEWEST:
             what = f"{len(judged)} of these conversations were judged by {rubric_set.judge.name} in this store"
@@ -370,6 +372,7 @@ def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Ans
     for rubric in rubric_set.all_rubrics:
         if rubric.answered_by:
             own_ids.add(rubric.id)
+
     answers: dict[str, dict[str, Answer]] = {}
     # answers of all runs of this store, the later ones in place of earlier
     for run in runs(store):
@@ -430,6 +433,7 @@ async def _distill(
     for rubric in rubric_set.rubrics:
         if not rubric.answered_by:
             rubrics_asked.append(rubric)
+
     opened.progress.start("distill", len(rubrics_asked))
     fidelity = await fidelity_of(
         judged,
@@ -549,6 +553,7 @@ def _compared(
     for c in judged:
         if c.text_hash[:16] not in before.learned_from:
             unseen.append(c)
+
     # probabilities of what it was fitted to come from its run, by folds; NaN until they are read
     by_folds = dict.fromkeys(
         (c.id for c in unseen if c.text_hash[:16] in before.only_fitted_to),
@@ -639,4 +644,5 @@ def calls_of(rubrics: Sequence[ChosenRubric]) -> int:
     sides = []
     for kind in ("sat", "dsat"):
         sides.append(sum(r.polarity == kind and not r.answered_by for r in rubrics))
+
     return sum(ceil(size / MOST_RUBRICS_IN_A_CALL) for size in sides)

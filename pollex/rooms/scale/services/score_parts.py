@@ -118,6 +118,7 @@ class PartsResult(Shown):
         for part in self.parts:
             if part.total is not None:
                 totals.append(part.total)
+
         if len(totals) < len(self.parts):
             return Figure(None, undefined="parts of an earlier version don't tell it")
 
@@ -249,6 +250,7 @@ def score_parts(
     for unit in units:
         if unit.number not in parts_done:
             missing.append(unit)
+
     cluster = Cluster(workers, address)
     # a unit that failed doesn't stop the others
     for unit, part in ENGINES[engine](job, missing, cluster) if missing else ():

@@ -68,6 +68,7 @@ def scenes_of(
     for system in systems:
         if system.retrieval != "none":
             searching.append(system)
+
     if searching and documents is None:
         what = f"{searching[0].name} finds documents, and there are none"
         raise WrongUse(
@@ -82,6 +83,7 @@ def scenes_of(
     for topic in topics:
         if not topic.documents:
             without.append(topic.id)
+
     if without and (
         named_systems := [system for system in searching if system.retrieval == "named"]
     ):
@@ -141,6 +143,7 @@ class SimulateResult(Shown):
         for dialogue in self.dialogues:
             if dialogue.metadata.get("quality"):
                 checked.append(dialogue.metadata["quality"])
+
         return {name: sum(answers[name] == "yes" for answers in checked) for name in QUESTIONS}
 
     @property
@@ -306,6 +309,7 @@ async def hold(
         done = {}
         for dialogue in dialogues:
             done[dialogue.id] = dialogue.metadata["outcome"]
+
         done = {
             id_: outcome for id_, outcome in done.items() if outcome not in setting.retry_outcomes
         }

@@ -170,6 +170,7 @@ def read_study(path: Path) -> Study:
         for name, value in tables.items():
             if name not in ("question", MAIN):
                 rest[name] = value
+
         return Study.model_validate(rest | {"questions": questions_read})
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(
@@ -221,6 +222,7 @@ def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) ->
         for name in study.systems:
             if isinstance(speaker := profiles[name], Speaker):
                 speakers.append(speaker)
+
         for speaker in speakers:
             _require_documents(study, speaker, path)
         if speakers:  # their replies can't be shown in parts: nobody is to know them by that
@@ -453,6 +455,7 @@ def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
             turn_fields = {}
             for name in ("role", "text", "ms", "edits"):
                 turn_fields[name] = row[name]
+
             side.turns.append(turn_fields | {"sources": unpack(row["sources"])})
 
     # an answer is a value, or why it was skipped

@@ -212,6 +212,7 @@ def _phoenix_annotations(annotations: list[Row]) -> Iterator[Ask]:
         for annotation in annotations:
             if annotation.get(f"{name}_id"):
                 of_kind.append(annotation)
+
         for begin in range(0, len(of_kind), PAGE):
             yield Ask(
                 f"/v1/{name}_annotations",
@@ -228,6 +229,7 @@ def _opik_scores(requests: list[Row]) -> Iterator[Ask]:
         for score in requests:
             if score.get(key):
                 scores.append({k: v for k, v in score.items() if k != "request"})
+
         for begin in range(0, len(scores), PAGE):
             body = {"scores": scores[begin : begin + PAGE]}
             yield Ask(

@@ -146,6 +146,7 @@ class Mixed:
         for question in questions:
             if not is_text(question):
                 numbered.append(question)
+
         read = Values.of(outcome, [], len(numbered))
         answers = {}
         for question in questions:
@@ -168,6 +169,7 @@ class Mixed:
         for place, question in enumerate(numbered, 1):
             if read.missing(place):
                 missing.append(question)
+
         if len(missing) == len(numbered):
             texts = []
             for question in questions:
@@ -212,6 +214,7 @@ class Mixed:
         for question in questions:
             if not is_text(question):
                 numbered.append(question)
+
         texts = [question.text for question in numbered]
         # the first spelling of each option is the one that the prompt asks for
         spellings = [self._spellings(question)[0] for question in numbered]
@@ -382,10 +385,12 @@ class ReferenceJudge(_Grader):
         for question in questions:
             if question.id == EVIDENCE:
                 checks.append(question)
+
         grades = []
         for question in questions:
             if question.id != EVIDENCE:
                 grades.append(question)
+
         # two calls at a time: they don't need each other
         answer_lists = await asyncio.gather(
             self.check.answers(conversation.id, before_answer, checks),
@@ -621,6 +626,7 @@ class Grading:
         for answer in answers:
             if not isinstance(answer, Answer):
                 failed.append(answer)
+
         if not failed:
             return "graded"
 

@@ -86,6 +86,7 @@ def given(waiting: Tallied, opinions: Sequence[Opinion]) -> dict[str, str]:
     value_by_id = {}
     for opinion in settle_answers(opinions).values():
         value_by_id[opinion.conversation] = opinion.value
+
     answers: dict[str, str] = {}
     for id_, value in value_by_id.items():
         if id_ in open_ and id_ not in left:
@@ -127,6 +128,7 @@ def case(
     for id_ in waiting.waiting:
         if id_ not in own_values:
             left.append(id_)
+
     at = case or (left[0] if who and left else "")
     if case and case not in waiting.waiting:
         raise NotThere(

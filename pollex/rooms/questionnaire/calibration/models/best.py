@@ -143,6 +143,7 @@ class Calibrator(JudgedEstimator):
         members = []
         for place in weights:
             members.append(self._fit_candidate(candidates[place], X, y, groups))
+
         self.members_ = tuple(members)
         self.weights_ = np.array(list(weights.values()))
 
@@ -235,6 +236,7 @@ class Calibrator(JudgedEstimator):
         members = []
         for place, facts in enumerate(state.facts["members"]):
             members.append(restore_state(State(facts, state.arrays), f"member.{place}."))
+
         self.members_ = tuple(members)
 
 
@@ -260,6 +262,7 @@ def _weigh_candidates(
     for place, proba in enumerate(held_out):
         if not isinstance(proba, str):
             fitted[place] = proba
+
     weights = dict(
         zip(
             fitted,
@@ -272,6 +275,7 @@ def _weigh_candidates(
     for place, weight in weights.items():
         if weight >= LEAST_MIXTURE_WEIGHT:
             large[place] = weight
+
     if not large:
         large = {max(weights, key=weights.__getitem__): 1.0}
 

@@ -31,6 +31,7 @@ def calibrator_page(site: Site, name: str) -> Data:
     for prediction in soon.value.predicted:
         for text in prediction.tail:
             tails.add(text.id)
+
     return shown | {"opens": opens_of(site, tails)} | prepare_page_values(soon.value)
 
 

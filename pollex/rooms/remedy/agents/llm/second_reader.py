@@ -49,6 +49,7 @@ class LastExchange(Judge):
         for place, turn in enumerate(conversation.turns):
             if turn.role == "user":
                 users.append(place)
+
         alone = Conversation(
             id=conversation.id,
             turns=conversation.turns[users[-1] :],

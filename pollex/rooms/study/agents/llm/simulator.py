@@ -81,6 +81,7 @@ class Passages:
         for word in _words([query])[0]:
             if word in self._index.vocab_dict:
                 known_words.append(word)
+
         if not known_words:
             return []
 

@@ -48,6 +48,7 @@ def systems_named(names: Sequence[str]) -> list[System]:
     for name in chosen_names:
         if name not in by_name:
             unknown.append(name)
+
     # all unknown names at once
     if unknown or not chosen_names:
         if unknown:

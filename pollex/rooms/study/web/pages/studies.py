@@ -23,6 +23,7 @@ def studies(site: Site) -> Data:
     talks_by_study = []
     for study in studies_of(site.store):
         talks_by_study.append((study, talks_of(site.store, study.id)))
+
     return {"studies": talks_by_study}
 
 
@@ -59,11 +60,13 @@ def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
             for talk, side in sides:
                 if side.system == system and topic in (None, talk.topic):
                     talks_of_guest.append((talk, side))
+
             # a side is done when its questions are answered
             done = []
             for _, side in talks_of_guest:
                 if side.answers:
                     done.append(side)
+
             means = tuple(
                 # [question]: mean of those who answered it
                 _mean([side.answers.get(question.id) for side in done])
