@@ -15,8 +15,17 @@ PROGRAMS = [
     for path in sorted((ROOT / "benchmarks").glob("*.py"))
     if '__name__ == "__main__"' in path.read_text()
 ]
-LONG = {"chain", "ray_scaling", "remedy_command", "scoring"}
-"""Those that start commands or workers, each of which imports everything anew."""
+LONG = {
+    "chain",
+    "distill",
+    "published",
+    "ray_scaling",
+    "remedy",
+    "remedy_command",
+    "scoring",
+    "starter",
+}
+"""Those that take longer than ten seconds, most since they start commands or learn several times."""
 ELSEWHERE = {"faults": "test_faults_made_anew.py runs its cases one by one"}
 
 # A server of forks imports once what nearly all benchmarks import: that is most of the time of a

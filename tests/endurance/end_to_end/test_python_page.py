@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.nightly
 def test_the_page_on_python_runs_as_it_stands(tmp_path: Path) -> None:
     page = (ROOT / "docs/how-to/python.md").read_text("utf-8")
     log = (ROOT / "examples/bikes.jsonl").read_text("utf-8").splitlines(keepends=True)
