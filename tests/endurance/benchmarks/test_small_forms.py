@@ -16,13 +16,16 @@ PROGRAMS = [
     if '__name__ == "__main__"' in path.read_text()
 ]
 LONG = {
+    "active_learning",
     "chain",
     "distill",
     "published",
     "ray_scaling",
     "remedy",
     "remedy_command",
+    "rubicon",
     "scoring",
+    "stability",
     "starter",
 }
 """Those that take longer than ten seconds, most since they start commands or learn several times."""

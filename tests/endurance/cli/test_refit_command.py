@@ -92,6 +92,7 @@ def standings(path: str | Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("shuffled", [pytest.param(False, marks=pytest.mark.nightly), True])
+@pytest.mark.nightly
 def test_a_refit_on_the_labels_that_taught_proves_nothing_more(
     pollex: Pollex, tmp_path: Path, shuffled: bool
 ) -> None:
@@ -437,6 +438,7 @@ def test_rubrics_written_by_hand_are_fitted_by_the_embedded_judge(
     assert RubricSet.load("rubrics.json").guaranteed is not None
 
 
+@pytest.mark.nightly
 def test_the_report_of_another_set_in_the_folder_stays(
     pollex: Pollex, learnt: Learnt, store: Path
 ) -> None:
