@@ -41,6 +41,7 @@ def starred(count: int = 60) -> list[dict[str, object]]:
     return rows
 
 
+@pytest.mark.nightly
 def test_stars_by_three_raters_become_ratings_and_a_raters_own_probability(
     pollex: Pollex, tmp_path: Path
 ) -> None:

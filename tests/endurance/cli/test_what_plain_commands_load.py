@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from small_runs import Learnt
 
 RUN = """
@@ -19,6 +20,7 @@ UNWANTED = "torch._dynamo,sentence_transformers,transformers,matplotlib"
 LLM = "pollex.agents.llm,pollex.runs.plan"
 
 
+@pytest.mark.nightly
 def test_learning_from_turns_that_are_embedded_loads_no_embedder_and_scoring_no_torch_at_all(
     learnt: Learnt, store: Path, tmp_path: Path
 ) -> None:

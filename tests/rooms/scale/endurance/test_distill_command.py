@@ -34,6 +34,7 @@ def asked(
         yield folder / "llm.json", folder / "s", server.url
 
 
+@pytest.mark.nightly
 def test_a_set_is_distilled_from_paid_answers_and_scores_without_a_call(
     pollex: Pollex, learnt: Learnt, asked: tuple[Path, Path, str]
 ) -> None:
