@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -256,12 +257,8 @@ class Columns:
 
         for name in names:
             for kind in KINDS:
-                types = kind.types() | {"seq": "BIGINT"}
                 for part in read_parts(self._pile(kind.table, name)):
-                    sql = f"DESCRIBE SELECT * FROM {_select_parts([part])}"
-                    with self._connection().cursor() as cursor:
-                        columns = [row[:2] for row in cursor.execute(sql).fetchall()]
-                    if any(types.get(column) != type_ for column, type_ in columns):
+                    if explain_odd_columns(part):
                         return f"{part.path.name} of {name} has columns of something else"
 
         return ""
@@ -458,6 +455,29 @@ def _select_nothing(kind: type[ColumnRow]) -> str:
 
 def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+def explain_odd_columns(part: ColumnPart) -> str:
+    """Return which column a part lacks, or has of another type; empty where it is a part of ours."""
+    kinds = {kind.table: kind for kind in KINDS}
+    kind = kinds[TEXTS] if part.pile.parent.name == TEXTS else kinds.get(part.pile.name)
+    if kind is None:
+        return ""
+
+    sql = "DESCRIBE SELECT * FROM read_parquet(?)"
+    with duckdb.connect(":memory:") as connection:
+        path = str(make_text_path(Path(part.path)))
+        stored = {name: type_ for name, type_, *_ in connection.execute(sql, [path]).fetchall()}
+
+    types = kind.types()
+    for field in fields(kind):
+        # a part of an earlier pollex may lack what has a usual value
+        if field.name not in stored and field.default is MISSING:
+            return f"it has no column {field.name}"
+        if field.name in stored and stored[field.name] != types[field.name]:
+            return f"its column {field.name} is {stored[field.name]}"
+
+    return ""
 
 
 def explain_unreadable_part(part: Path) -> str:

@@ -6,23 +6,19 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol
 
-import duckdb
-
 from pollex.errors import PollexError, StoreDamaged
 from pollex.store.columns import (
-    KINDS,
     RUNS,
     TEXTS,
-    ColumnPart,
+    explain_odd_columns,
     explain_unreadable_part,
     list_all_parts,
 )
 from pollex.store.database import FILE, make_tables
-from pollex.store.folder import make_text_path
 from pollex.store.runs import read_runs
 from pollex.store.tables import SpanRow, make_damage_error, read_line
 
@@ -122,29 +118,6 @@ def is_sound_row(table: str, row: Mapping[str, Any]) -> bool:
         values = read_line(row["reply"])
         return values is not None and bool(values["key"] == row["key"])
     return True
-
-
-def explain_odd_columns(part: ColumnPart) -> str:
-    """Return which column a part lacks, or has of another type; empty where it is a part of ours."""
-    kinds = {kind.table: kind for kind in KINDS}
-    kind = kinds[TEXTS] if part.pile.parent.name == TEXTS else kinds.get(part.pile.name)
-    if kind is None:
-        return ""
-
-    sql = "DESCRIBE SELECT * FROM read_parquet(?)"
-    with duckdb.connect(":memory:") as connection:
-        path = str(make_text_path(Path(part.path)))
-        stored = {name: type_ for name, type_, *_ in connection.execute(sql, [path]).fetchall()}
-
-    types = kind.types()
-    for field in fields(kind):
-        # a part of an earlier pollex may lack what has a usual value
-        if field.name not in stored and field.default is MISSING:
-            return f"it has no column {field.name}"
-        if field.name in stored and stored[field.name] != types[field.name]:
-            return f"its column {field.name} is {stored[field.name]}"
-
-    return ""
 
 
 def damage_behind(store: OpenStore, error: BaseException | None) -> StoreDamaged | None:
