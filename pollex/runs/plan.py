@@ -55,7 +55,7 @@ _WORDS_OF_A_REASON = 30
 _WORDS_OF_A_RUBRIC = 16
 
 
-LIKELY_REASONS = 0.9
+LIKELY_REASONS = 0.8
 """Reasons that a conversation gives, of up to three: in many there is none to be seen."""
 
 LIKELY_NEW_RUBRICS = 2.0
@@ -64,6 +64,9 @@ LIKELY_NEW_RUBRICS = 2.0
 
 LIKELY_WRITTEN = 0.4
 """Share of the tokens that a stage may write which its usual reply has; a third on the recorded run."""
+
+LIKELY_WRITTEN_OF_ANSWERS = 0.75
+"""Share of the tokens that an answer may have which a usual one has: 18 of 25 on the recorded run."""
 
 LIKELY_DUPLICATES = 0.15
 """Looks for duplicates for each rubric of the pool."""
@@ -164,10 +167,10 @@ def estimate_tokens(call: Call) -> int:
 
 
 def estimate_likely_tokens(call: Call) -> int:
-    """Estimate the tokens of a usual reply: of answers as many as are asked for, of other lists few."""
+    """Estimate the tokens of a usual reply: all answers that are asked for, and few items of other lists."""
     most = estimate_tokens(call)
     if call.stage in ("judge", "grade"):
-        return most
+        return ceil(LIKELY_WRITTEN_OF_ANSWERS * most)
     return ceil(LIKELY_WRITTEN * most)
 
 

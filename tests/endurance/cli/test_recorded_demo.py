@@ -86,6 +86,33 @@ async def pages_of(folder: Path) -> str:
 
 
 @pytest.mark.nightly
+@pytest.mark.nightly
+def test_what_a_plan_calls_likely_is_near_to_what_the_recorded_run_used(
+    pollex: Pollex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    examples = RECORDED.parent
+    log = ("learn", examples / "bikes.jsonl", "--domain", examples / "bikes.toml")
+    model = ("--model", "recorded-llm", "--base-url", "http://127.0.0.1:9/v1")
+    settings = ("--group-field", "user_id", "--test-fraction", "0", "--store", "store")
+    plan = pollex(*log, *model, *settings, "--dry-run", "--json").last
+
+    # replies to what learning asked: scoring asked about conversations without a label, too
+    replies = rows(RECORDED / REPLIES)
+    labelled = {reply["item"] for reply in replies if reply["stage"] == "extract"}
+    used = dict.fromkeys(("sent", "prompt_tokens", "completion_tokens"), 0)
+    for reply in replies:
+        if reply["stage"] == "judge" and reply["item"] not in labelled:
+            continue
+        usage = json.loads(reply["body"])["usage"]
+        used["sent"] += 1
+        used["prompt_tokens"] += usage["prompt_tokens"]
+        used["completion_tokens"] += usage["completion_tokens"]
+
+    for unit, count in used.items():
+        assert 1 / 1.5 <= plan["likely"]["all"][unit] / count <= 1.5, unit
+
+
 def test_where_a_prompt_has_no_reply_the_recorded_result_is_shown_as_it_was_made(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

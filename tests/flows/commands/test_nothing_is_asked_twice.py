@@ -144,7 +144,8 @@ def test_a_plan_says_what_is_likely_beside_what_is_possible_at_most(
     used = pollex(*learn).last["usage"]["all"]
     likely = plan["likely"]["all"]
     assert plan["plan"]["all"]["sent"] > used["sent"]
-    assert 1 / 1.5 <= likely["sent"] / used["sent"] <= 1.5
+    for unit in ("sent", "prompt_tokens"):
+        assert 1 / 1.5 <= likely[unit] / used[unit] <= 1.5, unit
 
 
 def test_a_general_set_is_adapted_to_the_domain_once_and_what_changed_is_told(bench: Bench) -> None:
