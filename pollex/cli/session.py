@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import time
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
@@ -74,10 +74,12 @@ class ProgressBars:
             transient=True,
         )
         self._tasks: dict[str, TaskID] = {}
-        self._last_line = time.monotonic()
+        self._stage = ""
+        self._ended = threading.Event()
 
     def start(self, stage: str, total: int, done: int = 0) -> None:
         """Add a bar for a stage, or change its total."""
+        self._stage = stage
         # a stage that begins again has another total, and the same bar
         if stage in self._tasks:
             self._bars.update(self._tasks[stage], total=total, completed=done)
@@ -89,12 +91,18 @@ class ProgressBars:
             )
 
     def advance(self, stage: str, by: int = 1) -> None:
-        """Advance a stage's bar; where there is no terminal, print a line a minute in its place."""
+        """Advance a stage's bar."""
+        self._stage = stage
         self._bars.advance(self._tasks[stage], by)
-        if self._bars.disable and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
-            self._last_line = time.monotonic()
+
+    def _print_lines(self) -> None:
+        """Print how far the latest stage is, once a minute, until the run ends."""
+        while not self._ended.wait(SECONDS_BETWEEN_LINES):
+            # nothing has begun yet
+            if not self._stage:
+                continue
             self._bars.console.print(
-                self._line_of(stage),
+                self._line_of(self._stage),
                 markup=False,
                 highlight=False,
                 soft_wrap=True,
@@ -122,6 +130,9 @@ class ProgressBars:
 
     def __enter__(self) -> Self:
         self._bars.start()
+        # where there is no terminal for bars, lines come in their place, also while a stage is silent
+        if self._bars.disable:
+            threading.Thread(target=self._print_lines, daemon=True).start()
         return self
 
     def __exit__(
@@ -130,6 +141,7 @@ class ProgressBars:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._ended.set()
         self._bars.stop()
 
 
