@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pollex.usecases.use_case import AtTerminal, opt, use_case
+from pollex.usecases.families import ProfileDrafter, Reading, out_option
+from pollex.usecases.use_case import AtTerminal, UseCase, opt, use_case
+
+if TYPE_CHECKING:
+    from pollex.services.draft_profile import ProfileDraft
+    from pollex.services.logs import Data
 
 
 @use_case("domain new")
@@ -23,3 +29,27 @@ class WriteProfile(AtTerminal):
         default=Path("domain.toml"),
         group="Output",
     )
+
+
+@use_case("domain draft")
+class DraftProfile(Reading, ProfileDrafter, UseCase["ProfileDraft"]):
+    """Have a model draft a domain profile from a log: one call with 12 conversations, drawn at random.
+
+    Labels and other fields are not shown to it. What it writes is a draft: correct it before you
+    use it.
+
+    \b
+    Examples
+      pollex domain draft logs.jsonl --model MODEL --dry-run
+      pollex domain draft logs.jsonl --model MODEL --out support.toml
+    """
+
+    does = "draft_profile.draft_from_log"
+    plans = True
+    labels_needed = False
+    logs: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
+    out: Path | None = out_option("File of the profile.", typed="domain.toml")

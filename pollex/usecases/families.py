@@ -644,6 +644,22 @@ class ColumnReader(Calls):
 
 
 @options
+class ProfileDrafter(Calls):
+    """Calls of a model that drafts a domain profile."""
+
+    model: str | BaseChatModel | None = model_option("LLM to ask; required.")
+    max_cost: float | None = declare_limit(
+        "Stop at this cost; needs --price.",
+        metavar="AMOUNT",
+    )
+    price: tuple[float, float] | None = declare_limit(
+        "Prices of a million prompt and completion tokens, such as 0.15:0.60.",
+        metavar="IN:OUT",
+        parse=parse_two_numbers,
+    )
+
+
+@options
 class Player(Calls):
     """Calls of a model that plays a user or an assistant."""
 

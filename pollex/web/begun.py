@@ -318,6 +318,11 @@ def _read_asked_model(
         return None
 
     model = values.get("model") or ""
+    if not model and door.needs_model:
+        raise Fault(
+            "no model is named, and this asks one",
+            hint="open “With a language model”, and fill in Model",
+        )
     if base_url and not model:
         raise Fault(
             "the model has no name",

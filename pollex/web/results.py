@@ -7,6 +7,7 @@ from typing import Any
 
 from pollex.measures.classification import CLEAR_CASES, TOO_FEW_CLEAR
 from pollex.measures.intervals import Figure
+from pollex.prompts.domain import DomainProfile
 from pollex.reports.charts import axis, scale_of, whisker
 from pollex.rooms import hooks_of
 from pollex.services.readings import list_readings
@@ -90,6 +91,19 @@ def make_figures(table: Mapping[str, Any], n: int) -> dict[str, Figure]:
             why = table["undefined"].get(name, "")
             figures[name] = Figure(value, low, high, n=n, undefined=why)
     return figures
+
+
+def show_profile_draft(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the questions of a domain profile with what was drafted to each; lists have a line each."""
+    answers = []
+    for name, question in DomainProfile.questions().items():
+        drafted = result["profile"][name]
+        if drafted:
+            answers.append(
+                (question.description, drafted if isinstance(drafted, list) else [drafted])
+            )
+
+    return {"answers": answers}
 
 
 def show_evaluation(result: Mapping[str, Any]) -> Mapping[str, Any]:

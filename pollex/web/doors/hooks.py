@@ -55,6 +55,8 @@ class UseCaseDoor:
         left_out: Fields that only this form lacks, with the reason.
         usual: What fields hold before anybody typed.
         needs_set: Whether it can't be begun before there is a rubric set.
+        needs_model: Whether nothing can be done without a model.
+        sends: What of the log goes to the model, as the beginning of a sentence.
         result: Name of the file that it writes beside the store, if it wants one.
         labels: Labels of fields that this form calls otherwise.
         helps: What fields are for, where the terminal's words say nothing here.
@@ -69,6 +71,8 @@ class UseCaseDoor:
     left_out: Mapping[str, str] = field(default_factory=dict)
     usual: Mapping[str, Any] = field(default_factory=dict)
     needs_set: bool = True
+    needs_model: bool = False
+    sends: str = "The words of the conversations, and what is asked about them,"
     result: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     helps: Mapping[str, str] = field(default_factory=dict)

@@ -113,6 +113,7 @@ def shown(site: Site, child: Child, as_json: bool) -> Data:
         "result_template": template,
         "figures_of_result": figures,
         "begun_of_child": child.back.partition("begun=")[2],
+        "id_of_child": child.id,
         "command": shlex.join(["pollex", *arguments]),
     }
 

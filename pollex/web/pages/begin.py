@@ -39,6 +39,9 @@ from pollex.web.views import Data, Done, page, post
 Typed = Annotated[Fields, "o-", "domain-", "assistant-"]
 """The fields of a use case by name, and those of the domain profile and of the assistant's model."""
 LOOK = "look"
+DRAFT = "draft"
+"""What a button of a form does that has a model draft the domain profile first."""
+DRAFT_DOOR = "domain-draft"
 TAKEN_OVER = ("o-rubrics", "o-prompt")
 """Fields that the form of one use case takes over from that of another."""
 
@@ -59,6 +62,7 @@ def begin(
     against: str = "",
     target: str = "",
     sentence: Words = "",
+    drafted: str = "",
     people: bool = False,
 ) -> Response:
     """Show the form of a use case; as it was filled in, where somebody did so before.
@@ -66,10 +70,20 @@ def begin(
     Args:
         begun: Of this use case or of another, whose log, set and prompt are taken over.
         sentence: What is added to the prompt that was typed there.
+        drafted: Command that drafted a domain profile, which fills in its fields.
     """
-    # the same form is shown as it was left
     door = get_door(door_id)
     before = site.begun.get(begun)
+    # a drafted profile comes into the form that asked for it, with all that was typed there
+    if drafted:
+        drafted_fields = list_drafted_fields(site.children.find(drafted))
+        # a server that was started anew has the draft, and no longer the form
+        if not isinstance(before, CommandForm):
+            return _show_form(site, door, drafted_fields, (), is_new=True)
+        typed = dict(before.typed) | drafted_fields
+        return _show_form(site, door, typed, before.logs, is_new=True)
+
+    # the same form is shown as it was left
     if isinstance(before, CommandForm) and before.door == door:
         return _show_form(site, door, before.typed, before.logs)
     if isinstance(before, CommandForm):
@@ -116,6 +130,21 @@ def begin(
         is_new=True,
         sentence=sentence,
     )
+
+
+def list_drafted_fields(child: Child) -> dict[str, str]:
+    """Return the fields of the profile that a command drafted, as a form has them; none where it drafted none."""
+    profile = child.told.get("profile") if isinstance(child.told, dict) else None
+    fields: dict[str, str] = {}
+    if not isinstance(profile, dict):
+        return fields
+
+    for name in list_profile_questions():
+        value = profile.get(name, "")
+        text = "\n".join(value) if isinstance(value, list) else str(value)
+        fields[PROFILE_PREFIX + name] = text
+
+    return fields
 
 
 def _show_form(
@@ -233,7 +262,8 @@ def begin_from_form(
     do: str = "",
 ) -> Done | Response:
     """Begin what a form asks for; or show its plan, or its command alone."""
-    door = get_door(door_id)
+    # a button of another form drafts the profile from what is typed there
+    door = get_door(DRAFT_DOOR if do == DRAFT else door_id)
     # a browser ends lines of a text as no file of ours does
     lines = {}
     for name, value in typed.items():
@@ -257,7 +287,7 @@ def begin_from_form(
         # scripts get the error, people their form with it
         if frame.wants_json(request.scope):
             raise
-        return _show_form(site, door, form_fields, log, fault)
+        return _show_form(site, get_door(door_id), form_fields, log, fault)
 
     # only a look: nothing is remembered or started
     if do == LOOK:

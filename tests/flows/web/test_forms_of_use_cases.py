@@ -13,7 +13,7 @@ from web_site import client_of, made_app
 from pollex.store.store import Store
 from pollex.usecases.use_case import options_of
 from pollex.web.begun import find_set_word
-from pollex.web.children import Children
+from pollex.web.children import Child, Children
 from pollex.web.doors.hooks import UseCaseDoor, list_doors
 from pollex.web.site import Site
 
@@ -256,3 +256,41 @@ async def test_a_proof_asks_the_assistant_that_was_typed_with_its_key_in_the_env
     kept = [path for path in own.folder.rglob("*") if path.is_file()]
     assert [path.name for path in kept if b'model = "m"' in path.read_bytes()] == ["models.toml"]
     assert not [path for path in kept if KEY.encode() in path.read_bytes()]
+
+
+async def test_a_button_of_the_form_has_the_model_draft_the_profile_and_the_draft_fills_it_in(
+    own: Store,
+) -> None:
+    app = made_app(own, local_endpoints=True)
+    site: Site = app.app.state.site  # type: ignore[attr-defined]
+    typed = {"log": "bundled", "o-budget": "7", "do": "draft", "key": KEY}
+    drafted = {"assistant": "the chat of a shop", "expectations": ["book", "say when it can't"]}
+    async with client_of(app) as client:
+        refused = await client.post("/api/begin/learn", data=typed, headers=HTML)
+        assert "no model is named" in refused.text
+        assert 'action="/api/begin/learn"' in refused.text, "what was typed stays"
+        typed |= {"o-model": "m", "o-base_url": "http://127.0.0.1:9/v1"}
+        answer = await client.post("/api/begin/learn", data=typed, headers=HTML)
+        (counting,) = site.children.by_id.values()
+        assert counting.arguments[:2] == ("domain", "draft")
+        assert counting.arguments[-1] == "--dry-run", "cost comes first"
+        begun = answer.headers["location"].rpartition("/")[2]
+        child = Child(
+            "0123abcd",
+            "Draft",
+            ("domain", "draft"),
+            f"/begin/domain-draft?begun={begun}",
+            site.children.folder / "0123abcd.json",
+            told={"profile": drafted},
+            state="done",
+        )
+        site.children.by_id[child.id] = child
+        # with the form that asked, and on a server that has forgotten it
+        for before in (begun, "gone"):
+            address = f"/begin/learn?begun={before}&drafted={child.id}"
+            form = unescape((await client.get(address)).text)
+            assert "the chat of a shop</textarea>" in form
+            assert "book\nsay when it can't</textarea>" in form
+            assert KEY not in form
+            assert ('value="7"' in form) == (before == begun)
+    site.children.close()

@@ -163,3 +163,23 @@ def test_a_result_outlives_its_server_and_a_made_up_one_is_left_alone(tmp_path: 
     assert again.arguments == ("check", "a")
     assert (commands / "ended" / "0123abcd.json").stat().st_mode & 0o077 == 0
     assert list(later.by_id) == ["0123abcd"]
+
+
+async def test_a_drafted_profile_is_shown_as_a_draft_that_is_corrected_before_it_is_used(
+    store: Store,
+) -> None:
+    profile = {
+        "assistant": "the chat of a shop",
+        "task": "to book",
+        "user": "customers",
+        "ideal_conversation": "It books.",
+        "expectations": ["book", "say when it can't"],
+        "notes": [],
+        "language": "English",
+    }
+    told = {"profile": profile, "model": "m", "conversations": 12, "population": 480}
+    page = await page_of(store, told, "domain", "draft", "a.jsonl")
+    assert "m drafted this from 12 of 480" in page
+    assert "book<br>say when it can't" in page
+    assert "drafted=0123abcd" in page
+    assert "What must a reader know" not in page, "nothing was drafted to it"

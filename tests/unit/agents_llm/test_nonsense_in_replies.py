@@ -15,6 +15,7 @@ from pollex.agents.llm.columns import read_columns
 from pollex.agents.llm.deduplicator import LlmDeduplicator
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.llm.profile_drafter import draft_profile
 from pollex.agents.llm.rewording import LlmRewriter
 from pollex.agents.llm.summarizer import LlmSummarizer, LlmUpdater
 from pollex.rubrics.rubric import Reason
@@ -62,6 +63,17 @@ ROLES: dict[str, tuple[Callable[[Asker], Awaitable[object]], Any]] = {
     "adapt": (
         lambda ask: adapt_rubrics(ask, [JOINED]),
         {"1": {"why": "so", "does": "reword", "text": "The assistant explains."}},
+    ),
+    "profile": (
+        lambda ask: draft_profile(ask, [TALK]),
+        {
+            "assistant": "a chat assistant",
+            "task": "to book",
+            "user": "customers",
+            "ideal_conversation": "It books.",
+            "expectations": ["book"],
+            "notes": ["Names are placeholders."],
+        },
     ),
     "columns": (
         lambda ask: read_columns(ask, [{"name": "text"}]),
