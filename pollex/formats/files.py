@@ -13,14 +13,14 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
 from pollex.conversations.logs import BadRow
-from pollex.errors import BadInput, NotText, WrongUse, spell
+from pollex.errors import BadInput, NotText, PollexError, WrongUse, spell
 from pollex.formats.bounds import (
     DOCUMENT,
     PART,
@@ -33,7 +33,12 @@ from pollex.formats.bounds import (
 from pollex.formats.csv_rows import csv_rows
 from pollex.formats.encodings import USUAL_ENCODING, encoding_of
 from pollex.formats.json_rows import LogRow, json_document, json_lines, yaml_rows
-from pollex.formats.queries import is_query, parquet_rows, sql_rows
+from pollex.formats.queries import (
+    is_query,
+    list_files_named_in_query,
+    parquet_rows,
+    sql_rows,
+)
 from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS, rows_of_query
 from pollex.formats.sheets import is_spreadsheet, sheet_rows
 from pollex.formats.tab_rows import holds_escapes, rows_of_tabs
@@ -113,6 +118,18 @@ def find_files(sources: Sequence[str | Path]) -> list[str]:
         names.extend(_expand_source(str(source)))
 
     return list(dict.fromkeys(names))
+
+
+def list_files_read(source: str) -> list[str]:
+    """List the files that a source reads and that are there: of a folder its logs, of a query its database."""
+    if is_query(source):
+        candidates = list_files_named_in_query(source)
+    else:
+        candidates = []
+        with suppress(PollexError):
+            candidates = _expand_source(source)
+
+    return [name for name in candidates if Path(name).is_file()]
 
 
 DATABASES = (".db", ".sqlite", ".sqlite3", ".sql", ".duckdb", ".ddb")

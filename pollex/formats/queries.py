@@ -86,6 +86,8 @@ _READS = re.compile(
     re.IGNORECASE,
 )
 """How a query that reads begins, after comments and brackets. Nothing is tried twice: comments take no time."""
+_QUOTED = re.compile(r"""['"]([^'"\n]+)['"]""")
+"""A text in a query, which may name a file."""
 _PASSWORD = re.compile(r"pass(?:word|wd)?\s*=", re.IGNORECASE)
 TABLES = {
     "duckdb": "SELECT table_name, column_name FROM information_schema.columns",
@@ -101,6 +103,18 @@ MOST_TABLES = 8
 def is_query(source: str) -> bool:
     """Return whether a source names a database."""
     return _SOURCE.fullmatch(source) is not None
+
+
+def list_files_named_in_query(source: str) -> list[str]:
+    """List what may be the files of a query: its database, and what stands between quotes in it."""
+    match = _SOURCE.fullmatch(source)
+    if match is None:
+        return []
+
+    names = [match[2]]
+    for quoted in _QUOTED.findall(match[3] or ""):
+        names.extend(glob.glob(quoted, recursive=True))  # noqa: PTH207 - as `find_files` of logs
+    return names
 
 
 def sql_rows(source: str, seconds: float = QUERY_TIMEOUT_SECONDS) -> Iterator[LogRow | BadRow]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from pollex.errors import WrongUse
 from pollex.formats.csv_rows import escape_formula
+from pollex.formats.files import list_files_read
 from pollex.outputs import STDOUT, draft_of, make_folder, require_output, write_text
 from pollex.store.columns import Arrays, make_arrays
 from pollex.store.database import BACKUP
@@ -69,12 +70,8 @@ def require_writable(
         )
 
     # compared as files, so that links and other spellings of a path count
-    if path.exists() and any(path.samefile(file) for source in read for file in _files_of(source)):
-        raise WrongUse(
-            "it would overwrite an input file",
-            where=str(path),
-            hint="give another name",
-        )
+    if path.exists():
+        _require_not_read(path, read)
 
     where = path.resolve()
     if where.name in _of_a_store(where.parent):
@@ -83,6 +80,24 @@ def require_writable(
             where=str(path),
             hint="give another name",
         )
+
+
+def _require_not_read(path: Path, read: Iterable[Source]) -> None:
+    """Refuse an output that is a file which the command reads.
+
+    Raises:
+        WrongUse: It is.
+    """
+    for source in read:
+        if source is None:
+            continue
+        for file in list_files_read(str(source)):
+            if path.samefile(file):
+                raise WrongUse(
+                    "it would overwrite an input file",
+                    where=str(path),
+                    hint="give another name",
+                )
 
 
 def _of_a_store(folder: Path) -> frozenset[str]:
@@ -109,14 +124,6 @@ def require_apart(*written: Path | None) -> None:
             )
 
         resolved.add(path.resolve())
-
-
-def _files_of(source: Source) -> Iterable[str]:
-    if source is None:
-        return []
-    if Path(source).is_file():
-        return [str(source)]
-    return (file for file in glob.iglob(str(source), recursive=True) if Path(file).is_file())  # noqa: PTH207 as find_files
 
 
 Rows = Iterable[Mapping[str, Any]]

@@ -90,8 +90,9 @@ def world(tmp_path_factory: pytest.TempPathFactory, learnt: Learnt) -> Path:
     for file in learnt.rubrics.parent.glob("rubrics*"):
         shutil.copy(file, folder)
     shutil.copy(learnt.rubrics, folder / "rubrics.jsonl")
-    for name in ("folder.csv", "store"):
+    for name in ("folder.csv", "store", "logs"):
         (folder / name).mkdir()
+    shutil.copy(folder / "log.jsonl", folder / "logs")
     store = ("store/store.sqlite", "store/backup.sqlite", "store/secret")
     for name in ("whatever.csv", "other.csv", "report.html", *store):
         (folder / name).write_text("all that there is\n", encoding="utf-8")
