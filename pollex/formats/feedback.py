@@ -25,6 +25,8 @@ TAG_NAMES = ("feedback_tags", "feedbackTags", "reason_tags", "feedback_reasons")
 WITHIN = ("comment", "text", "note", "remark", "explanation", "body", "message", "content", "value")
 """Fields of an object that stands for a comment, or holds one beside a thumb."""
 TAGS_WITHIN = ("tags", "tag", "reasons", "reason", "categories")
+FEWEST_WRITTEN = 3
+"""Words of a reason that somebody wrote, and chose from no list."""
 _NAME = ("key", "label", "name", "value", "text", "id")
 
 
@@ -56,6 +58,13 @@ def comment_of(value: object) -> str | None:
         return "\n".join(filter(None, comments))
 
     return None
+
+
+def is_written(reason: object) -> bool:
+    """Return whether a reason is a sentence that somebody wrote, and neither a tag nor a list of them."""
+    if not isinstance(reason, str) or reason.lstrip()[:1] == "[":
+        return False
+    return len(reason.split(",")[0].split()) >= FEWEST_WRITTEN
 
 
 def tags_of(value: object) -> tuple[str, ...] | None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import NOT_RATED
 from pollex.errors import BadInput, WrongUse, spell
-from pollex.formats.feedback import COMMENT_NAMES, TAG_NAMES, TAGS_WITHIN, WITHIN
+from pollex.formats.feedback import COMMENT_NAMES, TAG_NAMES, TAGS_WITHIN, WITHIN, is_written
 from pollex.formats.feedback import split_field as signal_named
 from pollex.formats.labels import (
     EMPTY,
@@ -158,14 +158,22 @@ class Picker:
             if name not in named or self._graded(name, label_name):
                 rest[name] = value
 
+        # a reason in words of its own is a comment, one of a list is a tag
+        tags = _first_filled(beside, TAGS_WITHIN)
+        reason = tags if is_written(tags) else None
+        if reason is not None:
+            tags = None
+
         return RowFields(
             id=_id_as_text(look_up(fields, id_name)) if id_name else None,
             label=label,
             judge=_as_text(judge_name, look_up(fields, judge_name)) if judge_name else None,
             group=_as_text(group_name, look_up(fields, group_name)) if group_name else None,
             rest=rest,
-            comment=self._comment(fields, comment_name, pair) or _first_filled(beside, WITHIN[:-1]),
-            tags=fields[tags_name] if tags_name else _first_filled(beside, TAGS_WITHIN),
+            comment=self._comment(fields, comment_name, pair)
+            or _first_filled(beside, WITHIN[:-1])
+            or reason,
+            tags=fields[tags_name] if tags_name else tags,
             number=number,
         )
 

@@ -23,7 +23,8 @@ from pollex.formats.label_columns import (
     label_likelihood,
     names_rater,
 )
-from pollex.formats.log_shapes.tools import export_of
+from pollex.formats.log_shapes.chat_rows import is_vote
+from pollex.formats.log_shapes.tools import export_of, has_words
 from pollex.formats.log_shapes.transcripts import is_transcript
 from pollex.formats.names import is_called, is_called_comment, plain, words_of
 from pollex.formats.paths import find_value
@@ -45,6 +46,8 @@ FEWEST_KEYS = 5
 """Different values that a key has at least, unless each row has its own."""
 OVERLAP = 0.5
 """Share of the values of a key that the other table has, too."""
+OF_JOINED = 0.25
+"""How much less a key counts that another table brought to the log."""
 MANY_TABLES = 60
 OWN_FILE = "*"
 """Stands for the file's name where each file is a conversation."""
@@ -266,7 +269,7 @@ def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
     owners = dict.fromkeys(keys, log)
     joins: list[Join] = []
     # the best join first; the columns that it brings may be keys of the next
-    while (best := _best_of(beside, keys, owners)) is not None:
+    while (best := _best_of(beside, keys, owners, log)) is not None:
         table, key = best
         join = _join_table(table, key, keys)
         joins.append(join)
@@ -337,7 +340,12 @@ def _log_among(tables: Sequence[Table], *, alone: bool) -> Table | None:
             others.append(table)
 
     # exports of tools have readers of their own, and two logs aren't joined
-    if _is_export(log) or (not alone and any(map(_is_export, others))):
+    exports = []
+    for table in others:
+        if _is_export(table) and not (_are_votes(table) and _is_unknown(log)):
+            exports.append(table)
+
+    if _is_export(log) or (not alone and exports):
         return None
     if not log.rank or any(map(_is_talk, others)):
         return None
@@ -397,6 +405,16 @@ def _is_export(table: Table) -> bool:
     return any(export_of(row) is not None for row in islice(table.rows, 3))
 
 
+def _are_votes(table: Table) -> bool:
+    """Return whether a table has thumbs under usual names, which join a log of any shape."""
+    return all(map(is_vote, islice(table.rows, 3)))
+
+
+def _is_unknown(log: Table) -> bool:
+    """Return whether no reader knows the rows of a log, and none could take thumbs for them."""
+    return not any(has_words(row) for row in islice(log.rows, 3))
+
+
 def _is_talk(table: Table) -> bool:
     """Return whether a table is a log itself, and nothing beside one."""
     return table.rank == TALKS or (table.rank == TURNS and table.has_speakers)
@@ -449,11 +467,12 @@ def _best_of(
     tables: Sequence[Table],
     keys: Mapping[str, set[str]],
     owners: Mapping[str, Table],
+    log: Table,
 ) -> tuple[Table, Key] | None:
     """Return the table that joins best, and its key; None where none does."""
     gathered = []
     for table in tables:
-        if (key := _key_of(table, keys, owners)) is not None:
+        if (key := _key_of(table, keys, owners, log)) is not None:
             gathered.append((table, key))
 
     return max(gathered, key=lambda pair: pair[1].score, default=None)
@@ -463,8 +482,9 @@ def _key_of(
     table: Table,
     keys: Mapping[str, set[str]],
     owners: Mapping[str, Table],
+    log: Table,
 ) -> Key | None:
-    """Return by which column a table meets the log."""
+    """Return by which column a table meets the log, rather a column of its own than one brought to it."""
     gathered = []
     for path, values in _keys_in(table).items():
         for of_log, others in keys.items():
@@ -481,7 +501,9 @@ def _key_of(
             counted = all(value.isdecimal() and len(value) < 7 for value in islice(values, 50))
             if shared < 2 or share < OVERLAP or (counted and not alike):
                 continue
-            gathered.append(Key(path, of_log, alike + share, shared))
+            # the log's own column goes before one that another table brought
+            brought = OF_JOINED if owners.get(of_log) is not log else 0.0
+            gathered.append(Key(path, of_log, alike + share - brought, shared))
 
     return max(gathered, key=lambda key: key.score, default=None)
 
@@ -497,18 +519,31 @@ def _likeness_of_names(
         return 1.0
 
     words = _naming_words(path)
-    others = _naming_words(of_log)
+    others = _naming_words(_without_table(of_log, other))
     if plain(path) == plain(of_log) and words:
         return 1.0
-    if (
-        words & others
-        or (not others and words & other.words)
-        or (not words and others & table.words)
-    ):
+    # an id is named after its table: of all its words, or of some
+    if words & others or (not others and words == other.words):
         return 1.0
+    if not words and others == table.words:
+        return 1.0
+    if (not others and words & other.words) or (not words and others & table.words):
+        return 0.8
+    # who sent a message is one of the people of a table
+    if not words and names_people(table.name) and _names_person(of_log):
+        return 0.8
 
     both = all(is_called(name, "conversation") for name in (path, of_log))
     return 0.5 if both else 0.0
+
+
+def _without_table(column: str, table: Table) -> str:
+    """Return a column's own name, without the table's that was put before it."""
+    return column.removeprefix(f"{Path(table.name).stem}.")
+
+
+def _names_person(column: str) -> bool:
+    return is_called(column, "role") or names_people(column)
 
 
 def _naming_words(name: str) -> set[str]:

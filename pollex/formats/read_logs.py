@@ -1422,12 +1422,12 @@ def _read_or_propose(
         label = None
         if again:
             label = _plain_label(opened, options, logs, strange)
-        # no such column: ask the user where a joined table or an owner leaves a doubt
+        # no such column: ask the user where a joined table leaves a doubt
         if label is None:
             _require_named(opened, options, logs, beside, where)
-            if again:
-                _require_owner(opened, options, logs, where)
-        else:
+        if again:
+            _require_owner(opened, options, logs, where, label)
+        if label is not None:
             logs = _with_plain_label(opened, options, where, label, notes) or logs
             options = label.options(options) if logs.label_field else options
 
@@ -1512,8 +1512,12 @@ def _require_owner(
     options: ReadOptions,
     logs: Logs,
     where: str,
+    label: Candidate | None,
 ) -> None:
     """Require that somebody says so where exchanges of one conversation are read as several.
+
+    Args:
+        label: The one column that is plainly a thumb.
 
     Raises:
         Unmapped: A column names the conversation of several rows; it proposes that column.
@@ -1536,7 +1540,8 @@ def _require_owner(
             owners.append(column)
 
     for owner in owners[:1]:
-        candidate = Candidate({"conversation": owner.path})
+        labels = dict(label.labels) if label is not None else {}
+        candidate = Candidate({"conversation": owner.path}, (), labels)
 
         def read_all(candidate_options: ReadOptions) -> Logs:
             return _read_sources(

@@ -90,6 +90,53 @@ def test_labels_in_a_second_file_are_joined_by_the_values_of_a_key_of_another_na
     assert "1 row names nothing in the log" in told
 
 
+def test_ratings_that_have_ids_of_their_own_are_joined_by_the_chat_that_they_name(
+    tmp_path: Path,
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "desk.db")) as database:
+        database.execute("CREATE TABLE customers (id INTEGER, plan TEXT)")
+        database.execute("CREATE TABLE chats (id INTEGER, customer_id INTEGER, channel TEXT)")
+        database.execute(
+            "CREATE TABLE chat_lines (id INTEGER, chat_id INTEGER, author TEXT, body TEXT)"
+        )
+        database.execute("CREATE TABLE chat_ratings (id INTEGER, chat_id INTEGER, thumb TEXT)")
+        # the ratings' own ids are also those of customers, and of other chats than they rate
+        for number, label in reversed([*enumerate(LABELS)]):
+            chat = 501 + number
+            database.execute("INSERT INTO customers VALUES (?, 'S')", (number + 1,))
+            database.execute("INSERT INTO chats VALUES (?, ?, 'web')", (chat, number + 1))
+            if label:
+                rating = (6 - number, chat, {"good": "up", "bad": "down"}[label])
+                database.execute("INSERT INTO chat_ratings VALUES (?, ?, ?)", rating)
+        for number in range(len(LABELS)):
+            for place, (speaker, words) in enumerate(turns_of(number)):
+                side = {"user": "customer", "assistant": "bot"}[speaker]
+                line = (number * 9 + place, 501 + number, side, words)
+                database.execute("INSERT INTO chat_lines VALUES (?, ?, ?, ?)", line)
+        database.commit()
+    assert signs(read_or_follow(tmp_path / "desk.db")) == READ
+
+
+def test_votes_on_messages_under_usual_names_join_a_log_of_unknown_names(tmp_path: Path) -> None:
+    people = [{"id": 1, "name": "Helper"}]
+    people += [{"id": 100 + number, "name": f"P{number}"} for number in range(6)]
+    lines: list[dict[str, Any]] = []
+    votes: list[dict[str, Any]] = []
+    for number, label in enumerate(LABELS):
+        for speaker, words in turns_of(number):
+            sender = 1 if speaker == "assistant" else 100 + number
+            place = 7000 + len(lines)
+            lines.append({"id": place, "chat_id": number, "sender_id": sender, "text": words})
+        if label:
+            vote = {"good": "+1", "bad": "-1"}[label]
+            votes.append({"message_id": place, "user_id": 100 + number, "vote": vote})
+    paths = [
+        save(tmp_path / f"{name}.csv", rows)
+        for name, rows in (("users", people), ("messages", lines), ("votes", votes))
+    ]
+    assert signs(read_or_follow(*paths)) == READ
+
+
 def test_of_several_raters_in_a_second_file_the_majority_counts(tmp_path: Path) -> None:
     log = save(tmp_path / "log.csv", flat(("dialog", "speaker", "text"), IDS))
     rated = [

@@ -253,6 +253,8 @@ def only(row: dict[str, Any], **options: Any) -> Conversation:
             "Wrong date.",
             ("date",),
         ),
+        ({"feedback": {"thumb": "down", "reason": "It took too long."}}, "It took too long.", ()),
+        ({"feedback": {"thumb": "down", "reason": "too slow, date"}}, "", ("too slow", "date")),
     ],
 )
 def test_comments_and_tags_are_read_from_their_usual_places(

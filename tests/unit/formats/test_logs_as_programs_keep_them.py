@@ -180,13 +180,17 @@ def test_talks_by_their_ids_and_ratings_in_an_object_beside(tmp_path: Path) -> N
     assert talks_in(read_as_proposed(tmp_path / "beside.json")) == SPOKEN_BY_ID
 
 
-def test_exchanges_of_which_a_column_names_the_session_are_no_talks_of_one_exchange() -> None:
+@pytest.mark.parametrize("thumbs", [(None, None), (True, False)])
+def test_exchanges_of_which_a_column_names_the_session_are_no_talks_of_one_exchange(
+    thumbs: tuple[bool | None, ...],
+) -> None:
     rows = [
         {
             "session": f"k{n}",
             "prompt": talk[place][1],
             "response": talk[place + 1][1],
             "trace": "t1",
+            "helpful": thumbs[n % 2] if place else None,
         }
         for n, talk in enumerate(TALKS)
         for place in (0, 2)
