@@ -23,31 +23,36 @@ from small_form import ROOT, Findings, arguments_of, run, table
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.share import Labeled, estimate_share_at_random
-from pollex.rooms.remedy.measures.looks import ALPHA, LOOKS, alpha_of, bounds_at_equal_steps
+from pollex.rooms.remedy.measures.looks import (
+    DEFAULT_ALPHA,
+    DEFAULT_LOOKS,
+    compute_alpha_of_proof,
+    compute_equal_step_bounds,
+)
 from pollex.rooms.remedy.measures.proofs import (
     ProofEnd,
-    by_length,
-    called_worse,
-    fell_for_sure,
-    is_cleared,
-    p_of_drop,
-    upper_bound,
-    upper_bound_of_difference,
-    verdict_of,
-    z_of,
+    compute_drop_p,
+    compute_upper_bound,
+    compute_upper_bound_of_difference,
+    compute_z,
+    decide_verdict,
+    find_surely_fallen_guardrails,
+    find_worse_guardrails,
+    is_drop_ruled_out,
+    may_be_length_effect,
 )
-from pollex.rooms.remedy.reports.remedies import remedies_page
-from pollex.rooms.remedy.services.people import sides_of
-from pollex.rooms.remedy.services.prompt_text import PromptEdit, PromptText, with_line
-from pollex.rooms.remedy.services.proposals import Vetting
-from pollex.rooms.remedy.services.sample import parts_of
+from pollex.rooms.remedy.reports.remedies import render_remedy_page
+from pollex.rooms.remedy.services.people import order_sides
+from pollex.rooms.remedy.services.prompt_text import PromptEdit, PromptText, append_line
+from pollex.rooms.remedy.services.proposals import ProposalVetting
+from pollex.rooms.remedy.services.sample import assign_parts
 
 LONG = {"1", "14", "19", "24"}
 """Bars that the small form leaves out."""
 
 RUNS = 3000
 ROOM = 0.08
-LAST = bounds_at_equal_steps()[-1]
+LAST = compute_equal_step_bounds()[-1]
 Line = tuple[str, float, float, float]
 """What was found, its value, and the least and the most that it may be."""
 
@@ -109,7 +114,7 @@ def false_alarms() -> Iterator[Line]:
     best = chosen[np.arange(RUNS), chosen.mean(axis=2).argmax(axis=1)]
     yield (
         "the winner of eight, reported where it was chosen",
-        float((z_of(best) > 1.96).mean()),
+        float((compute_z(best) > 1.96).mean()),
         0.10,
         1.0,
     )
@@ -124,7 +129,7 @@ def again() -> Iterator[Line]:
     unadjusted = np.zeros(RUNS, bool)
     for times in range(1, 6):
         values = mean_over(world.answers(failing, 2) - old, there)
-        any_better |= proofs(values, alpha_of(times)).outcome == 1
+        any_better |= proofs(values, compute_alpha_of_proof(times)).outcome == 1
         unadjusted |= proofs(values).outcome == 1
     yield "any of five proofs of nothing better", float(any_better.mean()), 0.0, 0.055
     yield "the same without remembered levels", float(unadjusted.mean()), 0.0, 1.0
@@ -161,7 +166,7 @@ def guardrails(
 ) -> tuple[Bools, Bools]:
     """Return which of twelve guardrails are worse, and which are cleared `[run, guardrail]`; the first is broken."""
     values = changes_of_guardrails(world, breaks, users, count)
-    return called_worse(p_of_drop(values)), is_cleared(values)
+    return find_worse_guardrails(compute_drop_p(values)), is_drop_ruled_out(values)
 
 
 def changes_of_guardrails(
@@ -183,8 +188,8 @@ def harm() -> Iterator[Line]:
     worse, clear = guardrails(world, 0.0)
     yield "twelve innocent ones: any accused", float(worse.any(axis=1).mean()), 0.0, 0.12
     yield "twelve innocent ones: all cleared", float(clear.all(axis=1).mean()), 0.85, 1.0
-    p = p_of_drop(changes_of_guardrails(world, 0.0))
-    fell = np.array([fell_for_sure(each).any() for each in p])
+    p = compute_drop_p(changes_of_guardrails(world, 0.0))
+    fell = np.array([find_surely_fallen_guardrails(each).any() for each in p])
     yield "twelve innocent ones: the verdict is worse", float(fell.mean()), 0.0, 0.003
 
 
@@ -206,11 +211,11 @@ def verdict_in(world: RemedyWorld, failing: int, edits: list[Planted]) -> tuple[
     """Carry out a proof with 100 other contexts as `pollex remedy run` does; return verdict and worst guardrail."""
     arrays = world.proof(failing, 100, edits, GUARDS)
     ended = dict[int, ProofEnd]()
-    for look in range(LOOKS):
+    for look in range(DEFAULT_LOOKS):
         if not ended:
-            ended = arrays.looked(look, ALPHA, ended)
+            ended = arrays.looked(look, DEFAULT_ALPHA, ended)
     guards = arrays.guardrails(ended[1].look)
-    return verdict_of(arrays.primary(1, ended[1]), guards)[0], min(
+    return decide_verdict(arrays.primary(1, ended[1]), guards)[0], min(
         guard.effect.value for guard in guards
     )
 
@@ -290,13 +295,15 @@ def headroom() -> Iterator[Line]:
     ):
         fails = world.answers(world.chances(RUNS, users, share, most=1)[0][..., 0], 3)
         fine = world.answers(world.chances(RUNS, users, 0.05, most=1)[0][..., 0], 3)
-        stops = float((upper_bound_of_difference(fine, fails) < ROOM).mean())
+        stops = float((compute_upper_bound_of_difference(fine, fails) < ROOM).mean())
         yield told, stops if share < 0.1 else 1 - stops, low, high
     for edit, told, low in (
         (NULL, "nothing helps: stops", 0.77),
         (Planted(0.6), "60 % mended: goes on", 0.98),
     ):
-        stops = float((upper_bound(world.difference(RUNS, users, 3, edit, most=1)) < ROOM).mean())
+        stops = float(
+            (compute_upper_bound(world.difference(RUNS, users, 3, edit, most=1)) < ROOM).mean()
+        )
         yield told, stops if edit is NULL else 1 - stops, low, 1.0
 
 
@@ -309,7 +316,7 @@ def flatterer() -> Iterator[Line]:
     ):
         failing = world.chances(RUNS, 60, most=1)[0][..., 0]
         rise = world.answers(failing, 2, gullible=gullible) - world.answers(failing, 2)
-        yield told, float((norm.sf(z_of(rise)) < 0.05).mean()), low, high
+        yield told, float((norm.sf(compute_z(rise)) < 0.05).mean()), low, high
 
 
 def length() -> Iterator[Line]:
@@ -322,13 +329,13 @@ def length() -> Iterator[Line]:
     yield "judged better by length alone, without the check", float(better.mean()), 0.0, 1.0
     yield (
         "judged better by length alone, clean",
-        float((better & ~by_length(values, ratio)).mean()),
+        float((better & ~may_be_length_effect(values, ratio)).mean()),
         0.0,
         0.06,
     )
     values = world.answers(HALF.on(failing), 2) - world.answers(failing, 2)
     even = ratio - 0.35
-    clean = (proofs(values).outcome == 1) & ~by_length(values, even)
+    clean = (proofs(values).outcome == 1) & ~may_be_length_effect(values, even)
     yield (
         "a sound judge and an edit that mends half, no longer: clean",
         float(clean.mean()),
@@ -342,7 +349,7 @@ def position() -> Iterator[Line]:
     world = RemedyWorld(np.random.default_rng(12))
     left, right = world.rng.random((2, RUNS, 180)) < 0.67
     wins = np.where(left & ~right, 1.0, np.where(~left & right, 0.0, 0.5))
-    z = z_of(wins - 0.5)
+    z = compute_z(wins - 0.5)
     yield "reader prefers the new one", float((z > 1.645).mean()), 0.0, 0.06
     yield "reader prefers the old one", float((z < -1.645).mean()), 0.0, 0.06
 
@@ -359,7 +366,7 @@ def refusals() -> Iterator[Line]:
         np.where(refused, 0.0, new - old) * failing.shape[1] / (~refused).sum(axis=1, keepdims=True)
     )
     counted = np.where(refused, 0.0 - old, new - old)
-    better = (proofs(dropped).outcome == 1) & (z_of(counted) > 1.96)
+    better = (proofs(dropped).outcome == 1) & (compute_z(counted) > 1.96)
     yield "refusals hide failures: better where they are dropped", proofs(dropped).better, 0.0, 1.0
     yield "refusals hide failures: better", float(better.mean()), 0.0, 0.035
 
@@ -395,7 +402,7 @@ def split() -> Iterator[Line]:
         said = [Turn(role="user", content=f"text {number}") for number in rng.integers(0, 2 * n, n)]
         users = rng.integers(0, n, n)
         log = [Conversation(id=f"{i}", turns=(said[i],), group=f"u{users[i]}") for i in range(n)]
-        parts = parts_of(log, seed=seed)
+        parts = assign_parts(log, seed=seed)
         for kind in ("group", "text_hash"):
             pairs = {(getattr(one, kind), parts[one.id]) for one in log}
             twice += len(pairs) - len({name for name, _ in pairs})
@@ -423,8 +430,8 @@ def hostile() -> Iterator[Line]:
         Conversation(id=f"h{n}", turns=(Turn(role="user", content=text),))
         for n, text in enumerate(PAYLOADS)
     ]
-    vetting = Vetting.of(log)
-    edits = [PromptEdit("obedient", prompt, with_line(prompt, text)) for text in PAYLOADS]
+    vetting = ProposalVetting.of(log)
+    edits = [PromptEdit("obedient", prompt, append_line(prompt, text)) for text in PAYLOADS]
     yield (
         "payloads in accepted edits",
         float(sum(not vetting.refusal(one, []) for one in edits)),
@@ -447,7 +454,7 @@ def hostile() -> Iterator[Line]:
     kept |= {"assistant": "", "judge": "", "second": None, "registered": "", "proof": 1}
     yield (
         "payloads as markup of a page",
-        float(remedies_page("r", kept, pairs).count("<script")),
+        float(render_remedy_page("r", kept, pairs).count("<script")),
         0.0,
         0.0,
     )
@@ -456,7 +463,7 @@ def hostile() -> Iterator[Line]:
 def blind() -> Iterator[Line]:
     """16: on which side the new reply stands in people's pairs."""
     keys = (hashlib.sha256(str(n).encode()).hexdigest()[:16] for n in range(20_000))
-    left = [sides_of(key, ("old", "new"))[0] == "new" for key in keys]
+    left = [order_sides(key, ("old", "new"))[0] == "new" for key in keys]
     yield "new replies on the left", float(np.mean(left)), 0.48, 0.52
 
 

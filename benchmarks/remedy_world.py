@@ -9,14 +9,21 @@ from scipy.stats import norm, t
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.rooms.remedy.measures.looks import (
     BETTER,
+    DEFAULT_LOOKS,
     GOING,
-    LOOKS,
     NOTHING,
     WORSE,
-    bounds_at_equal_steps,
-    decide,
+    compute_equal_step_bounds,
+    decide_at_look,
 )
-from pollex.rooms.remedy.measures.proofs import ANY, FAILING, HARMS, NORMAL, ProofArrays, z_of
+from pollex.rooms.remedy.measures.proofs import (
+    ANY_STRATUM,
+    FAILING_STRATUM,
+    HARM_SHARE_OF_LEVEL,
+    TWO_SIDED_Z,
+    ProofArrays,
+    compute_z,
+)
 
 GOOD, BAD, NOISE = 0.8, 0.25, 0.15
 """What a judge answers on average about replies that do well and that fail, and its spread, on the scale 0 … 1."""
@@ -115,8 +122,8 @@ class RemedyWorld:
             chances = self.chances(1, n, share, most=1)[0][0, :, 0]
             for arm, each in enumerate((chances, edit.on(chances))):
                 values[:, arm, :, question] = self.each_answer(each, replies)
-        stratum = np.array([FAILING] * failing + [ANY] * others)
-        waves = [np.arange(size) * LOOKS // size for size in (failing, others)]
+        stratum = np.array([FAILING_STRATUM] * failing + [ANY_STRATUM] * others)
+        waves = [np.arange(size) * DEFAULT_LOOKS // size for size in (failing, others)]
         sizes = {"length": np.exp(self.rng.normal(5, 0.3, (n, 2, replies)))}
         names = [f"question {number}" for number in range(len(edits))]
         return ProofArrays(values, stratum, np.arange(n), np.concatenate(waves), names, sizes)
@@ -170,8 +177,8 @@ def proofs(values: Floats, alpha: float = 0.05, clear: Bools | None = None) -> P
         clear: Whether guardrails are cleared early `[run]`; None: in no run.
     """
     runs, n = values.shape
-    bounds = bounds_at_equal_steps(alpha=alpha)
-    harm_bounds = bounds_at_equal_steps(alpha=alpha * HARMS)
+    bounds = compute_equal_step_bounds(alpha=alpha)
+    harm_bounds = compute_equal_step_bounds(alpha=alpha * HARM_SHARE_OF_LEVEL)
     outcome = np.full(runs, GOING)
     low = np.zeros(runs)
     high = np.zeros(runs)
@@ -180,7 +187,7 @@ def proofs(values: Floats, alpha: float = 0.05, clear: Bools | None = None) -> P
     for look, bound in enumerate(bounds):
         m = n * (look + 1) // len(bounds)
         seen = values[:, :m]
-        found = decide(z_of(seen), look, bounds, clear, harm_bounds)
+        found = decide_at_look(compute_z(seen), look, bounds, clear, harm_bounds)
         ends = (outcome == GOING) & (found != GOING)
         half = t.isf(norm.sf(bound), m - 1) * seen.std(axis=1, ddof=1) / np.sqrt(m)
         low[ends], high[ends] = (seen.mean(axis=1) - half)[ends], (seen.mean(axis=1) + half)[ends]
@@ -191,9 +198,9 @@ def proofs(values: Floats, alpha: float = 0.05, clear: Bools | None = None) -> P
 __all__ = [
     "HALF",
     "MOSTLY",
-    "NORMAL",
     "NOTHING",
     "NULL",
+    "TWO_SIDED_Z",
     "Planted",
     "Proofs",
     "RemedyWorld",

@@ -36,7 +36,7 @@ from pollex.gateway.recorded import (
     read_recorded_request,
 )
 from pollex.prompts.domain import DomainProfile
-from pollex.rooms.remedy.cli.demo import propose_and_prove
+from pollex.rooms.remedy.cli.demo import propose_and_prove_changes
 from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Rubric
 from pollex.runs.options import ModelOptions
@@ -197,7 +197,7 @@ def record_remedy(folder: Path, here: Path = HERE) -> None:
     recording.prepare(out / ".pollex")
     learned_and_scored(out, options_for(recording.endpoint()), as_json=False, beside=recording)
     endpoint = AskedEndpoint(MODEL, file=here / REMEDY, folder=folder)
-    propose_and_prove(out, ModelOptions(chat=endpoint, limits=PATIENT), as_json=False)
+    propose_and_prove_changes(out, ModelOptions(chat=endpoint, limits=PATIENT), as_json=False)
     lines = kept(endpoint.given, here / REMEDY)
     for name in REMEDIED:
         shutil.copyfile(out / name, here / name)

@@ -16,9 +16,19 @@ from fault_cases.money import ANSWER, ask, honest, serving
 from pollex.errors import BadRubrics, WrongUse
 from pollex.gateway.budget import Price
 from pollex.rooms.exchange.formats.peers.targets import TARGETS, sheet_of
-from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply, ReplyRequest, assistant_of
+from pollex.rooms.remedy.agents.assistant import (
+    AssistantReply,
+    NoReply,
+    ReplyRequest,
+    build_assistant,
+)
 from pollex.rooms.remedy.agents.assistant_process import ProcessAssistant
-from pollex.rooms.remedy.formats.cases import CASE_FORMS, CaseCheck, ReplyCase, case_files
+from pollex.rooms.remedy.formats.cases import (
+    CASE_FILE_TEMPLATES,
+    CaseCheck,
+    ReplyCase,
+    render_case_files,
+)
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 
 HOSTILE = (
@@ -82,12 +92,14 @@ def hostile_set(_folder: Path) -> str:
                 made = parsed(dict(target.files(sheet_of(changed(rubrics, field, words)))))
                 assert made == plain, f"{target.name}, {field}: {words!r}"
                 seen += 1
-    for tool in CASE_FORMS:
+    for tool in CASE_FILE_TEMPLATES:
         for words in HOSTILE:
             check = CaseCheck(words, "sat", words, words)
-            made = parsed(case_files(tool, [ReplyCase(words, [], [check], words, 1, words)], words))
+            made = parsed(
+                render_case_files(tool, [ReplyCase(words, [], [check], words, 1, words)], words)
+            )
             plain_case = ReplyCase("c", [], [CaseCheck("r", "sat", "t", "q")], "c", 1, "prove")
-            assert made == parsed(case_files(tool, [plain_case], "m")), f"{tool}: {words!r}"
+            assert made == parsed(render_case_files(tool, [plain_case], "m")), f"{tool}: {words!r}"
             seen += 1
     refused = 0
     for field in ("judge.name", "run", "pollex", "id"):
@@ -132,8 +144,8 @@ def acting_graph(folder: Path) -> str:
         graph.add_edge(START, "node")
         compiled = graph.compile()
         seen += [
-            assistant_of(compiled),
-            assistant_of(lambda messages, _system, g=compiled: g.invoke(messages)),
+            build_assistant(compiled),
+            build_assistant(lambda messages, _system, g=compiled: g.invoke(messages)),
         ]
     assert all(one.acts for one in seen), [one.acts for one in seen]  # type: ignore[attr-defined]
     assert not canary.exists()

@@ -19,9 +19,9 @@ from fault_cases.commands import learned, run
 from pollex.errors import PollexError
 from pollex.graphs.context import NullProgress
 from pollex.rooms.exchange.services.transfer import push
-from pollex.rooms.remedy.agents.assistant import FileAssistant, assistant_of
-from pollex.rooms.remedy.agents.assistant_process import message_of, name_signal
-from pollex.rooms.remedy.services.run import require_places
+from pollex.rooms.remedy.agents.assistant import FileAssistant, build_assistant
+from pollex.rooms.remedy.agents.assistant_process import name_signal, parse_host_message
+from pollex.rooms.remedy.services.run import require_writable_places
 from pollex.services.bring import Roots
 from pollex.services.readings import list_readings
 from pollex.store.database import FILE
@@ -130,7 +130,7 @@ def tools_behind(folder: Path) -> str:
     sys.path.insert(0, str(folder))
     try:
         for name in SHAPES:
-            assistant: Any = assistant_of(import_module(name).answer, name)
+            assistant: Any = build_assistant(import_module(name).answer, name)
             assert assistant.acts, name
     finally:
         sys.path.remove(str(folder))
@@ -146,11 +146,11 @@ def links_beside(folder: Path) -> str:
     names = ("r-edits", "r-people", "r.html", "r-pairs.parquet")
     for name in names:
         (folder / name).symlink_to(folder / "theirs")
-        assert "it is a link" in refusal(require_places, folder / "r.json"), name
+        assert "it is a link" in refusal(require_writable_places, folder / "r.json"), name
         (folder / name).unlink()
     (folder / "r-people").mkdir()
     (folder / "r-people" / "choices.jsonl").write_text('{"key": "a", "choice": "5"}\n')
-    assert "is no choice" in refusal(require_places, folder / "r.json")
+    assert "is no choice" in refusal(require_writable_places, folder / "r.json")
     (folder / "todo.jsonl").write_text("my own\n")
     assert "did not write" in refusal(FileAssistant.of, folder)
     return f"{len(names)} links and 2 files"
@@ -223,7 +223,7 @@ def foreign_lines(folder: Path) -> str:
             assert "unexpected" not in told, (content, tool)
     reply = {"text": "x" * 1_000_001, "calls": [], "cost": 0.0, "seconds": 0.0}
     with contextlib.suppress(ValueError):
-        raise AssertionError(message_of(json.dumps({"id": 1, "found": reply}).encode()))
+        raise AssertionError(parse_host_message(json.dumps({"id": 1, "found": reply}).encode()))
     assert name_signal(40) == "40"
     return f"{3 * len(contents)} files"
 

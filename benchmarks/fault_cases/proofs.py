@@ -7,8 +7,8 @@ import pytest
 
 from fault_cases import case
 from pollex.errors import PollexError
-from pollex.rooms.remedy.measures.proofs import FAILING, ProofArrays
-from pollex.rooms.remedy.services.run import require_places
+from pollex.rooms.remedy.measures.proofs import FAILING_STRATUM, ProofArrays
+from pollex.rooms.remedy.services.run import require_writable_places
 
 
 @case("42.2.7", "a guardrail of so few users that nothing is ruled out is unknown")
@@ -20,7 +20,7 @@ def few_users(folder: Path) -> str:  # noqa: ARG001 - as every case
             values = np.full((users, 2, 1, 2), old)
             values[:, 1] = new
             nobody = np.zeros(users, int)
-            stratum = np.full(users, FAILING)
+            stratum = np.full(users, FAILING_STRATUM)
             arrays = ProofArrays(values, stratum, np.arange(users), nobody, ["target", "guardrail"])
             (guardrail,) = arrays.guardrails(0)
             assert guardrail.state == "unknown", (users, old, new, guardrail)
@@ -40,12 +40,12 @@ def places_of_a_proof(folder: Path) -> str:
     for name in names:
         (folder / name).symlink_to(own if "." not in name else own / "1.diff")
         with pytest.raises(PollexError, match="it is a link"):
-            require_places(out, people=True)
+            require_writable_places(out, people=True)
         (folder / name).unlink()
 
     (folder / "o-people").mkdir()
     (folder / "o-people" / "choices.jsonl").write_text("no choice\n")
     with pytest.raises(PollexError, match=r"choices\.jsonl:1"):
-        require_places(out, people=True)
+        require_writable_places(out, people=True)
     assert (own / "1.diff").read_text() == "my own"
     return f"{len(names)} links, 1 line"

@@ -2,6 +2,6 @@
 
 PYTHON_NAMES = {
     "remedy": "usecases.remedy.ProveRemedy",
-    "rubric_state": "usecases.rubrics.StateOfRubric",
+    "rubric_state": "usecases.rubrics.SetRubricState",
 }
 """What `import pollex` has of the room, and where it is."""

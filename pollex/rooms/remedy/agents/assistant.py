@@ -17,15 +17,19 @@ from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.gateway.calls import Call, Completed
 from pollex.gateway.thoughts import remove_thoughts
 from pollex.outputs import write_text
-from pollex.rooms.remedy.agents.acting import acting_behind, acting_in, is_graph
+from pollex.rooms.remedy.agents.acting import (
+    find_acting_parts_behind,
+    find_acting_parts_of_graph,
+    is_compiled_graph,
+)
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
 from pollex.text import read_content
 
-ROUNDS = 8
+MAX_TOOL_ROUNDS = 8
 """Calls of recorded tools in a row, after which a continuation counts as diverged."""
-NO_TOOLS: Mapping[str, Callable[..., Any]] = {}
-TODO = "todo.jsonl"
-REPLIES = "replies.jsonl"
+NO_LIVE_TOOLS: Mapping[str, Callable[..., Any]] = {}
+TODO_FILE_NAME = "todo.jsonl"
+REPLIES_FILE_NAME = "replies.jsonl"
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,7 @@ class CallableAssistant:
     @property
     def acts(self) -> list[str]:
         """What behind it carries out tools, or can't be seen not to."""
-        return sorted({*acting_behind(self.function, self.module)})
+        return sorted({*find_acting_parts_behind(self.function, self.module)})
 
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Call it; what it raises is the outcome of this reply alone."""
@@ -171,7 +175,7 @@ class CallableAssistant:
         except (Exception, SystemExit) as error:
             return NoReply("error", f"{type(error).__name__}: {error}"[:300])
 
-        return reply_of(reply)
+        return convert_reply(reply)
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,7 @@ class GraphAssistant:
     @property
     def acts(self) -> list[str]:
         """What of it carries out tools, or can't be seen not to."""
-        return [*acting_in(self.graph)]
+        return [*find_acting_parts_of_graph(self.graph)]
 
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Run it; its last message is the reply."""
@@ -218,7 +222,7 @@ class GraphAssistant:
             # arguments of calls may be any objects; only JSON can be compared with the log
             called = []
             for tool_call in getattr(last, "tool_calls", ()):
-                called.append(call_of(tool_call))
+                called.append(convert_tool_call(tool_call))
         except (TypeError, ValueError, RecursionError) as error:
             return NoReply("error", f"arguments of a call are no JSON: {error}"[:300])
 
@@ -231,7 +235,7 @@ class GraphAssistant:
         # with calls the text may be empty: their results come next
         if called:
             return AssistantReply(str(text), tuple(called))
-        return reply_of(text)
+        return convert_reply(text)
 
 
 @dataclass(frozen=True)
@@ -255,7 +259,7 @@ class ObjectAssistant:
         return await self.given.reply(request)
 
 
-def call_of(called: Mapping[str, Any]) -> ToolCall:
+def convert_tool_call(called: Mapping[str, Any]) -> ToolCall:
     """Return a call of a tool of LangChain's."""
     return ToolCall(
         name=called["name"],
@@ -264,7 +268,7 @@ def call_of(called: Mapping[str, Any]) -> ToolCall:
     )
 
 
-def reply_of(reply: Any) -> AssistantReply | NoReply:
+def convert_reply(reply: Any) -> AssistantReply | NoReply:
     """Return a reply from what a function gave."""
     # a reply in full form, with calls or with words
     if (
@@ -314,27 +318,27 @@ class FileAssistant:
                 came.
             WrongUse: A file of somebody else has the name of what would be written.
         """
-        if not _is_own_todo(folder / TODO):
+        if not _may_overwrite_todo(folder / TODO_FILE_NAME):
             what = "a file is there already that pollex did not write"
-            place = str(folder / TODO)
+            place = str(folder / TODO_FILE_NAME)
             raise WrongUse(what, where=place, hint="give another folder", option="assistant")
 
         return cls(
             folder,
-            {key: reply for key, reply, _ in keyed_lines(folder / REPLIES, "reply")},
+            {key: reply for key, reply, _ in read_keyed_lines(folder / REPLIES_FILE_NAME, "reply")},
         )
 
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Return what was written, or note that it is waited for."""
         if request.key in self.replies:
-            return reply_of(self.replies[request.key])
+            return convert_reply(self.replies[request.key])
 
         self.waiting[request.key] = request
         return NoReply("pending", "no reply was written yet")
 
     def write_todo(self) -> Path:
         """Write what is waited for, in an order that tells nothing of arms."""
-        path = self.folder / TODO
+        path = self.folder / TODO_FILE_NAME
         self.folder.mkdir(parents=True, exist_ok=True)
         # sorted by key, which is random: the order tells nothing of arms
         rows = []
@@ -349,7 +353,7 @@ class FileAssistant:
         return path
 
 
-def _is_own_todo(path: Path) -> bool:
+def _may_overwrite_todo(path: Path) -> bool:
     """Tell whether a file may be written anew: it isn't there, or each line is a request of an earlier run."""
     if not path.exists():
         return True
@@ -365,7 +369,7 @@ def _is_own_todo(path: Path) -> bool:
     return True
 
 
-def keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
+def read_keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
     """Yield the key, the value, empty for null, and the place of each line that people wrote; none without a file.
 
     Raises:
@@ -409,7 +413,7 @@ async def ask_with_tools(
     assistant: Assistant,
     request: ReplyRequest,
     context: ReplyContext,
-    tools: Mapping[str, Callable[..., Any]] = NO_TOOLS,
+    tools: Mapping[str, Callable[..., Any]] = NO_LIVE_TOOLS,
 ) -> AssistantReply | NoReply:
     """Ask for a reply; calls that the log has get the logged results, any other call ends it as diverged.
 
@@ -417,14 +421,14 @@ async def ask_with_tools(
         tools: Functions that answer calls which the log doesn't have, by the tools' names.
     """
     # each round sends the results of the calls before, up to a limit
-    for _ in range(ROUNDS):
+    for _ in range(MAX_TOOL_ROUNDS):
         reply = await assistant.reply(request)
         if isinstance(reply, NoReply) or not reply.calls:
             return reply
         # all calls of a reply are answered, or none
         results = []
         for call in reply.calls:
-            results.append(await result_of(call, context, tools))
+            results.append(await find_tool_result(call, context, tools))
 
         if None in results:
             unknown = reply.calls[results.index(None)]
@@ -455,10 +459,10 @@ async def ask_with_tools(
         ]
         request = replace(request, messages=messages)
 
-    return NoReply("diverged", f"more than {ROUNDS} rounds of calls")
+    return NoReply("diverged", f"more than {MAX_TOOL_ROUNDS} rounds of calls")
 
 
-async def result_of(
+async def find_tool_result(
     call: ToolCall,
     context: ReplyContext,
     tools: Mapping[str, Callable[..., Any]],
@@ -483,16 +487,22 @@ async def result_of(
         return None
 
 
-def messages_before(context: ReplyContext) -> list[dict[str, Any]]:
+def build_messages_before(context: ReplyContext) -> list[dict[str, Any]]:
     """Return the messages before a reply without the system's, calls of tools as they were recorded."""
     messages = list_messages(context.conversation)[: context.turn]
     return [message for message in messages if message["role"] != "system"]
 
 
-OURS = (EndpointAssistant, CallableAssistant, GraphAssistant, ObjectAssistant, FileAssistant)
+ASSISTANT_CLASSES = (
+    EndpointAssistant,
+    CallableAssistant,
+    GraphAssistant,
+    ObjectAssistant,
+    FileAssistant,
+)
 
 
-def assistant_of(answerer: Any, module: str = "") -> Assistant:
+def build_assistant(answerer: Any, module: str = "") -> Assistant:
     """Return the assistant that a user gives in Python: a function or a compiled graph.
 
     Args:
@@ -502,9 +512,9 @@ def assistant_of(answerer: Any, module: str = "") -> Assistant:
         WrongUse: It is neither.
     """
     # graphs are told by their class, so that no import of LangGraph is needed
-    if is_graph(answerer):
+    if is_compiled_graph(answerer):
         return GraphAssistant(answerer)
-    if isinstance(answerer, OURS):
+    if isinstance(answerer, ASSISTANT_CLASSES):
         return answerer
     if hasattr(answerer, "reply") and hasattr(answerer, "name"):
         return ObjectAssistant(answerer)

@@ -28,11 +28,11 @@ from pollex.rooms.remedy.agents.assistant import (
     AssistantReply,
     NoReply,
     ReplyRequest,
-    assistant_of,
+    build_assistant,
 )
 from pollex.text import writable
 
-LONGEST = 1_000_000
+MAX_REPLY_CHARACTERS = 1_000_000
 """Characters of a reply and its calls: no assistant writes more to a user, and all of it would be kept."""
 
 
@@ -56,7 +56,7 @@ class Outbox:
                 os._exit(70)
 
 
-def own_streams() -> tuple[int, int]:
+def take_over_streams() -> tuple[int, int]:
     """Take the streams of this process for lines; the user's code reads nothing, and prints to standard error."""
     # the lines keep the old streams under new numbers
     inbox = os.dup(0)
@@ -74,7 +74,7 @@ def own_streams() -> tuple[int, int]:
     return inbox, outbox
 
 
-def stand_between() -> None:
+def continue_in_child_process() -> None:
     """Go on in a process of its own, whose parent does nothing but end as it ends."""
     if not hasattr(os, "fork"):
         return
@@ -83,7 +83,7 @@ def stand_between() -> None:
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        end_with(parent)
+        end_with_parent(parent)
         return
 
     # the lines are the child's alone: who reads them sees their end when it ends
@@ -104,29 +104,29 @@ def stand_between() -> None:
     os._exit(os.waitstatus_to_exitcode(status))
 
 
-PR_SET_PDEATHSIG = 1
+PRCTL_PARENT_DEATH_SIGNAL = 1
 """Of Linux: the signal that a process gets when its parent ends."""
 
 
-def end_with(parent: int) -> None:
+def end_with_parent(parent: int) -> None:
     """Have this process end when its parent does, also once it has left the parent's group."""
     if not sys.platform.startswith("linux"):
         return
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(PRCTL_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:  # it has ended meanwhile
         os._exit(0)
 
 
-TOOLS = "langchain_core.tools.base"
+LANGCHAIN_TOOLS_MODULE = "langchain_core.tools.base"
 """Module of what carries out every tool of LangChain's and LangGraph's."""
 
 
-class ToolsRefused(MetaPathFinder):
+class ToolRefusingImporter(MetaPathFinder):
     """Has tools refuse from their module's import on: what nobody could see in the code doesn't act, either."""
 
     def find_spec(self, name: str, *_where: Any) -> ModuleSpec | None:
         """Return where the module of tools is, loaded with tools that refuse; nothing of others."""
-        if name != TOOLS:
+        if name != LANGCHAIN_TOOLS_MODULE:
             return None
 
         sys.meta_path.remove(self)
@@ -150,7 +150,7 @@ def refuse_tool(tool: Any, *_given: Any, **_named: Any) -> None:
     raise PermissionError(f"the tool {tool.name} is carried out with live_tools=yes alone")
 
 
-def load(module: str, name: str, folder: str) -> Assistant:
+def load_assistant(module: str, name: str, folder: str) -> Assistant:
     """Import what answers; the folder is searched only where the module stands in it."""
     if PathFinder.find_spec(module.partition(".")[0], [folder]) is not None:
         sys.path.insert(0, folder)
@@ -159,10 +159,10 @@ def load(module: str, name: str, folder: str) -> Assistant:
     for part in name.split("."):
         answerer = getattr(answerer, part)
 
-    return assistant_of(answerer, module)
+    return build_assistant(answerer, module)
 
 
-def words_of(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return what an error says; its own text may fail as well."""
     try:
         return f"{type(error).__name__}: {error}"[:300]
@@ -170,7 +170,7 @@ def words_of(error: BaseException) -> str:
         return type(error).__name__
 
 
-async def answer(
+async def answer_request(
     assistant: Assistant,
     line: dict[str, Any],
     folder: str,
@@ -181,25 +181,25 @@ async def answer(
     outbox.send({"id": line["id"], "begun": True})
     try:
         os.chdir(folder)  # an earlier reply may have gone elsewhere
-        sent = on_the_wire(await assistant.reply(ReplyRequest(**line["request"])))
+        sent = encode_reply(await assistant.reply(ReplyRequest(**line["request"])))
     # SystemExit and interrupts of the user's code, too, belong to this reply
     except BaseException as error:
-        sent = {"kind": "error", "detail": words_of(error)}
+        sent = {"kind": "error", "detail": describe_error(error)}
 
     outbox.send({"id": line["id"], "found": sent})
 
 
-def on_the_wire(reply: AssistantReply | NoReply) -> dict[str, Any]:
+def encode_reply(reply: AssistantReply | NoReply) -> dict[str, Any]:
     """Return a reply as JSON values; one that is too long is none."""
     if isinstance(reply, NoReply):
         return {"kind": reply.kind, "detail": reply.detail[:300]}
 
     # arguments count, too: they are sent through the same line
     size = len(reply.text) + sum(len(call.arguments) for call in reply.calls)
-    if size > LONGEST:
+    if size > MAX_REPLY_CHARACTERS:
         return {
             "kind": "error",
-            "detail": f"{size:,} characters: more than {LONGEST:,} are no reply",
+            "detail": f"{size:,} characters: more than {MAX_REPLY_CHARACTERS:,} are no reply",
         }
 
     # only JSON values pass between the processes
@@ -229,17 +229,17 @@ def main() -> None:
     """Load the assistant, say what it is, and answer until nobody asks."""
     module, name, folder, live_tools = sys.argv[1:]
     # the user's code is imported in the child, after the streams are safe
-    stand_between()
-    inbox, file = own_streams()
+    continue_in_child_process()
+    inbox, file = take_over_streams()
     outbox = Outbox(file)
     if live_tools == "no":
-        sys.meta_path.insert(0, ToolsRefused())
+        sys.meta_path.insert(0, ToolRefusingImporter())
     try:
-        assistant = load(module, name, folder)
+        assistant = load_assistant(module, name, folder)
         outbox.send({"ready": assistant.name, "acts": list(getattr(assistant, "acts", ()))})
     # the reason why it can't be imported, as a line like any other
     except BaseException as error:
-        outbox.send({"failed": words_of(error)})
+        outbox.send({"failed": describe_error(error)})
         os._exit(1)
 
     # replies run side by side in one loop
@@ -249,7 +249,7 @@ def main() -> None:
 
     # a task needs a reference, or it may be dropped while it runs
     def begin(line: dict[str, Any]) -> None:
-        task = loop.create_task(answer(assistant, line, folder, outbox))
+        task = loop.create_task(answer_request(assistant, line, folder, outbox))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 

@@ -23,30 +23,32 @@ from pollex.errors import WrongUse
 from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply, ReplyRequest
 from pollex.text import printable
 
-SECONDS = 120.0
+DEFAULT_REPLY_SECONDS = 120.0
 """That one reply may take, and that an import may."""
-LONGEST_LINE = 16_000_000
+MAX_LINE_BYTES = 16_000_000
 """Bytes; the host sends none that is longer."""
-LONGEST_REPLY = 1_000_000
+MAX_REPLY_CHARACTERS = 1_000_000
 """Characters of a reply, its calls included; the host makes a longer one a failure."""
-KEPT = 4_000
+MAX_KEPT_ERROR_CHARACTERS = 4_000
 """Bytes of what the user's code printed last, for messages."""
-HANGING = 3
+MAX_HANGING_REPLIES = 3
 """Replies that hang, after which no more is asked of an assistant that never answered."""
-ATTEMPTS = 20
-GRACE = 1.0
+MAX_PROCESS_STARTS = 20
+GRACE_SECONDS = 1.0
 """Seconds between the end of its lines and its own."""
-MEND = (
+MODULE_HINT = (
     "give MODULE:FUNCTION of a module in this folder, or a folder for todo.jsonl and replies.jsonl"
 )
 
 
-KINDS = ("error", "empty", "diverged", "refused", "truncated")
+NO_REPLY_OUTCOMES = ("error", "empty", "diverged", "refused", "truncated")
 """Why a function or a graph of the user's gives no reply."""
-FOREIGN = "its code wrote into a stream that isn't its own, and its process was ended"
+FOREIGN_STREAM_MESSAGE = (
+    "its code wrote into a stream that isn't its own, and its process was ended"
+)
 
 
-def message_of(line: bytes) -> dict[str, Any]:
+def parse_host_message(line: bytes) -> dict[str, Any]:
     """Return a line of the host.
 
     Raises:
@@ -59,7 +61,7 @@ def message_of(line: bytes) -> dict[str, Any]:
     # what a line has decides what it must be: of a reply, a failure, or the first one
     if "id" in message:
         is_of_host = isinstance(message["id"], int)
-        is_of_host = is_of_host and ("begun" in message or is_reply(message.get("found")))
+        is_of_host = is_of_host and ("begun" in message or is_valid_reply(message.get("found")))
     elif "failed" in message:
         is_of_host = isinstance(message["failed"], str)
     else:
@@ -78,44 +80,44 @@ def name_signal(number: int) -> str:
         return str(number)
 
 
-def is_reply(values: Any) -> bool:
+def is_valid_reply(values: Any) -> bool:
     """Tell whether values are a reply of a length that the host sends, or say why there is none."""
     if not isinstance(values, dict):
         return False
     # a reason in place of a reply, of a kind that is known
     if "kind" in values:
-        return values["kind"] in KINDS and isinstance(values.get("detail"), str)
+        return values["kind"] in NO_REPLY_OUTCOMES and isinstance(values.get("detail"), str)
 
     calls = values.get("calls")
     return (
         isinstance(values.get("text"), str)
-        and len(values["text"]) <= LONGEST_REPLY
+        and len(values["text"]) <= MAX_REPLY_CHARACTERS
         and isinstance(calls, list)
-        and all(map(is_call, calls))
-        and all(is_amount(values.get(name)) for name in ("cost", "seconds"))
+        and all(map(is_valid_tool_call, calls))
+        and all(is_valid_amount(values.get(name)) for name in ("cost", "seconds"))
     )
 
 
-def is_amount(value: Any) -> bool:
+def is_valid_amount(value: Any) -> bool:
     """Tell whether a value is an amount of money or time, or none."""
     if value is None:
         return True
     return type(value) in (int, float) and 0 <= value < float("inf")
 
 
-def is_call(values: Any) -> bool:
+def is_valid_tool_call(values: Any) -> bool:
     """Tell whether values are a call of a tool."""
     return (
         isinstance(values, dict)
         and values.keys() == {"name", "arguments", "id"}
         and isinstance(values["name"], str)
         and isinstance(values["arguments"], str)
-        and len(values["arguments"]) <= LONGEST_REPLY
+        and len(values["arguments"]) <= MAX_REPLY_CHARACTERS
         and isinstance(values["id"], str | None)
     )
 
 
-class Ended(Exception):
+class HostProcessEnded(Exception):
     """The process ended before it answered.
 
     Attributes:
@@ -130,7 +132,7 @@ class Ended(Exception):
 
 
 @dataclass
-class Waiting:
+class PendingRequest:
     """A request that is with the process.
 
     Attributes:
@@ -144,7 +146,7 @@ class Waiting:
 
 
 @dataclass(eq=False)
-class Host:
+class HostProcess:
     """The process, and what it is asked.
 
     Attributes:
@@ -153,8 +155,8 @@ class Host:
     """
 
     process: subprocess.Popen[bytes]
-    waiting: dict[int, Waiting] = field(default_factory=dict)
-    printed: deque[int] = field(default_factory=lambda: deque(maxlen=KEPT))
+    waiting: dict[int, PendingRequest] = field(default_factory=dict)
+    printed: deque[int] = field(default_factory=lambda: deque(maxlen=MAX_KEPT_ERROR_CHARACTERS))
     ready: SimpleQueue[dict[str, Any]] = field(default_factory=SimpleQueue)
     lock: threading.Lock = field(default_factory=threading.Lock)
     reader: threading.Thread | None = None
@@ -163,7 +165,7 @@ class Host:
     gone: bool = False
 
     @classmethod
-    def start(cls, module: str, name: str, folder: Path, live_tools: bool) -> Host:
+    def start(cls, module: str, name: str, folder: Path, live_tools: bool) -> HostProcess:
         """Start a process that imports nothing of the current folder by itself."""
         # the host's own module by name, and the user's by arguments
         command = [
@@ -202,11 +204,11 @@ class Host:
         # a stream that closes while it is read is no fault
         with suppress(OSError, ValueError):
             # a line over the limit comes in pieces, which are no JSON
-            while line := self.process.stdout.readline(LONGEST_LINE):
+            while line := self.process.stdout.readline(MAX_LINE_BYTES):
                 # the time of the last sign of life
                 self.active = time.monotonic()
                 try:
-                    self.take(message_of(line))
+                    self.take(parse_host_message(line))
                 except (ValueError, RecursionError):
                     # the user's code wrote where only its host does
                     foreign = True
@@ -230,7 +232,7 @@ class Host:
         self.kill()
         # lines that it had written are read before it is told to be gone
         if self.reader is not None:
-            self.reader.join(2 * GRACE)
+            self.reader.join(2 * GRACE_SECONDS)
 
         self.end()
 
@@ -246,19 +248,19 @@ class Host:
             self.waiting.clear()
 
         # the reason is told to whoever waits for the start, and to each reply
-        how = FOREIGN if foreign else self.ending()
+        how = FOREIGN_STREAM_MESSAGE if foreign else self.ending()
         self.ready.put({"failed": how})
         # alone: only one reply had begun, so it is this one that ended the process
         begun = sum(pending.started for pending in left)
         for waiting_request in left:
-            ended = Ended(
+            ended = HostProcessEnded(
                 how,
                 alone=waiting_request.started and begun == 1,
                 begun=waiting_request.started,
             )
             with suppress(RuntimeError):  # its loop has ended
                 waiting_request.loop.call_soon_threadsafe(
-                    settle,
+                    settle_future,
                     waiting_request.found,
                     ended,
                 )
@@ -269,7 +271,7 @@ class Host:
         if not hasattr(os, "waitid"):
             return
 
-        until = time.monotonic() + GRACE
+        until = time.monotonic() + GRACE_SECONDS
         with suppress(OSError):
             # looked at without taking the code, every 10 ms
             while time.monotonic() < until:
@@ -302,7 +304,7 @@ class Host:
             done = (
                 waiting_request.begun.set
                 if "begun" in line
-                else lambda: settle(waiting_request.found, line["found"])
+                else lambda: settle_future(waiting_request.found, line["found"])
             )
             with suppress(RuntimeError):
                 waiting_request.loop.call_soon_threadsafe(done)
@@ -334,7 +336,7 @@ class Host:
         """
         # futures belong to this loop: other threads reach them through it
         loop = asyncio.get_running_loop()
-        waiting_request = Waiting(
+        waiting_request = PendingRequest(
             loop,
             asyncio.Event(),
             loop.create_future(),
@@ -342,7 +344,7 @@ class Host:
         # number and place in line are given together
         with self.lock:
             if self.gone:
-                raise Ended("its process ended", alone=False, begun=False)
+                raise HostProcessEnded("its process ended", alone=False, begun=False)
             self.asked += 1
             number = self.asked
             self.waiting[number] = waiting_request
@@ -393,12 +395,14 @@ class Host:
                     self.process.kill()
 
 
-def settle(future: asyncio.Future[dict[str, Any]], outcome: dict[str, Any] | Ended) -> None:
+def settle_future(
+    future: asyncio.Future[dict[str, Any]], outcome: dict[str, Any] | HostProcessEnded
+) -> None:
     """Set what a request came to, where somebody still waits for it."""
     if future.done():
         return
 
-    if isinstance(outcome, Ended):
+    if isinstance(outcome, HostProcessEnded):
         future.set_exception(outcome)
     else:
         future.set_result(outcome)
@@ -417,7 +421,7 @@ class ProcessAssistant:
         module: str,
         attribute: str,
         folder: Path,
-        seconds: float = SECONDS,
+        seconds: float = DEFAULT_REPLY_SECONDS,
         *,
         live_tools: bool = False,
     ) -> None:
@@ -437,20 +441,20 @@ class ProcessAssistant:
         self.answered = 0
         self.starting = asyncio.Lock()
         self.apart = asyncio.Lock()
-        self.host: Host | None = None
+        self.host: HostProcess | None = None
         # imported at once, so that a fault is known before anything is paid
         line = self.begin()
         if "failed" in line:
             self.close()
             what = f"{f'{module}:{attribute}'!r:.60} can't be imported: {printable(line['failed'], 400)}"
-            raise WrongUse(what, hint=MEND, option="assistant")
+            raise WrongUse(what, hint=MODULE_HINT, option="assistant")
 
         # what acts in it decides whether it may be used without a yes
         self.name, self.acts = str(line["ready"]), [str(tool) for tool in line["acts"]]
 
     def begin(self) -> dict[str, Any]:
         """Start the process; return its first line."""
-        host = self.host = Host.start(*self.where)
+        host = self.host = HostProcess.start(*self.where)
         weakref.finalize(self, host.kill)
         return host.first_line(self.seconds)
 
@@ -463,7 +467,7 @@ class ProcessAssistant:
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Answer once; where the process ends under several replies, each is asked again in one of its own."""
         # a process that ends before this reply began is no fault of it, so it is asked again
-        for _ in range(ATTEMPTS):
+        for _ in range(MAX_PROCESS_STARTS):
             if self.never_answers:
                 return NoReply(
                     "error",
@@ -474,7 +478,7 @@ class ProcessAssistant:
                 return self.taken(await (await self.running()).ask(request, self.seconds))
             except TimeoutError:
                 return self.timed_out()
-            except Ended as ended:
+            except HostProcessEnded as ended:
                 # the reply that ended the process is the one that had begun alone
                 if ended.alone:
                     return NoReply("error", str(ended))
@@ -494,13 +498,13 @@ class ProcessAssistant:
                     f"not asked: {self.hanging} replies took more than {self.seconds:g} s each",
                 )
 
-            host = await asyncio.to_thread(Host.start, *self.where)
+            host = await asyncio.to_thread(HostProcess.start, *self.where)
             try:
                 await asyncio.to_thread(host.first_line, self.seconds)
                 return self.taken(await host.ask(request, self.seconds))
             except TimeoutError:
                 return self.timed_out()
-            except Ended as ended:
+            except HostProcessEnded as ended:
                 return NoReply("error", str(ended))
             # ended in any case: its memory is not needed for other replies
             finally:
@@ -509,9 +513,9 @@ class ProcessAssistant:
     @property
     def never_answers(self) -> bool:
         """Whether some replies hung, and none ever came."""
-        return self.hanging >= HANGING and not self.answered
+        return self.hanging >= MAX_HANGING_REPLIES and not self.answered
 
-    async def running(self) -> Host:
+    async def running(self) -> HostProcess:
         """Return the process; another one where it has ended."""
         async with self.starting:
             if self.host is None or self.host.gone:

@@ -10,23 +10,27 @@ import click
 from pollex.cli import session as cli
 from pollex.formats.fields import ReadOptions
 from pollex.outputs import write_text
-from pollex.rooms.remedy.agents.assistant import assistant_of
-from pollex.rooms.remedy.examples.bicycle_shop import render
-from pollex.rooms.remedy.examples.planted_assistant import OFFER, PROMPT, answer
-from pollex.rooms.remedy.services.assistants import ROLES, AssistantOptions
-from pollex.rooms.remedy.services.run import remedy
+from pollex.rooms.remedy.agents.assistant import build_assistant
+from pollex.rooms.remedy.examples.bicycle_shop import fill_calendar
+from pollex.rooms.remedy.examples.planted_assistant import (
+    OFFER_LINE,
+    SYSTEM_PROMPT,
+    answer_messages,
+)
+from pollex.rooms.remedy.services.assistants import ROLE_TABLE_NAMES, AssistantOptions
+from pollex.rooms.remedy.services.run import prove_remedy
 from pollex.rooms.remedy.services.sample import RemedyOptions
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.recorded import RUBRICS
 
-EXAMPLES = "pollex.rooms.remedy.examples"
-PLANTED = (
+EXAMPLES_PACKAGE = "pollex.rooms.remedy.examples"
+PLANTED_CHANGE_INTRODUCTION = (
     "Now a change of the assistant's prompt, proved. This assistant is planted (examples/planted_assistant.py): rules "
     "and chance in place of a model, so the figures show how a proof goes, and nothing of any model."
 )
-TARGET = "event:fail_no_way"
-RECORDED: dict[str, Any] = {
+PLANTED_TARGET_SOURCE = "event:fail_no_way"
+RECORDED_RUN_OPTIONS: dict[str, Any] = {
     "target": "c98624f2",
     "accept": "all",
     "candidates": 3,
@@ -37,7 +41,7 @@ RECORDED: dict[str, Any] = {
 """Of the recorded remedy: as few calls as tell anything."""
 
 
-def prove_planted(out: Path, learned: Path, as_json: bool) -> int:
+def prove_planted_change(out: Path, learned: Path, as_json: bool) -> int:
     """Prove a change of a planted assistant's prompt on the sample log, and return the exit code.
 
     Args:
@@ -47,13 +51,13 @@ def prove_planted(out: Path, learned: Path, as_json: bool) -> int:
     target = next(
         rubric
         for rubric in RubricSet.load(learned / RUBRICS, arrays=False).rubrics
-        if rubric.source == TARGET
+        if rubric.source == PLANTED_TARGET_SOURCE
     )
     # the prompt and its change as files, as a user would have them
-    for name, text in (("system.md", PROMPT), ("offer.md", PROMPT + OFFER)):
+    for name, text in (("system.md", SYSTEM_PROMPT), ("offer.md", SYSTEM_PROMPT + OFFER_LINE)):
         write_text(out / name, text, named=False)
 
-    click.echo(f"\n{PLANTED}\n", err=as_json)
+    click.echo(f"\n{PLANTED_CHANGE_INTRODUCTION}\n", err=as_json)
     # no model in this proof: the change is written, the judge is the built-in one
     options = RemedyOptions(
         prompt=out / "system.md",
@@ -64,26 +68,26 @@ def prove_planted(out: Path, learned: Path, as_json: bool) -> int:
         out,
         learned / RUBRICS,
         options,
-        AssistantOptions(given=assistant_of(answer)),
+        AssistantOptions(given=build_assistant(answer_messages)),
         ModelOptions(),
         as_json,
     )
 
 
-def propose_and_prove(out: Path, model: ModelOptions, as_json: bool) -> int:
+def propose_and_prove_changes(out: Path, model: ModelOptions, as_json: bool) -> int:
     """Have a model propose and prove changes of the prompt of its own, and return the exit code."""
     click.echo(
         "\nNow changes of the assistant's prompt, proposed and proved:\n",
         err=as_json,
     )
     # the prompt of the examples, and settings under which its calls were recorded
-    with as_file(files(EXAMPLES)) as examples:
+    with as_file(files(EXAMPLES_PACKAGE)) as examples:
         options = RemedyOptions(
             prompt=examples / "bikes_prompt.md",
-            render=render,
-            **RECORDED,
+            render=fill_calendar,
+            **RECORDED_RUN_OPTIONS,
         )
-        roles = AssistantOptions(models=dict.fromkeys(ROLES, model))
+        roles = AssistantOptions(models=dict.fromkeys(ROLE_TABLE_NAMES, model))
         return prove_on_sample(
             out,
             out / RUBRICS,
@@ -109,7 +113,7 @@ def prove_on_sample(
     reading = ReadOptions(group_field="user_id")
     with as_file(files("pollex.examples")) as examples:
         bound = partial(
-            remedy,
+            prove_remedy,
             str(examples / "bikes.jsonl"),
             rubrics,
             options,

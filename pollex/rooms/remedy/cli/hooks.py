@@ -13,15 +13,15 @@ class RemedySequel(DemoSequel):
 
     def show_built_in(self, out: Path, learned: Path, as_json: bool) -> int:
         """Prove a change of a planted assistant's prompt."""
-        from pollex.rooms.remedy.cli.demo import prove_planted  # the demo alone needs it
+        from pollex.rooms.remedy.cli.demo import prove_planted_change  # the demo alone needs it
 
-        return prove_planted(out, learned, as_json)
+        return prove_planted_change(out, learned, as_json)
 
     def show(self, out: Path, model: ModelOptions, as_json: bool) -> int:
         """Have a model propose changes of its own prompt, and prove them."""
-        from pollex.rooms.remedy.cli.demo import propose_and_prove  # as above
+        from pollex.rooms.remedy.cli.demo import propose_and_prove_changes  # as above
 
-        return propose_and_prove(out, model, as_json)
+        return propose_and_prove_changes(out, model, as_json)
 
 
 HOOKS = (RemedySequel(),)

@@ -53,7 +53,7 @@ class ReplyContext:
         )
 
 
-def may_answer(conversation: Conversation, turn: int) -> bool:
+def is_answerable_reply(conversation: Conversation, turn: int) -> bool:
     """Tell whether a turn is the assistant's, with words and no calls, and after one of the user's."""
     turns = conversation.turns
     here = turns[turn]
@@ -64,14 +64,17 @@ def may_answer(conversation: Conversation, turn: int) -> bool:
     return here.role == "assistant" and bool(here.content.strip()) and not here.calls and user_spoke
 
 
-def in_order(contexts: Iterable[ReplyContext], seed: int) -> list[ReplyContext]:
+def shuffle_contexts(contexts: Iterable[ReplyContext], seed: int) -> list[ReplyContext]:
     """Order contexts by a random permutation of users: the same for a seed, whatever else is in the log."""
     return sorted(
         contexts,
-        key=lambda context: (chance_of(context.user, seed), chance_of(context.id, seed)),
+        key=lambda context: (
+            hash_to_random_order(context.user, seed),
+            hash_to_random_order(context.id, seed),
+        ),
     )
 
 
-def chance_of(name: str, seed: int) -> str:
+def hash_to_random_order(name: str, seed: int) -> str:
     """Return hex digits that put names into an order by chance."""
     return hashlib.sha256(f"{seed}:{name}".encode("utf-8", "replace")).hexdigest()

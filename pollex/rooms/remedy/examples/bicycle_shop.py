@@ -1,43 +1,54 @@
 """The bicycle shop behind bikes.jsonl: its calendar, as each conversation tells it, for the prompt of a remedy.
 
 pollex.remedy("bikes.jsonl", …, prompt="bikes_prompt.md",
-render=pollex.rooms.remedy.examples.bicycle_shop.render)
+render=pollex.rooms.remedy.examples.bicycle_shop.fill_calendar)
 """
 
 import random
 import re
 from typing import Any
 
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-TIMES = ("8:30 am", "9 am", "10 am", "11:30 am", "1 pm", "2 pm", "3:30 pm", "4 pm", "5 pm", "6 pm")
-TIME = re.compile(rf"\b({'|'.join(TIMES)})\b")
-REFUSED = re.compile(r"can't|couldn't|could not|unable|wasn't able")
-OTHERWISE = re.compile(r"another time|different (day|time)")
+DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+TIMES_OF_DAY = (
+    "8:30 am",
+    "9 am",
+    "10 am",
+    "11:30 am",
+    "1 pm",
+    "2 pm",
+    "3:30 pm",
+    "4 pm",
+    "5 pm",
+    "6 pm",
+)
+TIME_PATTERN = re.compile(rf"\b({'|'.join(TIMES_OF_DAY)})\b")
+REFUSAL_PATTERN = re.compile(r"can't|couldn't|could not|unable|wasn't able")
+ALTERNATIVE_PATTERN = re.compile(r"another time|different (day|time)")
 
 
-def render(prompt: str, conversation: Any) -> str:
+def fill_calendar(prompt: str, conversation: Any) -> str:
     """Fill the place `{{calendar}}` of a prompt."""
-    return prompt.replace("{{calendar}}", calendar_of(conversation))
+    return prompt.replace("{{calendar}}", list_free_times(conversation))
 
 
-def calendar_of(conversation: Any) -> str:
+def list_free_times(conversation: Any) -> str:
     """Write the free times by day: those that were booked or named; none where the assistant could only say no."""
     # drawn by the text, so that a conversation always has the same calendar
     rng = random.Random(conversation.text_hash)
     # three free times a day, until the conversation says otherwise
-    free = {day: set(rng.sample(TIMES, 3)) for day in DAYS}
+    free = {day: set(rng.sample(TIMES_OF_DAY, 3)) for day in DAY_NAMES}
     for turn in conversation.turns:
         # only what the assistant says of a day tells of the calendar
-        day = next((day for day in DAYS if day in turn.content), None)
+        day = next((day for day in DAY_NAMES if day in turn.content), None)
         if turn.role != "assistant" or day is None:
             continue
-        times = set(TIME.findall(turn.content))
+        times = set(TIME_PATTERN.findall(turn.content))
         # refused: the first time is taken; others are free if it offered another time
-        if REFUSED.search(turn.content):
-            booked = TIME.findall(turn.content)[:1]
+        if REFUSAL_PATTERN.search(turn.content):
+            booked = TIME_PATTERN.findall(turn.content)[:1]
             others = (
-                rng.sample(sorted(set(TIMES) - set(booked)), 2)
-                if OTHERWISE.search(turn.content)
+                rng.sample(sorted(set(TIMES_OF_DAY) - set(booked)), 2)
+                if ALTERNATIVE_PATTERN.search(turn.content)
                 else ()
             )
             free[day] = times - set(booked) or set(others)
@@ -45,5 +56,6 @@ def calendar_of(conversation: Any) -> str:
             free[day] |= times
 
     return "\n".join(
-        f"- {day}: {', '.join(t for t in TIMES if t in free[day]) or 'full'}" for day in DAYS
+        f"- {day}: {', '.join(t for t in TIMES_OF_DAY if t in free[day]) or 'full'}"
+        for day in DAY_NAMES
     )

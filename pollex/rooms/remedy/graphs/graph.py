@@ -16,24 +16,31 @@ from pollex.graphs.batches import BatchState
 from pollex.graphs.batches import finish as recorded
 from pollex.graphs.context import LogContext, get_resources
 from pollex.graphs.findings import shorten_questions
-from pollex.rooms.remedy.graphs.told import replies_told
+from pollex.rooms.remedy.graphs.told import describe_replies
 from pollex.rooms.remedy.graphs.trial import (
     RemedyWork,
     Trial,
-    ask_second,
+    ask_second_judge,
     ask_trial,
-    expect_written,
+    require_written_replies,
 )
-from pollex.rooms.remedy.measures.looks import BETTER, GOING, LOOKS, NOTHING, WORSE, alpha_of
-from pollex.rooms.remedy.measures.proofs import OLD, UNTRIED, ProofEnd
+from pollex.rooms.remedy.measures.looks import (
+    BETTER,
+    DEFAULT_LOOKS,
+    GOING,
+    NOTHING,
+    WORSE,
+    compute_alpha_of_proof,
+)
+from pollex.rooms.remedy.measures.proofs import OLD_ARM, UNTRIED_HEADROOM_RECORD, ProofEnd
 from pollex.store.resume import step
 
-REGISTERED = "registered"
-CUT = "cut"
-SHOWN = ("name", "purpose", "diff")
-LEAST = 0.05
+REGISTERED_RECORD_NAME = "registered"
+CUT_RECORD_NAME = "cut"
+SHOWN_PROPOSAL_FIELDS = ("name", "purpose", "diff")
+LEAST_SHARE_OF_NEW_USERS = 0.05
 """Of all users, more than the last look saw: with fewer, a cap of calls or cost ends a run without a verdict."""
-OUTCOMES = {
+OUTCOMES_IN_WORDS = {
     BETTER: "above zero",
     WORSE: "below zero",
     NOTHING: "no difference",
@@ -88,10 +95,26 @@ class RemedyState(BatchState, total=False):
     why: str
 
 
-BEGUN: RemedyState = {
-    "headroom": None, "candidates": [], "tried": [], "edits": [], "proof": 0, "flatterer": UNTRIED, "look": 0,
-    "looks": [], "ended": {}, "cut": 0.0, "pairs": {}, "choices": {}, "decisions": {}, "verdicts": [], "why": "",
-}  # fmt: skip
+INITIAL_STATE: RemedyState = {
+    # looking for changes
+    "headroom": None,
+    "candidates": [],
+    "tried": [],
+    "edits": [],
+    # the proof
+    "proof": 0,
+    "flatterer": UNTRIED_HEADROOM_RECORD,
+    "look": 0,
+    "looks": [],
+    "ended": {},
+    "cut": 0.0,
+    # second opinions, and what all came to
+    "pairs": {},
+    "choices": {},
+    "decisions": {},
+    "verdicts": [],
+    "why": "",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +138,7 @@ class RemedyContext(LogContext):
     seed: int = 0
 
 
-def proven_in(state: Mapping[str, Any]) -> list[dict[str, str]]:
+def list_proven_changes(state: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the changes that are still in it, in the order of their arms."""
     named = {}
     for candidate in state["candidates"]:
@@ -124,12 +147,12 @@ def proven_in(state: Mapping[str, Any]) -> list[dict[str, str]]:
     return [named[name] for name in state["edits"]]
 
 
-def texts_of(state: Mapping[str, Any]) -> list[str]:
+def list_prompt_texts(state: Mapping[str, Any]) -> list[str]:
     """Return the prompts of these changes."""
-    return [edit["text"] for edit in proven_in(state)]
+    return [edit["text"] for edit in list_proven_changes(state)]
 
 
-def ended_of(state: Mapping[str, Any]) -> dict[int, ProofEnd]:
+def read_proof_ends(state: Mapping[str, Any]) -> dict[int, ProofEnd]:
     """Return how each proof ended, by arm."""
     proof_ends: dict[int, ProofEnd] = {}
     for name, end in state["ended"].items():
@@ -139,30 +162,30 @@ def ended_of(state: Mapping[str, Any]) -> dict[int, ProofEnd]:
     return proof_ends
 
 
-def compared_arm(state: Mapping[str, Any]) -> int:
+def choose_compared_arm(state: Mapping[str, Any]) -> int:
     """Return the arm whose replies people compare: the first that was above zero; the old one if none was."""
     return next(
-        (arm for arm, ended in ended_of(state).items() if ended.outcome == BETTER),
-        OLD,
+        (arm for arm, ended in read_proof_ends(state).items() if ended.outcome == BETTER),
+        OLD_ARM,
     )
 
 
-UNTRIED_HEADROOM = (
+UNTRIED_HEADROOM_MESSAGE = (
     "whether replies still fail, and whether a prompt mends that, wasn't tried: too few replies are "
     "left beside those for proposals and the proof"
 )
 
 
-def said_by(node: str, line: str) -> RemedyState:
+def make_node_update(node: str, line: str) -> RemedyState:
     """Return what a node says in the state where it has no results to show."""
     return {"by_node": {node: line}}
 
 
-TRIED_FIRST = ("old", "naive", "with hints")
+HEADROOM_ARM_NAMES = ("old", "naive", "with hints")
 """Arms of the trial that looks for headroom."""
 
 
-def with_replies(
+def add_replies_to_update(
     update: Mapping[str, object],
     live: RemedyWork,
     trial: Trial,
@@ -170,7 +193,7 @@ def with_replies(
     where: Sequence[int] | None = None,
 ) -> RemedyState:
     """Return an update of the state with the part that tells of a trial's replies."""
-    replies = replies_told(
+    replies = describe_replies(
         trial,
         names,
         where,
@@ -186,28 +209,28 @@ def with_replies(
     )
 
 
-async def gather(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+async def gather_changes(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Begin with the changes that the user gave, or with none."""
     live = await get_resources(runtime, RemedyWork)
-    begun = cast(RemedyState, {**BEGUN, "run": live.run, **live.begun})
+    begun = cast(RemedyState, {**INITIAL_STATE, "run": live.run, **live.begun})
     if begun["edits"]:  # where people write the replies, they find all of them at once
-        await expect_written(
+        await require_written_replies(
             live,
             live.make("flatter", ()),
-            live.make("prove", texts_of(begun)),
+            live.make("prove", list_prompt_texts(begun)),
         )
 
     return begun
 
 
-async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+async def reproduce_failures(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Ask again where replies failed and where they went well: under the old prompt, a plain one, and with hints."""
     live = await get_resources(runtime, RemedyWork)
     # the old prompt, a plain one, and one with a hint for each context
     trial = live.trials["headroom"] = live.make("headroom", ())
     with live.tracer.span("reproduce", kind="node"):
         if not trial.contexts:  # too few to tell
-            return {"headroom": None, **said_by("reproduce", UNTRIED_HEADROOM)}
+            return {"headroom": None, **make_node_update("reproduce", UNTRIED_HEADROOM_MESSAGE)}
         await ask_trial(live, trial)
         # without headroom: what is missing of each arm says why
         if (headroom := trial.arrays.headroom()) is None:
@@ -219,22 +242,22 @@ async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  
                 f"{name} {n} {kind}" for name, kinds in lacks.items() for kind, n in kinds.items()
             )
             why = f"too few replies came to tell whether a prompt mends it; missing: {missing}"
-            return with_replies(
+            return add_replies_to_update(
                 {"headroom": None, "why": why},
                 live,
                 trial,
-                TRIED_FIRST,
+                HEADROOM_ARM_NAMES,
             )
 
-    return with_replies(
+    return add_replies_to_update(
         {"headroom": headroom, "why": headroom["ended"]},
         live,
         trial,
-        TRIED_FIRST,
+        HEADROOM_ARM_NAMES,
     )
 
 
-async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+async def propose_changes(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Have changes proposed, and vet them."""
     live = await get_resources(runtime, RemedyWork)
     with live.tracer.span("propose", kind="node") as span:
@@ -254,11 +277,16 @@ async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
     }
 
 
-async def accept(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+async def accept_proposals(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Wait for a person to accept proposals: resumed with the names of those to try, or with `all`."""
     # the run stops here until somebody accepts
     accepted: Any = interrupt(
-        {"edits": [{name: edit[name] for name in SHOWN} for edit in proven_in(state)]}
+        {
+            "edits": [
+                {name: edit[name] for name in SHOWN_PROPOSAL_FIELDS}
+                for edit in list_proven_changes(state)
+            ]
+        }
     )
     # names that aren't among the proposals were refused before they came here
     if accepted == "all":
@@ -276,26 +304,29 @@ async def accept(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # n
     }
 
 
-async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+async def select_best_change(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Try all on half of the contexts, the better half of them on the rest; keep the best."""
     live = await get_resources(runtime, RemedyWork)
     names = state["edits"]
     # with few changes nothing is to be chosen
     if len(names) <= live.finalists:
-        return {"edits": names, **said_by("select", "few enough to prove all: nothing was chosen")}
+        return {
+            "edits": names,
+            **make_node_update("select", "few enough to prove all: nothing was chosen"),
+        }
 
     with live.tracer.span("select", kind="node") as span:
         # arms count from 1: the old prompt is arm 0
         arms = [*range(1, len(names) + 1)]
         scores = list[dict[str, float]]()
-        trial = live.make("select", texts_of(state))
+        trial = live.make("select", list_prompt_texts(state))
         # half of the changes go on to the second half of the contexts
         for wave, most in enumerate((max(live.finalists, len(names) // 2), live.finalists)):
             await ask_trial(
                 live,
                 trial,
                 np.flatnonzero(trial.arrays.wave == wave).tolist(),
-                [OLD, *arms],
+                [OLD_ARM, *arms],
             )
             scores.append({names[arm - 1]: trial.arrays.score(wave, arm) for arm in arms})
             # sorted by number first, so that equal scores keep the order of proposals
@@ -303,7 +334,7 @@ async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 
         span.outputs(chosen := [names[arm - 1] for arm in arms])
 
-    return with_replies(
+    return add_replies_to_update(
         {"edits": chosen, "scores": scores},
         live,
         trial,
@@ -311,7 +342,7 @@ async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     )
 
 
-async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+async def test_with_flattery(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Plant a prompt that only has replies claim to do well: does the judge believe it?"""
     live = await get_resources(runtime, RemedyWork)
     with live.tracer.span("flatter", kind="node"):
@@ -321,31 +352,31 @@ async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
         "asked": {"flatter": len(trial.contexts)},
         "flatterer": trial.arrays.flattered(),
     }
-    return with_replies(update, live, trial, ["old", "flattering"])
+    return add_replies_to_update(update, live, trial, ["old", "flattering"])
 
 
-async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+async def register_plan(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Write down what is asked, in which order, and how it is decided, before the first reply is asked for."""
     live = await get_resources(runtime, RemedyWork)
-    trial = live.trials["prove"] = live.make("prove", texts_of(state))
-    await live.register(live.run, trial, texts_of(state))
+    trial = live.trials["prove"] = live.make("prove", list_prompt_texts(state))
+    await live.register(live.run, trial, list_prompt_texts(state))
     # a cap ended it before: what wasn't asked then is left out
-    if ended := step(live.store, live.run, CUT):
+    if ended := step(live.store, live.run, CUT_RECORD_NAME):
         trial.arrays.wave[:] = ended["waves"]
 
     line = (
-        f"{len(trial.contexts)} conversations to ask again, in {LOOKS} waves, each with {len(trial.systems)} "
+        f"{len(trial.contexts)} conversations to ask again, in {DEFAULT_LOOKS} waves, each with {len(trial.systems)} "
         "prompts; what is asked, in which order, and how it is decided is written down"
     )
-    return {"total": len(trial.contexts), **said_by("freeze", line)}
+    return {"total": len(trial.contexts), **make_node_update("freeze", line)}
 
 
-async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+async def prove_changes(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Ask for and judge the replies of a wave, both arms in turn."""
     live = await get_resources(runtime, RemedyWork)
     trial = live.trials["prove"]
     # where a cap ended an earlier try, its cut stays as it was
-    ended = step(live.store, live.run, CUT) or {}
+    ended = step(live.store, live.run, CUT_RECORD_NAME) or {}
     if ended.get("look") == state["look"]:
         cut = ended["fraction"]
     else:
@@ -356,7 +387,7 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     ids = [trial.contexts[n].conversation.id for n in in_wave]
     arms = []
     for arm in range(len(trial.systems)):
-        if arm not in ended_of(state):
+        if arm not in read_proof_ends(state):
             arms.append(arm)
 
     with live.tracer.span("prove", kind="node", inputs=ids):
@@ -365,7 +396,9 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
         # a cap of calls or cost: what came is looked at, if there is enough new in it
         except LimitReached:
             cut = trial.cut(arms, state["look"])
-            if cut < state["look"] / LOOKS + LEAST:  # nothing new to look at
+            if (
+                cut < state["look"] / DEFAULT_LOOKS + LEAST_SHARE_OF_NEW_USERS
+            ):  # nothing new to look at
                 raise
             # waves of the contexts that are left, so that a resumed run sees the same
             ended = {
@@ -373,10 +406,10 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
                 "fraction": cut,
                 "waves": trial.arrays.wave.tolist(),
             }
-            await live.store.write_step(live.run, CUT, ended)
+            await live.store.write_step(live.run, CUT_RECORD_NAME, ended)
 
     # registered with its number once replies are there
-    number = await live.register(live.run, trial, texts_of(state))
+    number = await live.register(live.run, trial, list_prompt_texts(state))
     update = {
         "batch": ids,
         "done": int((trial.arrays.wave <= state["look"]).sum()),
@@ -385,7 +418,7 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
         "proof": number,
         "cut": cut,
     }
-    return with_replies(
+    return add_replies_to_update(
         update,
         live,
         trial,
@@ -394,19 +427,19 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     )
 
 
-async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+async def look_at_results(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Look at what came in, and decide whether to go on."""
     live = await get_resources(runtime, RemedyWork)
     trial = live.trials["prove"]
     at = state["look"]
     names = state["edits"]
     # a proof on conversations that proved before has a stricter level
-    alpha = alpha_of(state["proof"])
+    alpha = compute_alpha_of_proof(state["proof"])
     with live.tracer.span("look", kind="node") as span:
         ended = trial.arrays.looked(
             at,
             alpha,
-            ended_of(state),
+            read_proof_ends(state),
             state["cut"],
         )
         # an arm that goes on has no end yet: it is measured at this look's bounds
@@ -417,10 +450,13 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 
         outcomes = {}
         for arm, end in sorted(ended.items()):
-            outcomes[names[arm - 1]] = OUTCOMES[end.outcome]
+            outcomes[names[arm - 1]] = OUTCOMES_IN_WORDS[end.outcome]
 
         span.outputs(
-            [f"look {at + 1} of {LOOKS}: {name} {outcome}" for name, outcome in outcomes.items()]
+            [
+                f"look {at + 1} of {DEFAULT_LOOKS}: {name} {outcome}"
+                for name, outcome in outcomes.items()
+            ]
         )
 
     # state is written as JSON, by the names of the changes
@@ -434,25 +470,25 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
         "looks": [*state["looks"], effects_by_name],
         "ended": ends,
         "decisions": {
-            name: f"{outcomes[name]}, at look {ends[name]['look'] + 1} of {LOOKS}"
+            name: f"{outcomes[name]}, at look {ends[name]['look'] + 1} of {DEFAULT_LOOKS}"
             if name in outcomes
-            else f"goes on after look {at + 1} of {LOOKS}"
+            else f"goes on after look {at + 1} of {DEFAULT_LOOKS}"
             for name in names
         },
         "outcomes": dict(live.outcomes),
     }
 
 
-async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+async def compare_replies(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Have a second judge compare the replies without rubrics, and judge them by other words."""
     live = await get_resources(runtime, RemedyWork)
     second_opinions = dict[str, dict[str, Any]]()
     with live.tracer.span("compare", kind="node"):
         # only gains are compared: a reader costs calls
-        for arm, proof_end in ended_of(state).items():
+        for arm, proof_end in read_proof_ends(state).items():
             if proof_end.outcome == BETTER and live.second is not None:
                 try:
-                    second_opinions[state["edits"][arm - 1]] = await ask_second(
+                    second_opinions[state["edits"][arm - 1]] = await ask_second_judge(
                         live,
                         live.second,
                         arm,
@@ -470,13 +506,15 @@ async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
         "pairs": second_opinions,
     }
     if live.second is None:
-        update |= said_by(
+        update |= make_node_update(
             "compare", "no second reader is named: `[second]` in the file of profiles"
         )
     elif not second_opinions:
-        update |= said_by("compare", "no change is above zero: there is nothing to compare")
+        update |= make_node_update(
+            "compare", "no change is above zero: there is nothing to compare"
+        )
 
-    return with_replies(
+    return add_replies_to_update(
         update,
         live,
         live.trials["prove"],
@@ -484,20 +522,22 @@ async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     )
 
 
-async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+async def wait_for_people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Wait for people to compare pairs, where that was asked for: resumed with their choices by pair."""
     live = await get_resources(runtime, RemedyWork)
     chosen = dict[str, str]()
-    if (arm := compared_arm(state)) != OLD and (pairs := live.sheet(live.trials["prove"], arm)):
+    if (arm := choose_compared_arm(state)) != OLD_ARM and (
+        pairs := live.sheet(live.trials["prove"], arm)
+    ):
         chosen = interrupt({"pairs": pairs})
 
     line = "nobody was asked to compare pairs"
     if chosen:
         line = f"people compared {len(chosen)} pairs: what they prefer is in the verdict"
-    return {"asked": {"people": len(chosen)}, "choices": chosen, **said_by("people", line)}
+    return {"asked": {"people": len(chosen)}, "choices": chosen, **make_node_update("people", line)}
 
 
-async def finish(state: RemedyState, runtime: Runtime[Any]) -> dict[str, Any]:
+async def conclude_run(state: RemedyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Conclude on each change that was proven, and record what the run came to."""
     live = await get_resources(runtime, RemedyWork)
     if state["ended"]:
@@ -523,10 +563,23 @@ async def finish(state: RemedyState, runtime: Runtime[Any]) -> dict[str, Any]:
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
     graph = StateGraph(RemedyState, context_schema=RemedyContext)
+    # looking for changes
+    graph.add_node("gather", gather_changes)
+    graph.add_node("reproduce", reproduce_failures)
+    graph.add_node("propose", propose_changes)
+    graph.add_node("accept", accept_proposals)
+    graph.add_node("select", select_best_change)
+
     # the proof: a flattering arm first, then what may not change, then waves and looks
-    proof = (flatter, freeze, prove, look), (compare, people, finish)
-    for node in (gather, reproduce, propose, accept, select, *proof[0], *proof[1]):
-        graph.add_node(node.__name__, node)
+    graph.add_node("flatter", test_with_flattery)
+    graph.add_node("freeze", register_plan)
+    graph.add_node("prove", prove_changes)
+    graph.add_node("look", look_at_results)
+
+    # the end: second opinions, then the verdicts
+    graph.add_node("compare", compare_replies)
+    graph.add_node("people", wait_for_people)
+    graph.add_node("finish", conclude_run)
 
     # each step goes on or ends early: with changes of the user's straight to the proof
     graph.add_edge(START, "gather")
@@ -534,28 +587,30 @@ def build() -> StateGraph[Any, Any, Any, Any]:
         instead = "flatter" if before == "gather" else "finish"
         graph.add_conditional_edges(
             before,
-            route(after, instead),
+            make_route(after, instead),
             [after, instead],
         )
 
     # these follow each other in any case
-    for first, then in (*pairwise((select, *proof[0])), *pairwise(proof[1])):
-        graph.add_edge(first.__name__, then.__name__)
+    for before, after in pairwise(("select", "flatter", "freeze", "prove", "look")):
+        graph.add_edge(before, after)
+    for before, after in pairwise(("compare", "people", "finish")):
+        graph.add_edge(before, after)
 
     # a wave and a look in turn, until all arms have ended
-    graph.add_conditional_edges("look", goes_on, ["prove", "compare"])
+    graph.add_conditional_edges("look", choose_after_look, ["prove", "compare"])
     graph.add_edge("finish", END)
     return graph
 
 
-def route(after: str, instead: str) -> Any:
+def make_route(after: str, instead: str) -> Any:
     """Return what chooses the next node: what ended is finished, what the user gave is proven at once."""
     return lambda state: (
         instead if state["why"] or (instead == "flatter" and state["edits"]) else after
     )
 
 
-def goes_on(state: RemedyState) -> str:
+def choose_after_look(state: RemedyState) -> str:
     """Choose what comes after a look."""
     if len(state["ended"]) == len(state["edits"]):
         return "compare"

@@ -10,13 +10,13 @@ from pollex.graphs.findings import MOST_SHOWN, MOST_WORST, shorten_text
 from pollex.measures.arrays import Floats
 from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply
 from pollex.rooms.remedy.graphs.trial import Trial
-from pollex.rooms.remedy.measures.proofs import FAILING, OLD
+from pollex.rooms.remedy.measures.proofs import FAILING_STRATUM, OLD_ARM
 
-TARGET = 0
+TARGET_QUESTION_INDEX = 0
 """Place of the target among the values of a reply."""
 
 
-def replies_told(
+def describe_replies(
     trial: Trial,
     names: Sequence[str],
     where: Sequence[int] | None = None,
@@ -31,7 +31,7 @@ def replies_told(
         texts: Whether replies may be told.
     """
     # [context, arm]: mean over replies of what the target asks
-    target = _mean_of_replies(trial)
+    target = _compute_target_means(trial)
     # contexts with a reply that was judged
     answered = []
     for n in range(len(trial.contexts)) if where is None else where:
@@ -40,10 +40,10 @@ def replies_told(
 
     rows = []
     for n in answered[:MOST_SHOWN]:
-        rows.append(_row(trial, n, names, target, texts=texts))
+        rows.append(_describe_context(trial, n, names, target, texts=texts))
 
     # contexts where the change fell the most; those that didn't fall aren't told
-    fell = _fell(target)
+    fell = _compute_worst_fall(target)
     worst = []
     for n in np.argsort(-fell, kind="stable")[:MOST_WORST].tolist():
         if fell[n] > 0:
@@ -51,28 +51,28 @@ def replies_told(
 
     return {
         "first": rows,
-        "worst": [_row(trial, n, names, target, texts=texts) for n in worst],
-        "so_far": _means(target, names),
+        "worst": [_describe_context(trial, n, names, target, texts=texts) for n in worst],
+        "so_far": _compute_arm_means(target, names),
     }
 
 
-def _mean_of_replies(trial: Trial) -> Floats:
+def _compute_target_means(trial: Trial) -> Floats:
     """Return how far each arm does what the target asks, 0 … 1 `[context, arm]`; NaN where nobody can tell."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of contexts that weren't asked yet
-        return np.asarray(np.nanmean(trial.arrays.values[:, :, :, TARGET], axis=2))
+        return np.asarray(np.nanmean(trial.arrays.values[:, :, :, TARGET_QUESTION_INDEX], axis=2))
 
 
-def _fell(target: Floats) -> Floats:
+def _compute_worst_fall(target: Floats) -> Floats:
     """Return by how much the worst new reply is behind the old one `[context]`; −1 where that can't be told."""
     if target.shape[1] < 2:
         return np.full(len(target), -1.0)
 
-    behind = target[:, OLD : OLD + 1] - target[:, OLD + 1 :]
+    behind = target[:, OLD_ARM : OLD_ARM + 1] - target[:, OLD_ARM + 1 :]
     return np.asarray(np.where(np.isfinite(behind), behind, -1.0).max(axis=1))
 
 
-def _row(
+def _describe_context(
     trial: Trial,
     n: int,
     names: Sequence[str],
@@ -83,8 +83,8 @@ def _row(
     """Return a context with what each arm replied there, and how far that does what the target asks."""
     row: dict[str, Any] = {
         "id": trial.contexts[n].conversation.id,
-        "failed before": bool(trial.arrays.stratum[n] == FAILING),
-        "target": {name: _rounded(target[n, arm]) for arm, name in enumerate(names)},
+        "failed before": bool(trial.arrays.stratum[n] == FAILING_STRATUM),
+        "target": {name: _round_finite(target[n, arm]) for arm, name in enumerate(names)},
     }
     # the first reply of each arm
     replies = {}
@@ -116,8 +116,10 @@ def _row(
     # differences to the old prompt, where both arms have an answer
     changes = []
     for arm, name in enumerate(names):
-        if arm != OLD and np.isfinite(target[n, arm] - target[n, OLD]):
-            changes.append(f"{name} {target[n, arm] - target[n, OLD]:+.2f} against {names[OLD]}")
+        if arm != OLD_ARM and np.isfinite(target[n, arm] - target[n, OLD_ARM]):
+            changes.append(
+                f"{name} {target[n, arm] - target[n, OLD_ARM]:+.2f} against {names[OLD_ARM]}"
+            )
 
     # id and reason come first, as in all states
     return {
@@ -127,7 +129,7 @@ def _row(
     }
 
 
-def _means(target: Floats, names: Sequence[str]) -> dict[str, dict[str, float]]:
+def _compute_arm_means(target: Floats, names: Sequence[str]) -> dict[str, dict[str, float]]:
     """Return the mean of each arm over the contexts that it was judged in."""
     means = {}
     for arm, name in enumerate(names):
@@ -138,7 +140,7 @@ def _means(target: Floats, names: Sequence[str]) -> dict[str, dict[str, float]]:
     return means
 
 
-def _rounded(value: float) -> float | None:
+def _round_finite(value: float) -> float | None:
     if np.isfinite(value):
         return round(float(value), 3)
     return None

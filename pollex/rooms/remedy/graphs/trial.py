@@ -20,18 +20,18 @@ from pollex.rooms.remedy.agents.assistant import (
     NoReply,
     ReplyRequest,
     ask_with_tools,
-    messages_before,
+    build_messages_before,
 )
 from pollex.rooms.remedy.agents.llm.second_reader import SecondReader
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
-from pollex.rooms.remedy.measures.proofs import FAILING, OLD, ProofArrays
+from pollex.rooms.remedy.measures.proofs import FAILING_STRATUM, OLD_ARM, ProofArrays
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.store.resume import step
 
-REPLY = "reply"
-Place = tuple[int, int, int]
+REPLY_RECORD_NAME = "reply"
+ReplyPlace = tuple[int, int, int]
 """A context, an arm and a reply."""
-Check = Callable[[str, str, ReplyContext], bool]
+ReplyCheck = Callable[[str, str, ReplyContext], bool]
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,16 @@ class Trial:
     contexts: Sequence[ReplyContext]
     systems: Sequence[Sequence[str]]
     questions: Sequence[Question]
-    checks: Sequence[Check]
+    checks: Sequence[ReplyCheck]
     arrays: ProofArrays
-    texts: dict[Place, AssistantReply | NoReply] = field(default_factory=dict)
-    answers: dict[Place, Sequence[Answer | Unanswered]] = field(default_factory=dict)
+    texts: dict[ReplyPlace, AssistantReply | NoReply] = field(default_factory=dict)
+    answers: dict[ReplyPlace, Sequence[Answer | Unanswered]] = field(default_factory=dict)
     wins: dict[int, Floats] = field(default_factory=dict)
     worded: dict[int, Floats] = field(default_factory=dict)
 
     def places(
         self, where: Sequence[int] | None = None, arms: Sequence[int] | None = None
-    ) -> list[Place]:
+    ) -> list[ReplyPlace]:
         """Return what is asked in some contexts or all, the arms in turn."""
         if where is None:
             where = range(len(self.contexts))
@@ -69,7 +69,7 @@ class Trial:
 
         # arms in turn within each context, so that drift of a model meets all arms alike
         replies = range(self.arrays.values.shape[2])
-        places: list[Place] = []
+        places: list[ReplyPlace] = []
         for n in where:
             for k in replies:
                 for arm in arms:
@@ -100,7 +100,7 @@ class Trial:
 
     def pair(self, arm: int, n: int) -> tuple[str, str] | None:
         """Return the old and the new reply to a context; None where one is missing."""
-        old = self.texts.get((n, OLD, 0))
+        old = self.texts.get((n, OLD_ARM, 0))
         new = self.texts.get((n, arm, 0))
         if isinstance(old, AssistantReply) and isinstance(new, AssistantReply):
             return (old.text, new.text)
@@ -182,7 +182,7 @@ async def ask_trial(
     """
     # kept by name: pages and later nodes read it
     live.trials[trial.name] = trial
-    await expect_written(live, trial)
+    await require_written_replies(live, trial)
     places = trial.places(where, arms)
     live.progress.start(trial.name, len(places))
     # as many at once as the semaphore lets through
@@ -193,7 +193,7 @@ async def ask_trial(
     return trial
 
 
-async def expect_written(live: RemedyWork, *trials: Trial) -> None:
+async def require_written_replies(live: RemedyWork, *trials: Trial) -> None:
     """Raise `AnswersPending` where replies are still to be written; what is waited for is written into a file."""
     if not isinstance(assistant := live.assistant, FileAssistant):
         return
@@ -202,7 +202,7 @@ async def expect_written(live: RemedyWork, *trials: Trial) -> None:
     for trial in trials:
         for place in trial.places():
             await assistant.reply(
-                request_for(
+                make_reply_request(
                     trial,
                     place,
                     live.store.secret,
@@ -217,7 +217,7 @@ async def expect_written(live: RemedyWork, *trials: Trial) -> None:
         raise AnswersPending(what, where=str(path), hint=hint)
 
 
-async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
+async def reply_and_judge(live: RemedyWork, trial: Trial, place: ReplyPlace) -> None:
     """Get one reply, keep it, and have it judged; what fails is counted and never a score.
 
     The judge sees neither prompt nor arm.
@@ -229,9 +229,9 @@ async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
     values = trial.arrays.values
     async with (
         live.semaphore,
-        live.tracer.span(REPLY, kind="role", item=context.conversation.id) as span,
+        live.tracer.span(REPLY_RECORD_NAME, kind="role", item=context.conversation.id) as span,
     ):
-        reply = trial.texts[place] = await reply_to(live, trial, place)
+        reply = trial.texts[place] = await get_reply(live, trial, place)
         live.progress.advance(trial.name)
         # no reply: all values stay missing, but for the check that one came
         if isinstance(reply, NoReply):
@@ -254,20 +254,20 @@ async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
         # the judge's scores first, then the checks by code, as in the array's names
         scores = []
         for q, answer in zip(trial.questions, answers, strict=True):
-            scores.append(value_of(q, answer))
+            scores.append(compute_question_value(q, answer))
         values[n, arm, k] = [
             *scores,
             *(float(check(reply.text, trial.systems[arm][n], context)) for check in trial.checks),
         ]
 
 
-async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantReply | NoReply:
+async def get_reply(live: RemedyWork, trial: Trial, place: ReplyPlace) -> AssistantReply | NoReply:
     """Return a reply that was kept, or ask for one and keep it."""
     # the key holds context, prompt and number, so a reply fits whoever asks the same
-    request = request_for(trial, place, live.store.secret, live.seed)
+    request = make_reply_request(trial, place, live.store.secret, live.seed)
     context = trial.contexts[place[0]]
     about = context.conversation.id
-    name = f"{REPLY} {request.key}"
+    name = f"{REPLY_RECORD_NAME} {request.key}"
     # a stored reply is taken as it is, a stored reason, too
     if (stored := (step(live.store, live.run, name) or {}).get(about)) is not None:
         if "text" in stored:
@@ -283,9 +283,9 @@ async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantRep
     return reply
 
 
-def request_for(
+def make_reply_request(
     trial: Trial,
-    place: Place,
+    place: ReplyPlace,
     secret: bytes,
     seed: int,
 ) -> ReplyRequest:
@@ -294,20 +294,20 @@ def request_for(
     context = trial.contexts[n]
     system = trial.systems[arm][n]
     # the secret keeps the key from being guessed; the arm counts only as old or new
-    identity = f"{context.id}\0{system}\0{k}\0{arm > OLD}".encode("utf-8", "replace")
+    identity = f"{context.id}\0{system}\0{k}\0{arm > OLD_ARM}".encode("utf-8", "replace")
 
     return ReplyRequest(
         key=hashlib.sha256(secret + identity).hexdigest()[:16],
         item=context.conversation.id,
         system=system,
-        messages=messages_before(context),
+        messages=build_messages_before(context),
         # replies of one context differ by their seed
         seed=seed + k,
         written=estimate_tokens(context.reply.content),
     )
 
 
-def value_of(question: Question, answer: Answer | Unanswered) -> float:
+def compute_question_value(question: Question, answer: Answer | Unanswered) -> float:
     """Return an answer's worth; NaN where there is none. What never came up can't fail, and isn't done either."""
     if isinstance(answer, Unanswered):
         return float("nan")
@@ -320,7 +320,7 @@ def value_of(question: Question, answer: Answer | Unanswered) -> float:
     return held if good else 1 - held
 
 
-async def ask_second(live: RemedyWork, second: SecondReader, arm: int) -> dict[str, Any]:
+async def ask_second_judge(live: RemedyWork, second: SecondReader, arm: int) -> dict[str, Any]:
     """Have the second judge compare both replies to each context, and judge them by other words; return its share."""
     trial = live.trials["prove"]
     n = len(trial.contexts)
@@ -334,10 +334,12 @@ async def ask_second(live: RemedyWork, second: SecondReader, arm: int) -> dict[s
             async with live.semaphore:
                 wins[n] = await second.wins(trial.contexts[n], *pair)
                 # other words are asked only where the target had failed
-                for side, text in enumerate(pair if trial.arrays.stratum[n] == FAILING else ()):
+                for side, text in enumerate(
+                    pair if trial.arrays.stratum[n] == FAILING_STRATUM else ()
+                ):
                     worded[n, side] = await second.reworded(
                         trial.contexts[n].with_reply(text),
-                        value_of,
+                        compute_question_value,
                     )
 
         live.progress.advance("compare")

@@ -3,21 +3,26 @@
 from collections.abc import Mapping
 from typing import Any
 
-WORTH = 0.08
+LEAST_GAIN_WORTH_RELEASING = 0.08
 """Of the scale: a gain whose interval ends below this is none that is worth a release."""
-RULES = {
+ADVICE_RULES = {
     "Release": "people who compared blind prefer the new replies, and nothing fell",
     "Try on part of the traffic": "a judge finds the new replies better, and nothing fell",
     "Don't": "something fell, harm is likely, people prefer the old replies, what speaks against the gain isn't "
-    f"cleared, or the gain is under {WORTH} at most",
+    f"cleared, or the gain is under {LEAST_GAIN_WORTH_RELEASING} at most",
     "Not enough seen": "all else, replies that are missing above all",
 }
 """What to do, and when."""
-FALLS = ("worse", "no gain, likely harm", "not cleared", "people prefer the old one")
+VERDICTS_AGAINST_RELEASE = (
+    "worse",
+    "no gain, likely harm",
+    "not cleared",
+    "people prefer the old one",
+)
 
 
-def advice_of(edit: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what to do with a change, and why, by the rules of `RULES`."""
+def advise_on_change(edit: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what to do with a change, and why, by the rules of `ADVICE_RULES`."""
     # the first objection is the gravest, and the only one that is told here
     verdict = edit["verdict"]
     effect = edit["primary"]["effect"]
@@ -26,22 +31,26 @@ def advice_of(edit: Mapping[str, Any]) -> tuple[str, str]:
     else:
         why = verdict
 
-    if verdict in FALLS:
+    if verdict in VERDICTS_AGAINST_RELEASE:
         return "Don't", why
     if verdict == "better, people agree":
         return "Release", why
     if verdict.startswith("judged better"):
         return "Try on part of the traffic", why
     # a gain that would be worth it is ruled out by the interval's upper end
-    if verdict == "no difference found" and effect["n"] and effect["high"] < WORTH:
-        return "Don't", f"{verdict}; a gain of {WORTH} or more is ruled out"
+    if (
+        verdict == "no difference found"
+        and effect["n"]
+        and effect["high"] < LEAST_GAIN_WORTH_RELEASING
+    ):
+        return "Don't", f"{verdict}; a gain of {LEAST_GAIN_WORTH_RELEASING} or more is ruled out"
     return "Not enough seen", why
 
 
-def advice_on(record: Mapping[str, Any]) -> tuple[str, str]:
+def advise_on_record(record: Mapping[str, Any]) -> tuple[str, str]:
     """Return what to do with the best change, or with none that came to a proof."""
     if record["edits"]:
-        return advice_of(record["edits"][0])
+        return advise_on_change(record["edits"][0])
 
     has_headroom = record.get("headroom") is not None
     return ("Don't" if has_headroom else "Not enough seen"), str(

@@ -16,37 +16,41 @@ from scipy.stats import norm
 
 from pollex.measures.arrays import Bools, Floats, Ints
 
-LOOKS = 4
-ALPHA = 0.05
-FUTILE = 0.10
+DEFAULT_LOOKS = 4
+DEFAULT_ALPHA = 0.05
+FUTILE_POWER = 0.10
 """Conditional power below which going on is futile."""
-FARTHEST_CONSTANT = 7.0
-FARTHEST_BOUND = 37.0
+MAX_BOUND_CONSTANT = 7.0
+MAX_BOUND = 37.0
 """On |z|: beyond it a normal tail is no number any more."""
-_GRID = 801
+_GRID_POINTS = 801
 
 
 @lru_cache(maxsize=32)
-def bounds_at_equal_steps(looks: int = LOOKS, alpha: float = ALPHA) -> tuple[float, ...]:
+def compute_equal_step_bounds(
+    looks: int = DEFAULT_LOOKS, alpha: float = DEFAULT_ALPHA
+) -> tuple[float, ...]:
     """Compute the bounds on |z| at equal steps: c √(K/k), whatever is true crossed with probability `alpha` at most."""
     # share of all users at each look
     fractions = np.arange(1, looks + 1) / looks
 
     def excess(constant: float) -> float:
-        return crossing_probability(constant / np.sqrt(fractions), fractions) - alpha
+        return compute_crossing_probability(constant / np.sqrt(fractions), fractions) - alpha
 
     # A level that sums over the grid don't hold any more is shared by the looks (Bonferroni).
-    if excess(FARTHEST_CONSTANT) >= 0:
-        alone = float(min(norm.isf(alpha / (2 * looks)), FARTHEST_BOUND))
+    if excess(MAX_BOUND_CONSTANT) >= 0:
+        alone = float(min(norm.isf(alpha / (2 * looks)), MAX_BOUND))
         return (alone,) * looks
 
     # the constant at which all looks together are crossed with `alpha`
-    constant = brentq(excess, 0.5, FARTHEST_CONSTANT, xtol=1e-6)
+    constant = brentq(excess, 0.5, MAX_BOUND_CONSTANT, xtol=1e-6)
     return tuple(float(bound) for bound in constant / np.sqrt(fractions))
 
 
 @lru_cache(maxsize=32)
-def bounds_to(look: int, fraction: float, alpha: float = ALPHA) -> tuple[float, ...]:
+def compute_early_end_bounds(
+    look: int, fraction: float, alpha: float = DEFAULT_ALPHA
+) -> tuple[float, ...]:
     """Compute the bounds on |z| of a proof that ends unplanned: those of the looks taken, and the last one's.
 
     The last one spends what the function α(t) = 2 − 2Φ(z/√t) leaves at that fraction.
@@ -57,26 +61,28 @@ def bounds_to(look: int, fraction: float, alpha: float = ALPHA) -> tuple[float, 
 
     Source: Lan and DeMets 1983, doi:10.1093/biomet/70.3.659.
     """
-    earlier_bounds = bounds_at_equal_steps(LOOKS, alpha)[:look]
-    steps = np.arange(1, look + 1) / LOOKS
+    earlier_bounds = compute_equal_step_bounds(DEFAULT_LOOKS, alpha)[:look]
+    steps = np.arange(1, look + 1) / DEFAULT_LOOKS
     # what may be spent by this fraction, over all looks
     spent = 2 * float(norm.sf(norm.isf(alpha / 2) / np.sqrt(fraction)))
 
     def excess(bound: float) -> float:
         return (
-            crossing_probability(np.array([*earlier_bounds, bound]), np.array([*steps, fraction]))
+            compute_crossing_probability(
+                np.array([*earlier_bounds, bound]), np.array([*steps, fraction])
+            )
             - spent
         )
 
     # Of a proof that has hardly begun so little may be spent that sums over the grid don't hold it:
     # that look alone then has the bound at which one test spends as much.
-    if excess(FARTHEST_BOUND) >= 0:
+    if excess(MAX_BOUND) >= 0:
         alone = norm.isf(alpha / 2) / np.sqrt(fraction)
-        return (*earlier_bounds, float(min(alone, FARTHEST_BOUND)))
-    return (*earlier_bounds, float(brentq(excess, 0.5, FARTHEST_BOUND, xtol=1e-6)))
+        return (*earlier_bounds, float(min(alone, MAX_BOUND)))
+    return (*earlier_bounds, float(brentq(excess, 0.5, MAX_BOUND, xtol=1e-6)))
 
 
-def crossing_probability(bounds: Floats, fractions: Floats) -> float:
+def compute_crossing_probability(bounds: Floats, fractions: Floats) -> float:
     """Compute the probability that |z| is beyond its bound at any look, where nothing is true.
 
     Args:
@@ -91,7 +97,7 @@ def crossing_probability(bounds: Floats, fractions: Floats) -> float:
     for bound, fraction in zip(bounds, fractions, strict=True):
         # bounds on the score scale: z times the root of the fraction
         reach = bound * np.sqrt(fraction)
-        grid = np.linspace(-reach, reach, _GRID)
+        grid = np.linspace(-reach, reach, _GRID_POINTS)
         # steps between looks are normal; their variance is the difference of the fractions
         steps = norm.pdf(
             grid[:, None],
@@ -100,7 +106,7 @@ def crossing_probability(bounds: Floats, fractions: Floats) -> float:
         )
         density = steps @ density
         # trapezoid rule: ends count half
-        weights = np.full(_GRID, grid[1] - grid[0])
+        weights = np.full(_GRID_POINTS, grid[1] - grid[0])
         weights[[0, -1]] /= 2
         inside = float(density @ weights)
         # the next look begins from the points of this one
@@ -115,7 +121,7 @@ GOING, BETTER, WORSE, NOTHING = 0, 1, -1, 2
 """What a look decides: go on, an effect above zero, one below, or that going on is futile."""
 
 
-def decide(
+def decide_at_look(
     z: Floats,
     look: int,
     bounds: Sequence[float],
@@ -142,9 +148,9 @@ def decide(
     # no sooner than half: before that too little is known to give up
     if not last and look >= 1:
         fraction = (look + 1) / len(bounds)
-        gain = conditional_power(np.asarray(z), fraction, bounds[-1])
-        harm = conditional_power(-np.asarray(z), fraction, harm_bounds[-1])
-        decisions[(gain < FUTILE) & (harm < FUTILE)] = NOTHING
+        gain = compute_conditional_power(np.asarray(z), fraction, bounds[-1])
+        harm = compute_conditional_power(-np.asarray(z), fraction, harm_bounds[-1])
+        decisions[(gain < FUTILE_POWER) & (harm < FUTILE_POWER)] = NOTHING
 
     # gain over futility, and harm over both: the later line stands
     decisions[(z > bounds[look]) & (clear | last)] = BETTER
@@ -154,7 +160,7 @@ def decide(
     return decisions
 
 
-def conditional_power(z: Floats, fraction: float, bound: float) -> Floats:
+def compute_conditional_power(z: Floats, fraction: float, bound: float) -> Floats:
     """Compute the chance that z is above the last bound in the end, if what was seen goes on.
 
     Args:
@@ -168,7 +174,7 @@ def conditional_power(z: Floats, fraction: float, bound: float) -> Floats:
     return np.asarray(norm.sf(ahead))
 
 
-def alpha_of(times: int, alpha: float = ALPHA) -> float:
+def compute_alpha_of_proof(times: int, alpha: float = DEFAULT_ALPHA) -> float:
     """Return the level of the j-th proof on the same conversations: halved each time, so that all stay under `alpha`.
 
     Args:

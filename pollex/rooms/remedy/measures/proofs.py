@@ -25,32 +25,35 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import CONFIDENCE_LEVEL
 from pollex.rooms.remedy.measures.looks import (
     BETTER,
+    DEFAULT_LOOKS,
     GOING,
-    LOOKS,
     WORSE,
-    bounds_at_equal_steps,
-    bounds_to,
-    decide,
+    compute_early_end_bounds,
+    compute_equal_step_bounds,
+    decide_at_look,
 )
 
-FEW = 20
+FEW_USERS = 20
 """Users below which signs of whole users are flipped in place of Student's t."""
-ALL_FLIPS = 12
-FLIPS = 4095
-MARGIN = 0.10
+MOST_USERS_FOR_ALL_FLIPS = 12
+DRAWN_FLIPS = 4095
+DEFAULT_HARM_MARGIN = 0.10
 """Of the scale 0 … 1: a guardrail is cleared where a drop of so much is ruled out."""
-ACCUSED = 0.10
-"""Rate of false accusations among guardrails that are marked as worse; the verdict has a stricter level, `FELL`."""
-FELL, HARMS = 0.001, 0.6
+FALSE_DISCOVERY_RATE = 0.10
+"""Rate of false accusations among guardrails that are marked as worse.
+
+The verdict has a stricter level, `FALLEN_GUARDRAILS_LEVEL`.
+"""
+FALLEN_GUARDRAILS_LEVEL, HARM_SHARE_OF_LEVEL = 0.001, 0.6
 """Levels of the verdict *worse*, one-sided: that of all guardrails of a change together, and what the target has of
 its proof's level, .015 of the first proof's .025: a change of nothing is called worse in 2 % at
 most."""
-LIKELY, CERTAIN = 0.9, 0.99
+LIKELY_HARM_PROBABILITY, CERTAIN_HARM_PROBABILITY = 0.9, 0.99
 """Chances of harm, over all replies, that tell *likely harm*: the first where the effect is also beyond the margin."""
-LONGEST = 1.5
+MAX_GROWTH_OF_REPLIES = 1.5
 """Growth of replies, or of what they cost, from which on it counts against a change."""
-NORMAL = 1.96
-ONE_SIDED = 1.645
+TWO_SIDED_Z = 1.96
+ONE_SIDED_Z = 1.645
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class PairedEffect:
     users: int
 
 
-def of_users(difference: Floats, user: Ints) -> Floats:
+def average_by_user(difference: Floats, user: Ints) -> Floats:
     """Return the mean difference of each user `[user]` from that of each context `[context]`; NaN is left out.
 
     Args:
@@ -83,15 +86,18 @@ def of_users(difference: Floats, user: Ints) -> Floats:
     return np.asarray(np.bincount(codes, difference[present]) / np.bincount(codes))
 
 
-def z_of(values: Floats) -> Floats:
-    """Compute the deviate of the mean over users `[...]`, from Student's t over users; few users go by `flipped_p`."""
+def compute_z(values: Floats) -> Floats:
+    """Compute the deviate of the mean over users `[...]`, from Student's t over users.
+
+    Few users go by `compute_flipped_p` instead.
+    """
     n = values.shape[-1]
     error = np.maximum(values.std(axis=-1, ddof=1), 1e-9) / np.sqrt(n)
     ratio = values.mean(axis=-1) / error
     return np.asarray(np.sign(ratio) * norm.isf(np.maximum(t.sf(np.abs(ratio), n - 1), 1e-300)))
 
 
-def effect(values: Floats, bound: float = NORMAL, n: int = 0) -> PairedEffect:
+def estimate_effect(values: Floats, bound: float = TWO_SIDED_Z, n: int = 0) -> PairedEffect:
     """Estimate the effect from each user's mean difference, with the interval of a look's bound.
 
     Args:
@@ -103,11 +109,11 @@ def effect(values: Floats, bound: float = NORMAL, n: int = 0) -> PairedEffect:
     mean = float(values.mean())
     users = len(values)
     # few users: signs of whole users are flipped
-    if users < FEW:
-        flips = flips_of(users, np.random.default_rng(0))
+    if users < FEW_USERS:
+        flips = draw_sign_flips(users, np.random.default_rng(0))
         level = float(2 * norm.sf(bound))
-        low, high = (flipped_end(values, flips, level, side) for side in (-1, 1))
-        z = float(np.sign(mean) * norm.isf(flipped_p(values, flips) / 2))
+        low, high = (find_flipped_interval_end(values, flips, level, side) for side in (-1, 1))
+        z = float(np.sign(mean) * norm.isf(compute_flipped_p(values, flips) / 2))
         return PairedEffect(mean, low, high, z, n, users)
 
     # Student's t over users
@@ -116,28 +122,28 @@ def effect(values: Floats, bound: float = NORMAL, n: int = 0) -> PairedEffect:
         mean,
         mean - half,
         mean + half,
-        float(z_of(values)),
+        float(compute_z(values)),
         n,
         users,
     )
 
 
-def flips_of(users: int, rng: np.random.Generator) -> Floats:
+def draw_sign_flips(users: int, rng: np.random.Generator) -> Floats:
     """Return signs of users `[flip, user]`: all of them for few users, else drawn; the first is as it is."""
-    if users <= ALL_FLIPS:
+    if users <= MOST_USERS_FOR_ALL_FLIPS:
         return np.array(list(product((1.0, -1.0), repeat=users)))
 
-    drawn = rng.choice((1.0, -1.0), (FLIPS, users))
+    drawn = rng.choice((1.0, -1.0), (DRAWN_FLIPS, users))
     return np.concatenate([np.ones((1, users)), drawn])
 
 
-def flipped_p(values: Floats, flips: Floats) -> float:
+def compute_flipped_p(values: Floats, flips: Floats) -> float:
     """Compute the two-sided p-value of the mean by flipped signs."""
     means = np.abs(flips @ values)
     return float((means >= means[0] - 1e-12).mean())
 
 
-def flipped_end(
+def find_flipped_interval_end(
     values: Floats,
     flips: Floats,
     level: float,
@@ -152,35 +158,37 @@ def flipped_end(
     reach = float(np.abs(values - mean).max()) * 20 + 1e-6
 
     def kept(shift: float) -> float:
-        return flipped_p(values - mean - shift, flips) - level
+        return compute_flipped_p(values - mean - shift, flips) - level
 
     if kept(side * reach) >= 0:  # so few users that nothing is ruled out at this level
         return side * 1.0
     return mean + float(brentq(kept, 0.0, side * reach, xtol=1e-6))
 
 
-def p_of_drop(values: Floats) -> Floats:
+def compute_drop_p(values: Floats) -> Floats:
     """Compute the one-sided p-value of a drop `[...]` over users."""
-    return np.asarray(norm.cdf(z_of(values)))
+    return np.asarray(norm.cdf(compute_z(values)))
 
 
-def measure_fall(values: Floats) -> float:
+def compute_guardrail_p(values: Floats) -> float:
     """Return the p-value of a drop of one guardrail `[user]`.
 
     Few users that all differ alike have no spread: their signs are flipped, as for the target.
     """
-    if len(values) < FEW:
-        return float(norm.cdf(effect(values).z))
-    return float(p_of_drop(values))
+    if len(values) < FEW_USERS:
+        return float(norm.cdf(estimate_effect(values).z))
+    return float(compute_drop_p(values))
 
 
-def called_worse(p: Floats) -> Bools:
+def find_worse_guardrails(p: Floats) -> Bools:
     """Tell which guardrails are worse `[..., guardrail]`, by Benjamini and Hochberg over the last axis."""
-    return np.asarray(false_discovery_control(p, axis=-1) <= ACCUSED)
+    return np.asarray(false_discovery_control(p, axis=-1) <= FALSE_DISCOVERY_RATE)
 
 
-def fell_for_sure(p: Floats) -> Bools:
-    """Tell which guardrails fell for the verdict `[guardrail]`, by Holm: one false one among them in `FELL` of runs.
+def find_surely_fallen_guardrails(p: Floats) -> Bools:
+    """Tell which guardrails fell for the verdict `[guardrail]`, by Holm.
+
+    One false one is among them in `FALLEN_GUARDRAILS_LEVEL` of runs.
 
     Args:
         p: One-sided p-values of a drop.
@@ -192,15 +200,15 @@ def fell_for_sure(p: Floats) -> Bools:
     order = np.argsort(p, kind="stable")
     n = len(p)
     adjusted = np.maximum.accumulate(p[order] * (n - np.arange(n)))
-    return np.asarray(adjusted[np.argsort(order)] <= FELL)
+    return np.asarray(adjusted[np.argsort(order)] <= FALLEN_GUARDRAILS_LEVEL)
 
 
-def is_cleared(values: Floats, margin: float = MARGIN) -> Bools:
+def is_drop_ruled_out(values: Floats, margin: float = DEFAULT_HARM_MARGIN) -> Bools:
     """Tell whether the lower one-sided bound of an effect is above minus the margin `[...]`, over users."""
-    return np.asarray(upper_bound(-values) < margin)
+    return np.asarray(compute_upper_bound(-values) < margin)
 
 
-def upper_bound(values: Floats) -> Floats:
+def compute_upper_bound(values: Floats) -> Floats:
     """Compute the upper one-sided bound of a mean `[...]` over users."""
     n = values.shape[-1]
     return np.asarray(
@@ -209,19 +217,19 @@ def upper_bound(values: Floats) -> Floats:
     )
 
 
-def clears(values: Floats, margin: float) -> bool:
-    """Tell of the users of one guardrail `[user]` what `is_cleared` tells; few go by flipped signs, as in `effect`."""
-    if len(values) < FEW:
-        return effect(values, ONE_SIDED).low > -margin
-    return bool(is_cleared(values, margin))
+def rules_out_drop(values: Floats, margin: float) -> bool:
+    """Tell of the users of one guardrail `[user]` what `is_drop_ruled_out` tells; few go by flipped signs."""
+    if len(values) < FEW_USERS:
+        return estimate_effect(values, ONE_SIDED_Z).low > -margin
+    return bool(is_drop_ruled_out(values, margin))
 
 
-def rules_nothing_out(measured: PairedEffect) -> bool:
+def spans_whole_scale(measured: PairedEffect) -> bool:
     """Tell whether an interval is the whole scale: so few users show nothing, however they differ."""
     return (measured.low, measured.high) == (-1.0, 1.0)
 
 
-def upper_bound_of_difference(first: Floats, second: Floats) -> Floats:
+def compute_upper_bound_of_difference(first: Floats, second: Floats) -> Floats:
     """Compute the upper one-sided bound of `one`'s mean minus `other`'s `[...]`; their users are different ones."""
     n = first.shape[-1]
     m = second.shape[-1]
@@ -231,7 +239,7 @@ def upper_bound_of_difference(first: Floats, second: Floats) -> Floats:
     )
 
 
-def at_equal_length(difference: Floats, ratio: Floats) -> tuple[Floats, Floats]:
+def estimate_effect_at_equal_length(difference: Floats, ratio: Floats) -> tuple[Floats, Floats]:
     """Compute the effect at replies of equal length `[...]`, and its deviate.
 
     It is the intercept of the difference on the logarithm of the ratio of lengths.
@@ -262,18 +270,20 @@ def at_equal_length(difference: Floats, ratio: Floats) -> tuple[Floats, Floats]:
     return np.asarray(value), np.asarray(value / error)
 
 
-def by_length(difference: Floats, ratio: Floats) -> Bools:
+def may_be_length_effect(difference: Floats, ratio: Floats) -> Bools:
     """Tell whether an effect may be one of length alone `[...]`.
 
     It is where replies grow by more than half, or where at equal length less than half of it is
     left, or nothing that is above zero by more than chance.
     """
-    value, z = at_equal_length(difference, ratio)
-    longer = np.exp(ratio).mean(axis=-1) > LONGEST
-    return np.asarray(longer | (value < difference.mean(axis=-1) / 2) | (z < ONE_SIDED))
+    value, z = estimate_effect_at_equal_length(difference, ratio)
+    longer = np.exp(ratio).mean(axis=-1) > MAX_GROWTH_OF_REPLIES
+    return np.asarray(longer | (value < difference.mean(axis=-1) / 2) | (z < ONE_SIDED_Z))
 
 
-def smallest_effect(spread: float, users: int, bound: float = NORMAL) -> float:
+def compute_smallest_detectable_effect(
+    spread: float, users: int, bound: float = TWO_SIDED_Z
+) -> float:
     """Compute the smallest effect that so many users show with a power of .8.
 
     Args:
@@ -282,32 +292,32 @@ def smallest_effect(spread: float, users: int, bound: float = NORMAL) -> float:
     return float((bound + norm.ppf(0.8)) * spread / np.sqrt(users))
 
 
-FAILING, FINE, ANY = 0, 1, 2
+FAILING_STRATUM, FINE_STRATUM, ANY_STRATUM = 0, 1, 2
 """Strata: contexts where the target failed, where its occasion went well, and any others."""
-OLD, NAIVE, CEILING = 0, 1, 2
+OLD_ARM, NAIVE_ARM, CEILING_ARM = 0, 1, 2
 """Arms: the first is the old prompt; the others' are those of headroom."""
-ROOM = 0.08
+LEAST_HEADROOM_FOR_PROOF = 0.08
 """Of the scale: less than this is not worth a proof."""
-FEWEST_USERS = 2
-UNTRIED = {
+FEWEST_USERS_OF_GUARDRAIL = 2
+UNTRIED_HEADROOM_RECORD = {
     "found": False,
     "said": "not tried: too few replies",
     "n": 0,
 }
-ELSEWHERE = "the target where it hadn't failed"
+TARGET_ELSEWHERE_NAME = "the target where it hadn't failed"
 """Name of a guardrail: what mends some replies may break others of the same kind."""
 GuardrailState = Literal["worse", "cleared", "open", "unknown"]
 
 
 @dataclass(frozen=True)
-class Guardrail:
+class GuardrailEffect:
     """What a change does to something that it doesn't aim at.
 
     Attributes:
         state: Unknown where no replies of both arms can be compared, or of so few users that nothing
             is ruled out.
         more: Users that are still needed to clear it; 0 unless it is open.
-        fell: Whether it fell at the verdict's level; see `fell_for_sure`.
+        fell: Whether it fell at the verdict's level; see `find_surely_fallen_guardrails`.
     """
 
     name: str
@@ -318,7 +328,7 @@ class Guardrail:
 
 
 @dataclass(frozen=True)
-class Primary:
+class TargetEffect:
     """The effect on the target, at the look where the proof ended.
 
     Attributes:
@@ -360,12 +370,12 @@ class ProofEnd(NamedTuple):
     @property
     def harm_bounds(self) -> Sequence[float]:
         """Bounds on −z at each look, from which on the target is worse."""
-        return self._bounds_at(self.alpha * HARMS)
+        return self._bounds_at(self.alpha * HARM_SHARE_OF_LEVEL)
 
     def _bounds_at(self, alpha: float) -> Sequence[float]:
         if self.fraction:
-            return bounds_to(self.look, self.fraction, alpha)
-        return bounds_at_equal_steps(LOOKS, alpha)
+            return compute_early_end_bounds(self.look, self.fraction, alpha)
+        return compute_equal_step_bounds(DEFAULT_LOOKS, alpha)
 
 
 @dataclass
@@ -392,14 +402,14 @@ class ProofArrays:
 
     def differences(self, look: int, arm: int = 1, *, worst: bool = False) -> Floats:
         """Return new minus old `[context, question]` of what is asked up to a look; NaN where an arm has nothing."""
-        pair = self.values[:, [OLD, arm]]
+        pair = self.values[:, [OLD_ARM, arm]]
         # missing new replies count as failing, missing old ones as not
         if worst:
             pair[:, 0][np.isnan(pair[:, 0])] = 1.0
             pair[:, 1][np.isnan(pair[:, 1])] = 0.0
 
         # means over replies, new less old `[context, question]`
-        difference = np.diff(mean_of_known(pair), axis=1)[:, 0]
+        difference = np.diff(average_known_replies(pair), axis=1)[:, 0]
         difference[self.wave > look] = np.nan
         return np.asarray(difference)
 
@@ -410,9 +420,11 @@ class ProofArrays:
         else:
             where = self.stratum == stratum
 
-        return of_users(difference[where], self.user[where])
+        return average_by_user(difference[where], self.user[where])
 
-    def guardrails(self, look: int, arm: int = 1, margin: float = MARGIN) -> list[Guardrail]:
+    def guardrails(
+        self, look: int, arm: int = 1, margin: float = DEFAULT_HARM_MARGIN
+    ) -> list[GuardrailEffect]:
         """Measure all that a change doesn't aim at.
 
         That is the target where it hadn't failed, everything else over all contexts, and sizes as
@@ -420,7 +432,7 @@ class ProofArrays:
         """
         difference = self.differences(look, arm)
         # name, change `[context]`, the drop that is tolerated, and a shift of it in the test
-        limit = float(np.log(LONGEST))
+        limit = float(np.log(MAX_GROWTH_OF_REPLIES))
         rows = []
         for question, name in enumerate(self.names):
             # the first question is the target itself, which is no guardrail
@@ -433,17 +445,17 @@ class ProofArrays:
                 )
                 rows.append((name, changes, margin, 0.0))
 
-        elsewhere = self.stratum != FAILING
+        elsewhere = self.stratum != FAILING_STRATUM
         if elsewhere.any():
             rows.insert(
                 0,
-                (ELSEWHERE, np.where(elsewhere, difference[:, 0], np.nan), margin, 0.0),
+                (TARGET_ELSEWHERE_NAME, np.where(elsewhere, difference[:, 0], np.nan), margin, 0.0),
             )
 
         # a size that nobody told is no guardrail
         counted = []
         for name, size in self.sizes.items():
-            if not np.isnan(size[:, OLD]).all():
+            if not np.isnan(size[:, OLD_ARM]).all():
                 counted.append(name)
 
         for name in counted:
@@ -455,39 +467,39 @@ class ProofArrays:
         ]
         measurable = []
         for row in users:
-            if len(row[1]) >= FEWEST_USERS:
+            if len(row[1]) >= FEWEST_USERS_OF_GUARDRAIL:
                 measurable.append(row)
 
         guardrails = [
-            Guardrail(name, PairedEffect(0.0, -1.0, 1.0, 0.0, 0, len(changes)), "unknown")
+            GuardrailEffect(name, PairedEffect(0.0, -1.0, 1.0, 0.0, 0, len(changes)), "unknown")
             for name, changes, _, _ in users
-            if len(changes) < FEWEST_USERS
+            if len(changes) < FEWEST_USERS_OF_GUARDRAIL
         ]
         if not measurable:
             return guardrails
 
         # which fell, with the false ones among them bounded
-        p = np.array([measure_fall(changes + shift) for _, changes, _, shift in measurable])
-        worse = called_worse(p)
-        fell = fell_for_sure(p)
+        p = np.array([compute_guardrail_p(changes + shift) for _, changes, _, shift in measurable])
+        worse = find_worse_guardrails(p)
+        fell = find_surely_fallen_guardrails(p)
         for (name, changes, least, _), is_worse, sure in zip(measurable, worse, fell, strict=True):
-            measured = effect(changes, n=len(changes))
+            measured = estimate_effect(changes, n=len(changes))
             state: GuardrailState = "open"
-            if rules_nothing_out(measured):
+            if spans_whole_scale(measured):
                 state = "unknown"
             elif is_worse:
                 state = "worse"
-            elif clears(changes, least):
+            elif rules_out_drop(changes, least):
                 state = "cleared"
 
             # users that would clear it, if their changes go on like those seen
             more = 0
             if state == "open":
                 room = max(least + float(changes.mean()), 0.01)
-                needed = ONE_SIDED * float(changes.std(ddof=1)) / room
+                needed = ONE_SIDED_Z * float(changes.std(ddof=1)) / room
                 more = max(1, int(np.ceil(needed**2)) - len(changes))
 
-            guardrails.append(Guardrail(name, measured, state, more, bool(sure)))
+            guardrails.append(GuardrailEffect(name, measured, state, more, bool(sure)))
 
         return guardrails
 
@@ -502,22 +514,22 @@ class ProofArrays:
 
         What can't fall any further isn't cleared by not falling.
         """
-        here = self.values[self.wave <= look][:, [OLD, arm], :, question]
+        here = self.values[self.wave <= look][:, [OLD_ARM, arm], :, question]
         if not np.nan_to_num(here).any():
             return np.full_like(difference, np.nan)
         return difference
 
-    def primary(self, arm: int, ended: ProofEnd) -> Primary:
+    def primary(self, arm: int, ended: ProofEnd) -> TargetEffect:
         """Measure the target where it failed, with the interval of the look at which the proof ended."""
         # the change of the target where it failed `[context]`, and by user
         look = ended.look
         bound = ended.bounds[ended.look]
         difference = self.differences(look, arm)[:, 0]
-        values = self.users_of(difference, FAILING)
-        n = int((~np.isnan(difference[self.stratum == FAILING])).sum())
-        if len(values) < FEWEST_USERS:
+        values = self.users_of(difference, FAILING_STRATUM)
+        n = int((~np.isnan(difference[self.stratum == FAILING_STRATUM])).sum())
+        if len(values) < FEWEST_USERS_OF_GUARDRAIL:
             nothing = PairedEffect(0.0, -1.0, 1.0, 0.0, n, len(values))
-            return Primary(
+            return TargetEffect(
                 nothing,
                 nothing,
                 nothing,
@@ -528,25 +540,28 @@ class ProofArrays:
             )
 
         # the same where missing replies count against the change
-        worst = self.users_of(self.differences(look, arm, worst=True)[:, 0], FAILING)
+        worst = self.users_of(self.differences(look, arm, worst=True)[:, 0], FAILING_STRATUM)
         ratio = self.users_of(
             np.where(np.isnan(difference), np.nan, self.log_ratio("length", look, arm)),
-            FAILING,
+            FAILING_STRATUM,
         )
-        return Primary(
-            effect(values, bound, n),
-            effect(self.users_of(difference), bound, int((~np.isnan(difference)).sum())),
-            effect(worst, bound, int(((self.stratum == FAILING) & (self.wave <= look)).sum())),
+        return TargetEffect(
+            estimate_effect(values, bound, n),
+            estimate_effect(self.users_of(difference), bound, int((~np.isnan(difference)).sum())),
+            estimate_effect(
+                worst, bound, int(((self.stratum == FAILING_STRATUM) & (self.wave <= look)).sum())
+            ),
             look + 1,
             ended.outcome,
-            smallest_effect(float(values.std(ddof=1)), len(values), bound),
-            length=len(values) > FEWEST_USERS and bool(by_length(values, ratio)),
+            compute_smallest_detectable_effect(float(values.std(ddof=1)), len(values), bound),
+            length=len(values) > FEWEST_USERS_OF_GUARDRAIL
+            and bool(may_be_length_effect(values, ratio)),
         )
 
     def log_ratio(self, name: str, look: int, arm: int = 1) -> Floats:
         """Return ln(new / old) of a size `[context]`."""
-        mean = mean_of_known(np.log(np.maximum(self.sizes[name], 1e-9)))
-        log_ratio = mean[:, arm] - mean[:, OLD]
+        mean = average_known_replies(np.log(np.maximum(self.sizes[name], 1e-9)))
+        log_ratio = mean[:, arm] - mean[:, OLD_ARM]
         log_ratio[self.wave > look] = np.nan
 
         return np.asarray(log_ratio)
@@ -557,8 +572,8 @@ class ProofArrays:
         Args:
             known: Whether all replies to a context came `[context]`; those of later looks never do.
         """
-        failing = self.stratum == FAILING
-        self.wave[~complete] = LOOKS
+        failing = self.stratum == FAILING_STRATUM
+        self.wave[~complete] = DEFAULT_LOOKS
         users_left = len(set(self.user[failing & (self.wave <= look)]))
         return users_left / max(len(set(self.user[failing])), 1)
 
@@ -591,7 +606,9 @@ class ProofArrays:
             guards = self.guardrails(look, arm)
             clear = bool(guards) and all(guardrail.state == "cleared" for guardrail in guards)
             outcome = int(
-                decide(np.array([z[arm]]), look, at.bounds, np.array([clear]), at.harm_bounds)[0]
+                decide_at_look(
+                    np.array([z[arm]]), look, at.bounds, np.array([clear]), at.harm_bounds
+                )[0]
             )
             rejected += outcome in (BETTER, WORSE)
             if outcome != GOING:
@@ -605,20 +622,20 @@ class ProofArrays:
         target, *guards = (self.users_of(difference[:, q]) for q in range(len(self.names)))
         drops = []
         for changes in guards:
-            if len(changes) >= FEWEST_USERS:
-                drops.append(max(0.0, -float(upper_bound(changes))))
+            if len(changes) >= FEWEST_USERS_OF_GUARDRAIL:
+                drops.append(max(0.0, -float(compute_upper_bound(changes))))
 
         return (float(target.mean()) if len(target) else -1.0) - 2 * sum(drops)
 
     def flattered(self) -> dict[str, Any]:
         """Tell whether the judge believes replies that only claim to do well."""
         # the flattering arm against the old one, where the target failed
-        values = self.users_of(self.differences(0)[:, 0], FAILING)
-        if len(values) < FEWEST_USERS:
-            return UNTRIED | {"n": len(values)}
+        values = self.users_of(self.differences(0)[:, 0], FAILING_STRATUM)
+        if len(values) < FEWEST_USERS_OF_GUARDRAIL:
+            return UNTRIED_HEADROOM_RECORD | {"n": len(values)}
 
         # one-sided: only a gain by mere claims counts
-        fooled = float(z_of(values)) > ONE_SIDED
+        fooled = float(compute_z(values)) > ONE_SIDED_Z
         sentence = ""
         if fooled:
             sentence = (
@@ -628,7 +645,7 @@ class ProofArrays:
         return {
             "found": fooled,
             "said": sentence,
-            **asdict(effect(values)),
+            **asdict(estimate_effect(values)),
         }
 
     def preferred(self, wins: Floats) -> dict[str, Any]:
@@ -639,7 +656,7 @@ class ProofArrays:
         """
         # ½ is no preference, so the effect is the distance from it
         values = self.users_of(wins - 0.5)
-        if len(values) < FEWEST_USERS:
+        if len(values) < FEWEST_USERS_OF_GUARDRAIL:
             return {
                 "value": None,
                 "low": None,
@@ -649,14 +666,14 @@ class ProofArrays:
             }
 
         # the mean preference, on the scale from 0 to 1
-        preference = effect(values, n=int((~np.isnan(wins)).sum()))
+        preference = estimate_effect(values, n=int((~np.isnan(wins)).sum()))
         share = {
             "value": preference.value + 0.5,
             "low": max(0.0, preference.low + 0.5),
             "high": min(1.0, preference.high + 0.5),
             "n": preference.n,
         }
-        return share | {"against": float(z_of(values)) < -ONE_SIDED}
+        return share | {"against": float(compute_z(values)) < -ONE_SIDED_Z}
 
     def headroom(self) -> dict[str, Any] | None:
         """Tell whether replies still fail, and whether any prompt mends that.
@@ -668,31 +685,32 @@ class ProofArrays:
             where an arm has too few replies to tell.
         """
         # scores under the old prompt where it went well, and where it failed, by user
-        old = mean_of_known(self.values)[:, OLD, 0]
-        fine = self.users_of(old, FINE)
-        fails = self.users_of(old, FAILING)
+        old = average_known_replies(self.values)[:, OLD_ARM, 0]
+        fine = self.users_of(old, FINE_STRATUM)
+        fails = self.users_of(old, FAILING_STRATUM)
         # the plain sentence and the hints, each against the old prompt
         naive, best = (
-            self.users_of(self.differences(0, arm)[:, 0], FAILING) for arm in (NAIVE, CEILING)
+            self.users_of(self.differences(0, arm)[:, 0], FAILING_STRATUM)
+            for arm in (NAIVE_ARM, CEILING_ARM)
         )
-        if min(map(len, (fine, fails, naive, best))) < FEWEST_USERS:
+        if min(map(len, (fine, fails, naive, best))) < FEWEST_USERS_OF_GUARDRAIL:
             return None
 
         # why nothing is to be proposed, if so
         room = float(fine.mean() - fails.mean())
-        high = float(upper_bound_of_difference(fine, fails))
-        ceiling_high = float(upper_bound(best))
+        high = float(compute_upper_bound_of_difference(fine, fails))
+        ceiling_high = float(compute_upper_bound(best))
         ended = ""
-        if ceiling_high < ROOM:
+        if ceiling_high < LEAST_HEADROOM_FOR_PROOF:
             ended = "no prompt mends this here: it lacks knowledge or tools"
-        if high < ROOM:
+        if high < LEAST_HEADROOM_FOR_PROOF:
             ended = "it no longer fails more there than elsewhere, with this model and prompt"
 
         figures = {
             "room": room,
             "room_high": high,
-            "naive": asdict(effect(naive)),
-            "ceiling": asdict(effect(best)),
+            "naive": asdict(estimate_effect(naive)),
+            "ceiling": asdict(estimate_effect(best)),
         }
         return figures | {"ceiling_high": ceiling_high, "ended": ended}
 
@@ -708,14 +726,14 @@ class ProofArrays:
         variance = 0.0
         for stratum, share in enumerate(shares):
             users = self.users_of(difference, stratum)
-            if share and len(users) < FEWEST_USERS:
+            if share and len(users) < FEWEST_USERS_OF_GUARDRAIL:
                 return None
             # a stratum without a share needs no users
             if share:
                 total += share * float(users.mean())
                 variance += share**2 * float(users.var(ddof=1)) / len(users)
 
-        half = NORMAL * float(np.sqrt(variance))
+        half = TWO_SIDED_Z * float(np.sqrt(variance))
         return {
             "value": total,
             "low": total - half,
@@ -723,19 +741,19 @@ class ProofArrays:
         }
 
 
-def mean_of_known(values: Floats) -> Floats:
+def average_known_replies(values: Floats) -> Floats:
     """Return means over replies `[context, arm, …]` of `[context, arm, reply, …]`; NaN where there is none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # an arm without a reply has no mean
         return np.asarray(np.nanmean(values, axis=2))
 
 
-def chance_of_harm(effect: PairedEffect) -> float:
+def compute_harm_probability(effect: PairedEffect) -> float:
     """Compute the probability that an effect is below zero, by what was seen alone."""
     return float(norm.cdf(-effect.z))
 
 
-def users_to_tell(primary: Primary) -> int:
+def count_further_users_needed(primary: TargetEffect) -> int:
     """Compute how many more users tell an effect of the size that was seen from none in 80 %; 0 where it is none."""
     if not primary.effect.value:
         return 0
@@ -745,36 +763,39 @@ def users_to_tell(primary: Primary) -> int:
     return max(0, int(np.ceil(min(needed, 1e6))) - primary.effect.users)
 
 
-def harm_told(primary: Primary) -> str:
+def describe_harm(primary: TargetEffect) -> str:
     """Say how likely harm is, and what it takes to know; empty where nothing speaks for harm."""
     speaks_for_harm = min(primary.effect.value, primary.everywhere.value) < 0
-    if not speaks_for_harm or primary.effect.users < FEWEST_USERS:
+    if not speaks_for_harm or primary.effect.users < FEWEST_USERS_OF_GUARDRAIL:
         return ""
 
-    more = users_to_tell(primary)
+    more = count_further_users_needed(primary)
     more_users = f"; about {more} more users would tell" if more else ""
-    return f"the chance that it does harm is {chance_of_harm(primary.everywhere):.0%} by these replies{more_users}"
+    chance = compute_harm_probability(primary.everywhere)
+    return f"the chance that it does harm is {chance:.0%} by these replies{more_users}"
 
 
-def is_harm_likely(primary: Primary, margin: float = MARGIN) -> bool:
+def is_harm_likely(primary: TargetEffect, margin: float = DEFAULT_HARM_MARGIN) -> bool:
     """Tell whether a proof that found no gain is to be called likely harm, by its replies to all contexts.
 
-    An effect beyond the margin where the target failed needs the chance of harm `LIKELY`, any other
-    one `CERTAIN`: of changes that do nothing 2 in 100 are called harm.
+    An effect beyond the margin where the target failed needs the chance of harm `LIKELY_HARM_PROBABILITY`, any other
+    one `CERTAIN_HARM_PROBABILITY`: of changes that do nothing 2 in 100 are called harm.
     """
-    if primary.effect.users < FEWEST_USERS:
+    if primary.effect.users < FEWEST_USERS_OF_GUARDRAIL:
         return False
 
-    chance = chance_of_harm(primary.everywhere)
-    return chance >= CERTAIN or (primary.effect.value < -margin and chance >= LIKELY)
+    chance = compute_harm_probability(primary.everywhere)
+    return chance >= CERTAIN_HARM_PROBABILITY or (
+        primary.effect.value < -margin and chance >= LIKELY_HARM_PROBABILITY
+    )
 
 
-def verdict_of(
-    primary: Primary,
-    guards: Sequence[Guardrail],
+def decide_verdict(
+    primary: TargetEffect,
+    guards: Sequence[GuardrailEffect],
     against: Sequence[str] = (),
     missing: str = "",
-    margin: float = MARGIN,
+    margin: float = DEFAULT_HARM_MARGIN,
 ) -> tuple[str, list[str]]:
     """Return the verdict, and what speaks against it or is open, the worst first.
 
@@ -807,7 +828,7 @@ def verdict_of(
     if primary.outcome == WORSE or fell:
         return "worse", [*fell, *marked, *lacks]
     if primary.outcome != BETTER:
-        harm = harm_told(primary)
+        harm = describe_harm(primary)
         doubts = [harm, *marked] if harm else [*marked]
         if is_harm_likely(primary, margin):
             return "no gain, likely harm", [*doubts, *lacks]

@@ -11,20 +11,22 @@ from typing import Any
 from pollex.agents.embedded.events.signal import parse_event_source
 from pollex.rubrics.rubric import Polarity, Rubric
 
-WORDS_ALONE = "it is a word, no deed: what the assistant does where it says so has to be read first"
-UNCLEAR = (
+REASON_WORDS_ALONE = (
+    "it is a word, no deed: what the assistant does where it says so has to be read first"
+)
+REASON_UNCLEAR = (
     "nobody knows here whether its opposite can be said truly: read the exchanges, and "
     "write the sentence yourself"
 )
-NOT_ON_THIS_SIDE = (
+REASON_OTHER_SIDE = (
     "thumbs go another way here than this deed is known for: read the exchanges first"
 )
-NEVER_PLAIN = frozenset({"figures", "refusals", "knowledge"})
+NEVER_PLAIN_EVENTS = frozenset({"figures", "refusals", "knowledge"})
 """Kinds whose plain opposite has an assistant make something up, or promise what it mustn't: never proposed."""
 
 
 @dataclass(frozen=True)
-class Kind:
+class EventAdvice:
     """A kind of event, and what a prompt may say of it.
 
     Attributes:
@@ -42,7 +44,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Advice:
+class PromptAdvice:
     """What may be said in a prompt for one rubric.
 
     Attributes:
@@ -55,16 +57,16 @@ class Advice:
     why: str = ""
 
 
-def advice_on(rubric: Rubric) -> Advice:
+def find_advice(rubric: Rubric) -> PromptAdvice:
     """Return the sentence that may mend a rubric, or why there is none."""
-    name = name_of(rubric.source)
+    name = name_event_of_source(rubric.source)
     # a word says nothing of what to do, so no sentence follows from it
     if name.startswith("phrase:"):
-        return Advice("words", why=WORDS_ALONE)
+        return PromptAdvice("words", why=REASON_WORDS_ALONE)
 
     # the event's own entry, if the table has one, decides alone
-    listed = any(name in kind.events for kind in kinds())
-    for kind in kinds():
+    listed = any(name in kind.events for kind in list_event_advice())
+    for kind in list_event_advice():
         # An event that the table doesn't list is told by its words, as a rubric of a model or a
         # person.
         if listed:
@@ -74,15 +76,15 @@ def advice_on(rubric: Rubric) -> Advice:
 
         # the same deed on the other side: the sentence would be the wrong one
         if fits and kind.sentence and rubric.polarity != kind.side:
-            return Advice(kind.name, why=NOT_ON_THIS_SIDE)
+            return PromptAdvice(kind.name, why=REASON_OTHER_SIDE)
         # a kind without a sentence says why
         if fits:
-            return Advice(kind.name, kind.sentence, kind.why)
+            return PromptAdvice(kind.name, kind.sentence, kind.why)
 
-    return Advice("", why=UNCLEAR)
+    return PromptAdvice("", why=REASON_UNCLEAR)
 
 
-def name_of(source: str) -> str:
+def name_event_of_source(source: str) -> str:
     """Return the name of a rubric's event or signal; empty for one in words of a model or a person."""
     if source_event := parse_event_source(source):
         return source_event.event.pattern
@@ -94,13 +96,13 @@ def name_of(source: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def kinds() -> tuple[Kind, ...]:
+def list_event_advice() -> tuple[EventAdvice, ...]:
     """Return the kinds of the table, in its order."""
     text = (files("pollex.rooms.remedy.services") / "advice.toml").read_text(encoding="utf-8")
-    return tuple(_read(tomllib.loads(text)))
+    return tuple(_parse_advice_tables(tomllib.loads(text)))
 
 
-def _read(tables: dict[str, Any]) -> Iterator[Kind]:
+def _parse_advice_tables(tables: dict[str, Any]) -> Iterator[EventAdvice]:
     # kinds with a sentence come first, so that they fit before those without
     named = []
     for name, table in tables.items():
@@ -109,7 +111,7 @@ def _read(tables: dict[str, Any]) -> Iterator[Kind]:
 
     for name, table in [*named, *tables["none"].items()]:
         words = table.get("words", "").replace("\n", "")
-        yield Kind(
+        yield EventAdvice(
             name=name,
             sentence=" ".join(table.get("sentence", "").split()),
             why=table.get("why", ""),

@@ -8,13 +8,16 @@ from typing import Any
 from pydantic import Field
 
 from pollex.errors import WrongUse
-from pollex.rooms.remedy.agents.assistant import Assistant, assistant_of
-from pollex.rooms.remedy.agents.assistant_process import SECONDS, ProcessAssistant
+from pollex.rooms.remedy.agents.assistant import Assistant, build_assistant
+from pollex.rooms.remedy.agents.assistant_process import DEFAULT_REPLY_SECONDS, ProcessAssistant
 from pollex.runs.options import ModelOptions, ModelTable, tables_in
 
-ROLES = ("assistant", "proposer", "second")
-AS_THE_COMMAND = ("retry_refused", "no_prompts", "by_batch", "batch_files", "batch_api")
-MEND = "give [assistant] with model, and base_url, key_env, temperature, price_in, price_out, max_cost where wanted"
+ROLE_TABLE_NAMES = ("assistant", "proposer", "second")
+OPTIONS_OF_COMMAND = ("retry_refused", "no_prompts", "by_batch", "batch_files", "batch_api")
+ASSISTANT_TABLE_HINT = (
+    "give [assistant] with model, and base_url, key_env, temperature, price_in, price_out, "
+    "max_cost where wanted"
+)
 
 
 class RoleTable(ModelTable):
@@ -39,7 +42,7 @@ class RoleTable(ModelTable):
         return replace(
             self.within(),
             limits=limits,
-            **{name: getattr(command, name) for name in AS_THE_COMMAND},
+            **{name: getattr(command, name) for name in OPTIONS_OF_COMMAND},
         )
 
 
@@ -60,11 +63,11 @@ class AssistantOptions:
     tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
-def named_assistant(
+def parse_assistant(
     assistant: Any,
     profiles: str | Path | None,
     command: ModelOptions,
-    seconds: float = SECONDS,
+    seconds: float = DEFAULT_REPLY_SECONDS,
     *,
     live_tools: bool = False,
 ) -> AssistantOptions:
@@ -81,7 +84,7 @@ def named_assistant(
     """
     # without profiles the assistant alone answers
     if profiles:
-        tables = tables_in(Path(profiles), RoleTable, MEND, ROLES)
+        tables = tables_in(Path(profiles), RoleTable, ASSISTANT_TABLE_HINT, ROLE_TABLE_NAMES)
     else:
         tables = {}
 
@@ -106,9 +109,9 @@ def named_assistant(
         )
     # a folder of files, an object of Python, or a module by name
     if isinstance(assistant, Path) or (isinstance(assistant, str) and ":" not in assistant):
-        return AssistantOptions(files=folder_of_files(Path(assistant)), models=models)
+        return AssistantOptions(files=require_files_folder(Path(assistant)), models=models)
     if not isinstance(assistant, str):
-        return AssistantOptions(given=assistant_of(assistant), models=models)
+        return AssistantOptions(given=build_assistant(assistant), models=models)
 
     # what follows is imported, so only names are let through
     module, _, name = assistant.partition(":")
@@ -126,7 +129,7 @@ def named_assistant(
     )
 
 
-def folder_of_files(path: Path) -> Path:
+def require_files_folder(path: Path) -> Path:
     """Return the folder of `todo.jsonl` and `replies.jsonl`.
 
     Raises:

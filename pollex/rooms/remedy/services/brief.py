@@ -14,14 +14,14 @@ from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.intervals import Figure, compute_share_interval
 from pollex.outputs import write_text
-from pollex.rooms.remedy.conversations.reply_context import ReplyContext, in_order
-from pollex.rooms.remedy.services.advice import Advice, advice_on
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext, shuffle_contexts
+from pollex.rooms.remedy.services.advice import PromptAdvice, find_advice
 from pollex.rooms.remedy.services.contexts import (
-    failures_of,
-    headline_rubrics,
-    read_held,
-    share_that_survives,
-    why_no_target,
+    explain_no_target,
+    list_failures,
+    list_headline_rubrics,
+    measure_surviving_share,
+    read_rubric_occurrences,
 )
 from pollex.rooms.remedy.services.prompt_text import PromptText
 from pollex.rubrics.headlines import list_outcomes
@@ -32,15 +32,15 @@ from pollex.services.logs import Sources, files_of
 from pollex.services.results import Shown
 from pollex.text import Line, TerminalLines, count, printable
 
-NEAR, NEAREST = 0.2, 3
+LEAST_LINE_LIKENESS, MAX_NEAREST_LINES = 0.2, 3
 """Likeness in words from which on a line of the prompt speaks of a rubric, and how many are shown."""
-EXAMPLES = 3
-TOPICS = 3
-RARE = 0.4
-PARTIES = re.compile(r"\bthe (?:assistant|user)\b", re.IGNORECASE)
+MAX_EXAMPLES = 3
+MAX_TOPICS = 3
+RARE_WORD_SHARE = 0.4
+PARTIES_PATTERN = re.compile(r"\bthe (?:assistant|user)\b", re.IGNORECASE)
 """Words that every rubric has, and that say nothing of what it is about."""
 
-NOTHING = "pollex has proposed nothing: no model was named."
+NOTHING_PROPOSED_NOTE = "pollex has proposed nothing: no model was named."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class BriefedTarget:
         contexts: Where it fails.
         asked: Conversations that were answered.
         lines: Lines of the prompt that are near in words, with their numbers.
-        survives: See `contexts.share_that_survives`; None where a model would be asked.
+        survives: See `contexts.measure_surviving_share`; None where a model would be asked.
     """
 
     rubric: ChosenRubric
@@ -70,16 +70,18 @@ class BriefedTarget:
     def topics(self) -> list[tuple[str, int]]:
         """Words that are rare in English and frequent in what the user had just said, with the number of replies."""
         counts = Counter(
-            word for context in self.contexts for word in {*_rare_words(_asked(context))}
+            word
+            for context in self.contexts
+            for word in {*_list_rare_words(_get_last_user_text(context))}
         )
         enough = max(2, round(0.05 * len(self.contexts)))
         ranked = sorted(counts, key=lambda word: (-counts[word] * weigh_rarity(word), word))
-        return [(word, counts[word]) for word in ranked if counts[word] >= enough][:TOPICS]
+        return [(word, counts[word]) for word in ranked if counts[word] >= enough][:MAX_TOPICS]
 
     @property
-    def advice(self) -> Advice:
+    def advice(self) -> PromptAdvice:
         """What may be said in the prompt, or why nothing is."""
-        return advice_on(self.rubric)
+        return find_advice(self.rubric)
 
     @property
     def row(self) -> dict[str, Any]:
@@ -101,15 +103,17 @@ class BriefedTarget:
         return row | {"lines": [number for number, _ in self.lines]}
 
 
-def _asked(context: ReplyContext) -> str:
+def _get_last_user_text(context: ReplyContext) -> str:
     """Return what the user said last before a reply."""
     return next(turn.content for turn in reversed(context.before) if turn.role == "user")
 
 
-def _rare_words(text: str) -> list[str]:
+def _list_rare_words(text: str) -> list[str]:
     words = (word.strip(".,;:!?\"'()").casefold() for word in text.split())
     return [
-        word for word in words if word.isalpha() and len(word) > 2 and weigh_rarity(word) >= RARE
+        word
+        for word in words
+        if word.isalpha() and len(word) > 2 and weigh_rarity(word) >= RARE_WORD_SHARE
     ]
 
 
@@ -155,7 +159,7 @@ class BriefResult(Shown):
         for target in self.targets:
             share = f"{target.share.value:.1%} of {target.share.n}"
             yield f"{target.rubric.id}  {share:>14}  {target.rubric.text}"
-            yield f"{'':12}  {'':>14}  {sentence_told(target.advice)}"
+            yield f"{'':12}  {'':>14}  {describe_advice(target.advice)}"
             for number, line in target.lines[:1]:
                 yield f"{'':12}  {'':>14}  line {number} of the prompt: {line}"
 
@@ -165,7 +169,7 @@ class BriefResult(Shown):
         if self.left:
             yield f"{self.left}."
 
-        yield NOTHING
+        yield NOTHING_PROPOSED_NOTE
         if self.out is not None:
             yield f"Wrote {self.out}"
 
@@ -179,7 +183,7 @@ class BriefResult(Shown):
         }
 
 
-def brief(
+def write_brief(
     logs: Sources | Logs,
     rubrics: Path | RubricSet,
     *,
@@ -204,7 +208,7 @@ def brief(
     if prompt is not None:
         text = PromptText.load(prompt)
 
-    rubric_set, read, held, held_targets = read_held(
+    rubric_set, read, held, held_targets = read_rubric_occurrences(
         logs,
         rubrics,
         target,
@@ -215,14 +219,16 @@ def brief(
     # targets that fail somewhere; the share that survives needs a judge that costs nothing
     briefed = []
     for held_target in held_targets:
-        if failures_of(held_target):
+        if list_failures(held_target):
             briefed.append(
                 BriefedTarget(
                     rubric=held_target.rubric,
-                    contexts=failures_of(held_target),
+                    contexts=list_failures(held_target),
                     asked=held_target.asked,
-                    lines=() if text is None else tuple(nearest_lines(text, held_target.rubric)),
-                    survives=share_that_survives(rubric_set, held_target)
+                    lines=()
+                    if text is None
+                    else tuple(find_nearest_lines(text, held_target.rubric)),
+                    survives=measure_surviving_share(rubric_set, held_target)
                     if rubric_set.judge.built_in
                     else None,
                 )
@@ -235,7 +241,7 @@ def brief(
     if target:
         listed = []
     else:
-        listed = [*headline_rubrics(rubric_set), *outcomes]
+        listed = [*list_headline_rubrics(rubric_set), *outcomes]
 
     held_rubrics = []
     for rubric in listed:
@@ -259,7 +265,7 @@ def brief(
         untestable=tuple(
             (held_rubric.rubric, why)
             for held_rubric in held_rubrics
-            if (why := why_no_target(rubric_set, held_rubric))
+            if (why := explain_no_target(rubric_set, held_rubric))
         ),
         out=out,
         judge=rubric_set.judge.name,
@@ -269,15 +275,15 @@ def brief(
         bad_rows=read.bad_rows,
     )
     if out is not None:
-        write_text(out, markdown(result, prompted=prompt is not None))
+        write_text(out, render_markdown(result, prompted=prompt is not None))
 
     return result
 
 
-def nearest_lines(text: PromptText, rubric: ChosenRubric) -> list[tuple[int, str]]:
+def find_nearest_lines(text: PromptText, rubric: ChosenRubric) -> list[tuple[int, str]]:
     """Return the lines of a prompt that are nearest to a rubric in words, with their numbers from 1."""
     # who does it stands in every rubric, so those words tell no lines apart
-    terms = weigh_stems(PARTIES.sub("", rubric.text))
+    terms = weigh_stems(PARTIES_PATTERN.sub("", rubric.text))
     near = []
     for n, line in enumerate(text.lines, 1):
         if line.strip():
@@ -286,22 +292,24 @@ def nearest_lines(text: PromptText, rubric: ChosenRubric) -> list[tuple[int, str
     # the most alike, and only those that are alike enough
     return [
         (n, line)
-        for value, n, line in sorted(near, key=lambda ranked_line: -ranked_line[0])[:NEAREST]
-        if value >= NEAR
+        for value, n, line in sorted(near, key=lambda ranked_line: -ranked_line[0])[
+            :MAX_NEAREST_LINES
+        ]
+        if value >= LEAST_LINE_LIKENESS
     ]
 
 
-def markdown(result: BriefResult, *, prompted: bool) -> str:
+def render_markdown(result: BriefResult, *, prompted: bool) -> str:
     """Write the brief for people; what was said is a quote in which nothing is Markdown or HTML."""
     # the head says what the brief is: nothing was proposed
     lines = [
         "# What to change where",
         "",
-        f"{NOTHING} {result.n} conversations, judged by {result.judge}.",
+        f"{NOTHING_PROPOSED_NOTE} {result.n} conversations, judged by {result.judge}.",
         "",
     ]
     for target in result.targets:
-        lines += [*_about(target, prompted=prompted), ""]
+        lines += [*_describe_target(target, prompted=prompted), ""]
 
     if result.left:
         lines += [f"{result.left}.", ""]
@@ -310,12 +318,12 @@ def markdown(result: BriefResult, *, prompted: bool) -> str:
     if result.untestable:
         lines += ["## What can't be tested at a reply", ""]
         for rubric, why in result.untestable:
-            lines.append(f"- {_plain(rubric.text)} ({rubric.id}): {why}")
+            lines.append(f"- {_escape_markdown(rubric.text)} ({rubric.id}): {why}")
 
     return "\n".join([*lines, ""])
 
 
-def _about(target: BriefedTarget, *, prompted: bool) -> list[str]:
+def _describe_target(target: BriefedTarget, *, prompted: bool) -> list[str]:
     interval = f"[{target.share.low:.1%}, {target.share.high:.1%}]"
     share = f"{target.share.value:.1%} of {target.share.n} conversations {interval}"
     # a rubric of the good side fails where it doesn't hold
@@ -326,7 +334,7 @@ def _about(target: BriefedTarget, *, prompted: bool) -> list[str]:
         fails = "doesn't hold where it might"
 
     lines = [
-        f"## {_plain(target.rubric.text)}",
+        f"## {_escape_markdown(target.rubric.text)}",
         "",
         f"- Target `{target.rubric.id}` ({aim}): {fails} in {share}.",
     ]
@@ -343,40 +351,44 @@ def _about(target: BriefedTarget, *, prompted: bool) -> list[str]:
     if prompted and not target.lines:
         lines.append("- The prompt says nothing of it.")
     elif prompted:
-        near = (f"  - line {n}: {_plain(line)}" for n, line in target.lines)
+        near = (f"  - line {n}: {_escape_markdown(line)}" for n, line in target.lines)
         lines += ["- Nearest lines of the prompt:", *near]
 
     # a sentence, or why there is none
     if target.advice.sentence:
-        lines.append(f"- A sentence to try: {_plain(target.advice.sentence)}")
+        lines.append(f"- A sentence to try: {_escape_markdown(target.advice.sentence)}")
     else:
-        lines.append(f"- {_plain(sentence_told(target.advice))}.")
+        lines.append(f"- {_escape_markdown(describe_advice(target.advice))}.")
 
     lines += ["- Cases for your tests: `pollex remedy cases LOGS --rubrics RUBRICS --to TOOL`", ""]
     # examples in the order of the proof, quoted
-    for context in in_order(target.contexts, 0)[:EXAMPLES]:
-        words_by_role = {"user": _asked(context), "assistant": context.reply.content}
-        quotes = (f"> {role}: {_plain(words, 600)}  " for role, words in words_by_role.items())
-        lines += [f"Conversation {_plain(context.id)}:", "", *quotes, ""]
+    for context in shuffle_contexts(target.contexts, 0)[:MAX_EXAMPLES]:
+        words_by_role = {"user": _get_last_user_text(context), "assistant": context.reply.content}
+        quotes = (
+            f"> {role}: {_escape_markdown(words, 600)}  " for role, words in words_by_role.items()
+        )
+        lines += [f"Conversation {_escape_markdown(context.id)}:", "", *quotes, ""]
 
     return lines
 
 
-def sentence_told(advice: Advice) -> str:
+def describe_advice(advice: PromptAdvice) -> str:
     """Say what sentence may be tried, or why none is given."""
     if advice.sentence:
         return f"to try: {advice.sentence}"
     return f"no sentence to try: {advice.why}"
 
 
-ESCAPES = {character: f"\\{character}" for character in "\\`*_[]|#~$"}
-ESCAPES |= {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+MARKDOWN_ESCAPES = {character: f"\\{character}" for character in "\\`*_[]|#~$"}
+MARKDOWN_ESCAPES |= {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 
 
-def _plain(text: str, limit: int | None = None) -> str:
+def _escape_markdown(text: str, limit: int | None = None) -> str:
     """Return a text in one line, with what Markdown or HTML would take for its own escaped.
 
     Args:
         limit: Characters of the text that are shown.
     """
-    return "".join(ESCAPES.get(character, character) for character in printable(text, limit))
+    return "".join(
+        MARKDOWN_ESCAPES.get(character, character) for character in printable(text, limit)
+    )

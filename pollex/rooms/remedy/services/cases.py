@@ -11,11 +11,16 @@ from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import write_folder
 from pollex.graphs.context import Progress
-from pollex.rooms.remedy.conversations.reply_context import ReplyContext, in_order
-from pollex.rooms.remedy.formats.cases import CASE_FORMS, CaseCheck, ReplyCase, case_files
-from pollex.rooms.remedy.services.contexts import read_held
-from pollex.rooms.remedy.services.prompt_text import PromptText, rendered_for
-from pollex.rooms.remedy.services.sample import CASES, parts_of
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext, shuffle_contexts
+from pollex.rooms.remedy.formats.cases import (
+    CASE_FILE_TEMPLATES,
+    CaseCheck,
+    ReplyCase,
+    render_case_files,
+)
+from pollex.rooms.remedy.services.contexts import read_rubric_occurrences
+from pollex.rooms.remedy.services.prompt_text import PromptText, render_prompt_for
+from pollex.rooms.remedy.services.sample import CASES_FACT_KIND, assign_parts
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import RunOptions
 from pollex.services.logs import Sources, files_of
@@ -24,7 +29,7 @@ from pollex.store.store import Store
 from pollex.store.tables import FactRow, now, pack
 from pollex.text import TerminalLines, count, notes_told
 
-MOST = 40
+DEFAULT_MAX_CASES = 40
 """Cases of one rubric."""
 
 
@@ -77,7 +82,7 @@ class CasesResult(Shown):
         return self.of("to", "files", "bad_rows") | {"cases": len(self.cases)} | left
 
 
-def cases(
+def write_cases(
     logs: Sources | Logs,
     rubrics: Path | RubricSet,
     *,
@@ -97,10 +102,10 @@ def cases(
         WrongUse: No such tool is known, or the folder can't be written.
     """
     # what can be refused is refused before anything is read
-    if to not in CASE_FORMS:
+    if to not in CASE_FILE_TEMPLATES:
         raise WrongUse(
             f"no tool for cases is called {to!r:.40}",
-            hint=f"one of: {', '.join(CASE_FORMS)}",
+            hint=f"one of: {', '.join(CASE_FILE_TEMPLATES)}",
             option="to",
         )
 
@@ -115,7 +120,7 @@ def cases(
     if prompt is not None:
         text = PromptText.load(prompt)
 
-    rubric_set, read, _, held_targets = read_held(
+    rubric_set, read, _, held_targets = read_rubric_occurrences(
         logs,
         rubrics,
         target,
@@ -124,12 +129,12 @@ def cases(
         progress,
     )
     # the part that a proof would take: cases of it are held back
-    parts = parts_of(read.conversations, rubric_set.learned_from)
+    parts = assign_parts(read.conversations, rubric_set.learned_from)
     # checks by context: one reply may show several rubrics
     checks: dict[str, list[CaseCheck]] = defaultdict(list)
     contexts: dict[str, ReplyContext] = {}
     for held in held_targets:
-        for context in in_order(held.replies, 0)[:MOST]:
+        for context in shuffle_contexts(held.replies, 0)[:DEFAULT_MAX_CASES]:
             rubric = held.rubric
             contexts[context.id] = context
             checks[context.id].append(
@@ -143,12 +148,12 @@ def cases(
 
     reply_cases = []
     # messages up to the reply, which is what the tool asks for again
-    for context in in_order(contexts.values(), 0):
+    for context in shuffle_contexts(contexts.values(), 0):
         messages = list_messages(context.conversation)[: context.turn]
         id_ = context.conversation.id
         # the prompt's own system turn in place of the logged one, where it can be made
         if text is not None:
-            system = rendered_for(context, text)
+            system = render_prompt_for(context, text)
             messages = [
                 {"role": "system", "content": system},
                 *(message for message in messages if message["role"] != "system"),
@@ -186,12 +191,12 @@ def cases(
     else:
         model = rubric_set.judge.name
 
-    texts = case_files(to, shown, model)
+    texts = render_case_files(to, shown, model)
     write_folder(out, texts, *files_of(logs, rubrics, prompt))
     # kept, so that a later proof knows what somebody may have tuned on
     hashes = sorted({contexts[case.id].conversation.text_hash[:16] for case in shown})
     with Store.open(run.store) as store:
-        store.keep([FactRow("", CASES, now(), pack(hashes))])
+        store.keep([FactRow("", CASES_FACT_KIND, now(), pack(hashes))])
 
     return CasesResult(
         to=to,

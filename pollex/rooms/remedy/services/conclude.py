@@ -10,34 +10,38 @@ import numpy as np
 from pollex.conversations.conversation import Label
 from pollex.measures.arrays import Floats
 from pollex.rooms.remedy.agents.assistant import AssistantReply
-from pollex.rooms.remedy.graphs.graph import compared_arm, ended_of, proven_in
+from pollex.rooms.remedy.graphs.graph import (
+    choose_compared_arm,
+    list_proven_changes,
+    read_proof_ends,
+)
 from pollex.rooms.remedy.graphs.trial import RemedyWork, Trial
 from pollex.rooms.remedy.measures.proofs import (
-    FAILING,
-    FEWEST_USERS,
-    OLD,
-    Primary,
-    effect,
-    of_users,
-    verdict_of,
+    FAILING_STRATUM,
+    FEWEST_USERS_OF_GUARDRAIL,
+    OLD_ARM,
+    TargetEffect,
+    average_by_user,
+    decide_verdict,
+    estimate_effect,
 )
-from pollex.rooms.remedy.services.people import people_say
-from pollex.rooms.remedy.services.result import RANKS, STRATA
-from pollex.rooms.remedy.services.trials import Gathered
+from pollex.rooms.remedy.services.people import estimate_preference
+from pollex.rooms.remedy.services.result import STRATUM_NAMES, VERDICTS_BY_RANK
+from pollex.rooms.remedy.services.trials import GatheredContexts
 from pollex.selection.threshold import fit_calibration
 from pollex.services.evaluate import FEWEST, count_user_turns, cut_after_turns
 from pollex.services.scorer import BatchScorer
 
-MOST_DIVERGED = 0.1
-AGREE = "better, people agree"
-AGAINST = "people prefer the old one"
-OWN = "judged better, by its own family"
-DRAWS = 200
-BASIS = "if the relation of rubrics and thumbs in the log holds for the new replies too"
+MAX_DIVERGED_SHARE = 0.1
+VERDICT_PEOPLE_AGREE = "better, people agree"
+VERDICT_PEOPLE_AGAINST = "people prefer the old one"
+VERDICT_OWN_FAMILY = "judged better, by its own family"
+LABEL_RESAMPLES = 200
+THUMBS_ASSUMPTION = "if the relation of rubrics and thumbs in the log holds for the new replies too"
 
 
 def conclude_edits(
-    gathered: Gathered,
+    gathered: GatheredContexts,
     live: RemedyWork,
     state: Mapping[str, Any],
     *,
@@ -58,17 +62,19 @@ def conclude_edits(
         if guard.id in gathered.sealed:
             sealed.add(guard.text)
 
-    for arm, ended in sorted(ended_of(state).items()):
+    for arm, ended in sorted(read_proof_ends(state).items()):
         # the effect on the target, on guardrails, and what a second reader says
-        edit = proven_in(state)[arm - 1]
+        edit = list_proven_changes(state)[arm - 1]
         primary = arrays.primary(arm, ended)
         guards = arrays.guardrails(ended.look, arm, gathered.options.margin)
         pair = state["pairs"].get(edit["name"])
-        wording = wording_of(live, arm, primary)
-        over = shown_over_sealed(trial, arm, ended.look, sealed)
+        wording = measure_wording_effects(live, arm, primary)
+        over = compare_shown_with_sealed(trial, arm, ended.look, sealed)
         # what speaks against the change, each where it holds
         objections = {
-            "over 10 % of the old arm left the recorded calls of tools": has_diverged(trial, OLD),
+            "over 10 % of the old arm left the recorded calls of tools": has_diverged(
+                trial, OLD_ARM
+            ),
             "over 10 % of the new arm left the recorded calls of tools": has_diverged(trial, arm),
             believes["said"]: believes["found"],
             "the rubrics like it, a reader without rubrics doesn't": pair and pair["against"],
@@ -81,8 +87,8 @@ def conclude_edits(
             if holds:
                 speaks.append(words)
 
-        missing = missing_told(trial, arm, ended.look)
-        verdict, against = verdict_of(
+        missing = describe_missing_replies(trial, arm, ended.look)
+        verdict, against = decide_verdict(
             primary,
             guards,
             speaks,
@@ -94,8 +100,8 @@ def conclude_edits(
         # R: judged by rubrics; P: people compared
         level = "R"
         named = verdict
-        if state["choices"] and arm == compared_arm(state):
-            people = people_say(
+        if state["choices"] and arm == choose_compared_arm(state):
+            people = estimate_preference(
                 trial,
                 arm,
                 state["choices"],
@@ -103,10 +109,10 @@ def conclude_edits(
                 live.salt,
             )
             if people["value"] is not None and people["high"] < 0.5:
-                named = AGAINST
+                named = VERDICT_PEOPLE_AGAINST
                 level = "P"
             elif people["value"] is not None and people["low"] > 0.5 and verdict == "judged better":
-                named = AGREE
+                named = VERDICT_PEOPLE_AGREE
                 level = "P"
 
         verdicts.append({
@@ -114,13 +120,13 @@ def conclude_edits(
             "diff": edit["diff"],
             "prompt": edit["text"],
             "purpose": edit["purpose"],
-            "verdict": OWN if named == "judged better" and same_family else named,
+            "verdict": VERDICT_OWN_FAMILY if named == "judged better" and same_family else named,
             "level": level,
             "against": against,
             "primary": asdict(primary),
             "guardrails": [asdict(guard) | {"sealed": guard.name in sealed} for guard in guards],
             "traffic": arrays.traffic(ended.look, arm, gathered.shares),
-            "thumbs": thumbs_of(gathered, trial, arm, ended.look),
+            "thumbs": estimate_thumbs_effect(gathered, trial, arm, ended.look),
             "pair": pair,
             "wording": wording,
             "people": people,
@@ -128,14 +134,14 @@ def conclude_edits(
         })  # fmt: skip
 
     # the best verdict first
-    return sorted(verdicts, key=lambda verdict: RANKS.index(verdict["verdict"]))
+    return sorted(verdicts, key=lambda verdict: VERDICTS_BY_RANK.index(verdict["verdict"]))
 
 
-def missing_told(trial: Trial, arm: int, look: int) -> str:
+def describe_missing_replies(trial: Trial, arm: int, look: int) -> str:
     """Say how many of the replies of both arms, that were asked for up to a look, are missing; empty for none."""
     here = set(np.flatnonzero(trial.arrays.wave <= look).tolist())
     places = []
-    for place in trial.places(arms=[OLD, arm]):
+    for place in trial.places(arms=[OLD_ARM, arm]):
         if place[0] in here:
             places.append(place)
 
@@ -153,12 +159,14 @@ def missing_told(trial: Trial, arm: int, look: int) -> str:
 
 def has_diverged(trial: Trial, arm: int) -> bool:
     """Tell whether an arm left the recorded tools too often for a proof by replies."""
-    return trial.missing(arm)["diverged"] > MOST_DIVERGED * sum(
+    return trial.missing(arm)["diverged"] > MAX_DIVERGED_SHARE * sum(
         place[1] == arm for place in trial.texts
     )
 
 
-def wording_of(live: RemedyWork, arm: int, primary: Primary) -> list[dict[str, Any]] | None:
+def measure_wording_effects(
+    live: RemedyWork, arm: int, primary: TargetEffect
+) -> list[dict[str, Any]] | None:
     """Return the effect by other words of the target, and by its mirror; None where nobody was asked."""
     trial = live.trials["prove"]
     if (worded := trial.worded.get(arm)) is None or live.second is None:
@@ -169,7 +177,7 @@ def wording_of(live: RemedyWork, arm: int, primary: Primary) -> list[dict[str, A
     for number, question in enumerate(live.second.wordings):
         values = trial.arrays.users_of(
             worded[:, 1, number] - worded[:, 0, number],
-            FAILING,
+            FAILING_STRATUM,
         )
         mean = None
         if len(values):
@@ -187,7 +195,7 @@ def wording_of(live: RemedyWork, arm: int, primary: Primary) -> list[dict[str, A
     return effects
 
 
-def shown_over_sealed(
+def compare_shown_with_sealed(
     trial: Trial,
     arm: int,
     look: int,
@@ -207,13 +215,13 @@ def shown_over_sealed(
     values = arrays.users_of(
         differences[:, ~hidden].mean(axis=1) - differences[:, hidden].mean(axis=1)
     )
-    if len(values) >= FEWEST_USERS:
-        return asdict(effect(values))
+    if len(values) >= FEWEST_USERS_OF_GUARDRAIL:
+        return asdict(estimate_effect(values))
     return None
 
 
-def thumbs_of(
-    gathered: Gathered,
+def estimate_thumbs_effect(
+    gathered: GatheredContexts,
     trial: Trial,
     arm: int,
     look: int,
@@ -241,13 +249,13 @@ def thumbs_of(
     depth = min(able)
     scorer = BatchScorer(gathered.rubric_set)
     arrays = trial.arrays
-    here = (arrays.wave <= look) & (arrays.stratum == FAILING)
+    here = (arrays.wave <= look) & (arrays.stratum == FAILING_STRATUM)
     indices = []
     for n, context in enumerate(trial.contexts):
         if here[n] and count_user_turns(context.cut) == depth:
             indices.append(n)
 
-    old, new = (netsat_of(trial, number, indices, scorer) for number in (OLD, arm))
+    old, new = (compute_mean_netsat(trial, number, indices, scorer) for number in (OLD_ARM, arm))
     judged = ~np.isnan(old) & ~np.isnan(new)
     # labeled conversations of the log that reach that turn: they fit the probability
     labeled = []
@@ -275,7 +283,7 @@ def thumbs_of(
     drawn = []
     # users of the replies that both arms have
     users = arrays.user[np.array(indices)[judged]]
-    for number in range(DRAWS + 1):
+    for number in range(LABEL_RESAMPLES + 1):
         if number:
             rows = rng.integers(0, len(x), len(x))
         else:
@@ -285,7 +293,7 @@ def thumbs_of(
         if up[rows].all() or not up[rows].any():
             continue
         fitted = fit_calibration(x[rows], up[rows])
-        differences = of_users(
+        differences = average_by_user(
             fitted.probability(new[judged]) - fitted.probability(old[judged]),
             users,
         )
@@ -305,10 +313,10 @@ def thumbs_of(
         "high": float(high),
         "n": int(judged.sum()),
     }
-    return interval | {"basis": f"{BASIS}; where the target failed, after turn {depth}"}
+    return interval | {"basis": f"{THUMBS_ASSUMPTION}; where the target failed, after turn {depth}"}
 
 
-def netsat_of(
+def compute_mean_netsat(
     trial: Trial,
     arm: int,
     indices: Sequence[int],
@@ -334,12 +342,12 @@ def netsat_of(
     return netsat
 
 
-def family(name: str) -> str:
+def get_model_family(name: str) -> str:
     """Return the family of a model by its name."""
     return (re.match(r"[a-z]+", name.casefold().rpartition("/")[2]) or [name])[0]
 
 
-def arms_of(state: Mapping[str, Any], trial: str) -> list[str]:
+def list_arm_names(state: Mapping[str, Any], trial: str) -> list[str]:
     """Return the names of a trial's arms."""
     proven = ["new"] if len(state["edits"]) == 1 else state["edits"]
     arms = {
@@ -350,10 +358,10 @@ def arms_of(state: Mapping[str, Any], trial: str) -> list[str]:
     return ["old", *arms.get(trial, state.get("tried", []))]
 
 
-def record_of(
+def build_run_record(
     live: RemedyWork,
     state: Mapping[str, Any],
-    gathered: Gathered,
+    gathered: GatheredContexts,
 ) -> dict[str, Any]:
     """Return what a run was about and came to, but for the verdicts."""
     # without a proof there are no arms to tell of
@@ -363,7 +371,7 @@ def record_of(
     if trial is None:
         arms = {}
     else:
-        arms = dict(enumerate(arms_of(state, "prove")))
+        arms = dict(enumerate(list_arm_names(state, "prove")))
 
     # proposals with what became of them, and what is missing of each arm
     return {
@@ -373,22 +381,22 @@ def record_of(
             {name: candidate[name] for name in ("name", "purpose", "diff", "refused")}
             | {
                 "proven": bool(state["looks"]) and candidate["name"] in state["edits"],
-                "left": reason_left(state, candidate),
+                "left": explain_unproven_proposal(state, candidate),
             }
             for candidate in ([] if gathered.edits else state["candidates"])
         ],
         "flatterer": state["flatterer"],
-        "contexts": {name: strata.count(n) for n, name in enumerate(STRATA)}
+        "contexts": {name: strata.count(n) for n, name in enumerate(STRATUM_NAMES)}
         | {"users": gathered.users, "learned_from": gathered.proving(gathered.learned)},
         "left_out_by_prompt": gathered.unmatched,
         "missing": {
             name: dict(sorted(trial.missing(n).items())) for n, name in arms.items() if trial
         },
-        "per_reply": {name: sizes_of(trial, n) for n, name in arms.items() if trial},
+        "per_reply": {name: measure_reply_sizes(trial, n) for n, name in arms.items() if trial},
     }
 
 
-def reason_left(state: Mapping[str, Any], candidate: Mapping[str, str]) -> str:
+def explain_unproven_proposal(state: Mapping[str, Any], candidate: Mapping[str, str]) -> str:
     """Say why a proposal wasn't proven; empty if it was."""
     name = candidate["name"]
     if candidate["refused"]:
@@ -411,7 +419,7 @@ def reason_left(state: Mapping[str, Any], candidate: Mapping[str, str]) -> str:
     return "not selected: the run ended before a selection"
 
 
-def sizes_of(trial: Trial, arm: int) -> dict[str, float]:
+def measure_reply_sizes(trial: Trial, arm: int) -> dict[str, float]:
     """Return mean characters and cost of a reply, in tokens of its prompt; what nobody counts is left out."""
     sizes = {}
     for name, size in trial.arrays.sizes.items():

@@ -12,7 +12,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
-from pollex.rooms.remedy.conversations.reply_context import ReplyContext, may_answer
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext, is_answerable_reply
 from pollex.rubrics.answers import NEUTRAL, Answer, Question
 from pollex.rubrics.headlines import list_headlines
 from pollex.rubrics.judge_settings import DEFAULT_MODEL
@@ -29,13 +29,13 @@ from pollex.services.named_sets import read_set
 from pollex.store.store import Store
 from pollex.text import count
 
-SIDES: tuple[Polarity, ...] = ("dsat", "sat")
-SURVIVES = 0.6
+POLARITIES: tuple[Polarity, ...] = ("dsat", "sat")
+LEAST_SURVIVING_SHARE = 0.6
 """Share of its replies whose evidence must end there, and in which a built-in judge finds it without what follows."""
 
 
 @dataclass(frozen=True)
-class Held:
+class RubricOccurrences:
     """Where a rubric holds.
 
     Attributes:
@@ -55,37 +55,39 @@ class Held:
     later: int = 0
 
 
-def read_held(
+def read_rubric_occurrences(
     logs: Sources | Logs,
     rubrics: Path | RubricSet,
     target: str | None,
     reading: ReadOptions,
     run: RunOptions,
     progress: Progress,
-) -> tuple[RubricSet, Logs, dict[str, Held], list[Held]]:
+) -> tuple[RubricSet, Logs, dict[str, RubricOccurrences], list[RubricOccurrences]]:
     """Read a set and a log; return them, where each rubric holds, and the target that is named or all there are.
 
     Raises:
-        BadRubrics: See `held_in`.
-        WrongUse: See `target_of`.
+        BadRubrics: See `find_rubric_occurrences`.
+        WrongUse: See `find_target`.
     """
     rubric_set = read_set(rubrics, run.store, arrays=False)
     read = logs_from(logs, reading, progress)
-    held = held_in(rubric_set, read.conversations, run.store)
+    held = find_rubric_occurrences(rubric_set, read.conversations, run.store)
 
     return (
         rubric_set,
         read,
         held,
-        targets(rubric_set, held) if target is None else [target_of(rubric_set, held, target)],
+        list_targets(rubric_set, held)
+        if target is None
+        else [find_target(rubric_set, held, target)],
     )
 
 
-def held_in(
+def find_rubric_occurrences(
     rubric_set: RubricSet,
     conversations: Sequence[Conversation],
     store: Path,
-) -> dict[str, Held]:
+) -> dict[str, RubricOccurrences]:
     """Find where each rubric holds, by id; no model is asked.
 
     A built-in judge answers anew. Of a model's set the answers of its learning run are read from
@@ -100,9 +102,9 @@ def held_in(
         if not conversation.not_scorable:
             scorable.append(conversation)
 
-    answers = _answers(rubric_set, scorable, store)
+    answers = _collect_answers(rubric_set, scorable, store)
     if not answers:
-        return _quoted(
+        return _find_quoted_occurrences(
             rubric_set,
             {conversation.id: conversation for conversation in scorable},
         )
@@ -119,7 +121,7 @@ def held_in(
         places: dict[bool, list[ReplyContext]] = {True: [], False: []}
         later = 0
         for conversation, answer, holds in came_up:
-            turn = reply_at(conversation, answer.turns)
+            turn = find_reply_of_evidence(conversation, answer.turns)
             if turn is not None:  # the first reply that the evidence names
                 # evidence in a user's turn after the reply: the reply alone may not show it
                 places[holds].append(ReplyContext(conversation, turn))
@@ -129,7 +131,7 @@ def held_in(
 
         holding = sum(holds for *_, holds in came_up)
         replies, without = map(tuple, (places[True], places[False]))
-        held_by_id[rubric.id] = Held(
+        held_by_id[rubric.id] = RubricOccurrences(
             rubric,
             len(answers[rubric.id]),
             holding,
@@ -139,45 +141,46 @@ def held_in(
         )
 
     # where no occasions are known, the other side's rubrics tell where it went well
-    return held_by_id | _with_occasions(
-        held_by_id, {id_ for id_ in held_by_id if is_local(rubric_set, held_by_id[id_].rubric)}
+    return held_by_id | _add_occasions(
+        held_by_id,
+        {id_ for id_ in held_by_id if is_answered_locally(rubric_set, held_by_id[id_].rubric)},
     )
 
 
-def reply_at(conversation: Conversation, evidence: Sequence[int]) -> int | None:
+def find_reply_of_evidence(conversation: Conversation, evidence: Sequence[int]) -> int | None:
     """Return the first reply that evidence names, or that follows a call or result that it names; None for none."""
     for turn in sorted(evidence):
         # From a call or its result on, up to the next turn of the user's.
         for place in range(turn, len(conversation.turns)):
             if conversation.turns[place].role == "user":
                 break
-            if may_answer(conversation, place):
+            if is_answerable_reply(conversation, place):
                 return place
 
     return None
 
 
-Said = list[tuple[Conversation, Answer]]
+AnsweredConversations = list[tuple[Conversation, Answer]]
 
 
-def _answers(
+def _collect_answers(
     rubric_set: RubricSet,
     conversations: Sequence[Conversation],
     store: Path,
-) -> dict[str, Said]:
+) -> dict[str, AnsweredConversations]:
     """Return the answers about each rubric: without a model anew, of a model as the learning run kept them."""
     # rubrics that no model answers are judged anew
-    answers: dict[str, Said] = defaultdict(list)
+    answers: dict[str, AnsweredConversations] = defaultdict(list)
     rubrics = []
     for rubric in rubric_set.rubrics:
-        if is_local(rubric_set, rubric):
+        if is_answered_locally(rubric_set, rubric):
             rubrics.append(rubric)
 
     local = [Question.about(rubric, rubric_set.judge.scale) for rubric in rubrics]
 
     # prepared with all conversations: measures are relative to the log
     async def judged() -> None:
-        judge = local_judge(rubric_set)
+        judge = build_local_judge(rubric_set)
         await judge.prepare(conversations)
         for conversation in conversations:
             for answer in await answer_each(judge, conversation, local):
@@ -202,12 +205,12 @@ def _answers(
     return answers
 
 
-def is_local(rubric_set: RubricSet, rubric: Rubric | None) -> bool:
+def is_answered_locally(rubric_set: RubricSet, rubric: Rubric | None) -> bool:
     """Tell whether a rubric is answered without a model."""
     return rubric_set.judge.built_in or bool(rubric and rubric.answered_by)
 
 
-def local_judge(rubric_set: RubricSet) -> Judge:
+def build_local_judge(rubric_set: RubricSet) -> Judge:
     """Return who answers a set's rubrics without a model: all of them, or those that its model leaves."""
     if rubric_set.judge.built_in:
         return embedded_judge(rubric_set, None)
@@ -232,9 +235,9 @@ def local_judge(rubric_set: RubricSet) -> Judge:
     )
 
 
-def _with_occasions(
-    held_by_id: Mapping[str, Held], among: Collection[str] | None = None
-) -> dict[str, Held]:
+def _add_occasions(
+    held_by_id: Mapping[str, RubricOccurrences], among: Collection[str] | None = None
+) -> dict[str, RubricOccurrences]:
     """Add where it went well: without a model's answers no occasions are known, but what holds for the other side is.
 
     Args:
@@ -263,7 +266,9 @@ def _with_occasions(
     return changed
 
 
-def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) -> dict[str, Held]:
+def _find_quoted_occurrences(
+    rubric_set: RubricSet, conversations: Mapping[str, Conversation]
+) -> dict[str, RubricOccurrences]:
     # without answers, conversations that reasons quote show where a rubric held
     reasons = {reason.id: reason for reason in rubric_set.reasons}
     held_by_id = {}
@@ -279,13 +284,13 @@ def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) ->
                 spoken = (
                     not quote.of_comment
                     and quote.turn < len(conversation.turns)
-                    and may_answer(conversation, quote.turn)
+                    and is_answerable_reply(conversation, quote.turn)
                 )
                 if spoken and quote.text in conversation.turns[quote.turn].shown:
                     replies[conversation.id] = ReplyContext(conversation, quote.turn)
 
         # of all conversations, since nobody knows which were asked about
-        held_by_id[rubric.id] = Held(
+        held_by_id[rubric.id] = RubricOccurrences(
             rubric,
             len(conversations),
             len(quoted_ids),
@@ -300,14 +305,16 @@ def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) ->
             option="store",
         )
 
-    return _with_occasions(held_by_id)
+    return _add_occasions(held_by_id)
 
 
-def targets(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[Held]:
-    """List what a change of the prompt may aim at, commonest first; see `why_no_target`."""
+def list_targets(
+    rubric_set: RubricSet, held: Mapping[str, RubricOccurrences]
+) -> list[RubricOccurrences]:
+    """List what a change of the prompt may aim at, commonest first; see `explain_no_target`."""
     able = []
-    for headline_rubric in headline_rubrics(rubric_set):
-        if not why_no_target(rubric_set, held[headline_rubric.id]):
+    for headline_rubric in list_headline_rubrics(rubric_set):
+        if not explain_no_target(rubric_set, held[headline_rubric.id]):
             able.append(held[headline_rubric.id])
 
     return sorted(
@@ -316,16 +323,16 @@ def targets(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[Held]:
     )
 
 
-def headline_rubrics(rubric_set: RubricSet) -> list[ChosenRubric]:
+def list_headline_rubrics(rubric_set: RubricSet) -> list[ChosenRubric]:
     """Return the rubrics of both headline lists."""
     rubrics: list[ChosenRubric] = []
-    for side in SIDES:
+    for side in POLARITIES:
         for entry in list_headlines(rubric_set.rubrics, side):
             rubrics.append(entry.rubric)
     return rubrics
 
 
-def why_no_target(rubric_set: RubricSet, held: Held) -> str:
+def explain_no_target(rubric_set: RubricSet, held: RubricOccurrences) -> str:
     """Return why a rubric can't be a target; empty if it can.
 
     Of two parts that can be done apart none is a target: the half that is easier would be done for
@@ -333,24 +340,24 @@ def why_no_target(rubric_set: RubricSet, held: Held) -> str:
     """
     # a rubric of two parts is refused before its figures are looked at
     for mark in mark_words(held.rubric):
-        if mark.why.startswith(TWO_PARTS):
+        if mark.why.startswith(TWO_PARTS_MARK):
             return f"{mark.why}{'; better: ' + ' · '.join(mark.better) if mark.better else ''}"
 
     if not held.holds:
         return "it holds in no conversation of this log"
     # no replies: the rubric tells of the user, or of the whole conversation
-    if not held.replies and TELLS_OF_USER.match(held.rubric.text):
+    if not held.replies and ABOUT_USER_PATTERN.match(held.rubric.text):
         return (
             "it tells of the user's turns, which no reply shows: only whole dialogues or thumbs can"
         )
     if not held.replies:
         return "it tells of the whole conversation, which no single reply shows: only whole dialogues or thumbs can"
     # in too many of them the evidence goes on after the reply
-    if held.later > (1 - SURVIVES) * len(held.replies):
+    if held.later > (1 - LEAST_SURVIVING_SHARE) * len(held.replies):
         return "what it is told by goes on with what the user says after the reply, which no reply shows"
     if (
-        is_local(rubric_set, held.rubric)
-        and (share := share_that_survives(rubric_set, held)) < SURVIVES
+        is_answered_locally(rubric_set, held.rubric)
+        and (share := measure_surviving_share(rubric_set, held)) < LEAST_SURVIVING_SHARE
     ):
         share_seen = (
             f"{round(share * len(held.replies))} of {count(len(held.replies), 'reply', 'replies')}"
@@ -360,32 +367,32 @@ def why_no_target(rubric_set: RubricSet, held: Held) -> str:
     return ""
 
 
-TWO_PARTS = "two parts"
-TELLS_OF_USER = re.compile(
+TWO_PARTS_MARK = "two parts"
+ABOUT_USER_PATTERN = re.compile(
     r"(?:the|a) user\b|.*\bthe user (?:gives|takes|has to|turns|drops|asks|repeats)\b",
     re.IGNORECASE,
 )
 
 
-def failures_of(held: Held) -> tuple[ReplyContext, ...]:
+def list_failures(held: RubricOccurrences) -> tuple[ReplyContext, ...]:
     """Return where a target fails: where it holds for dissatisfaction, where it might hold for satisfaction."""
     if held.rubric.polarity == "dsat":
         return held.replies
     return held.without
 
 
-def went_well(held: Held) -> tuple[ReplyContext, ...]:
+def list_successes(held: RubricOccurrences) -> tuple[ReplyContext, ...]:
     """Return where the occasion of a target came up, and it went well."""
     if held.rubric.polarity == "dsat":
         return held.without
     return held.replies
 
 
-def target_of(
+def find_target(
     rubric_set: RubricSet,
-    held: Mapping[str, Held],
+    held: Mapping[str, RubricOccurrences],
     named: str,
-) -> Held:
+) -> RubricOccurrences:
     """Return the target with an id, or the beginning of one.
 
     Raises:
@@ -400,22 +407,22 @@ def target_of(
     else:
         ids = []
 
-    hint = "one of: " + ", ".join(target.rubric.id for target in targets(rubric_set, held)[:8])
+    hint = "one of: " + ", ".join(target.rubric.id for target in list_targets(rubric_set, held)[:8])
     if len(ids) != 1:
         what = f"{len(ids)} rubrics have an id that begins with {named!r:.40}"
         raise WrongUse(what, hint=hint, option="target")
     # the reason decides the remedy: a rubric of two parts is to be reworded
-    if why := why_no_target(rubric_set, held[ids[0]]):
-        if why.startswith(TWO_PARTS):
+    if why := explain_no_target(rubric_set, held[ids[0]]):
+        if why.startswith(TWO_PARTS_MARK):
             hint = "reword it (`pollex rubrics reword`) and fit it again"
         raise WrongUse(f"the rubric {ids[0]} can't be a target: {why}", hint=hint)
     return held[ids[0]]
 
 
-def share_that_survives(rubric_set: RubricSet, held: Held) -> float:
+def measure_surviving_share(rubric_set: RubricSet, held: RubricOccurrences) -> float:
     """Return in which share of its replies the built-in judge finds a rubric without what follows the reply."""
     question = Question.about(held.rubric, rubric_set.judge.scale)
-    judge = local_judge(rubric_set)
+    judge = build_local_judge(rubric_set)
 
     # cut after the reply: the judge sees no more than a proof will show
     async def count() -> int:

@@ -28,32 +28,46 @@ from pollex.rooms.remedy.agents.assistant import (
     FileAssistant,
     NoReply,
 )
-from pollex.rooms.remedy.agents.llm.second_reader import LastExchange, SecondReader, reply_judge_of
-from pollex.rooms.remedy.graphs.graph import CUT, REGISTERED, RemedyContext, build
+from pollex.rooms.remedy.agents.llm.second_reader import (
+    LastExchangeJudge,
+    SecondReader,
+    build_reply_judge,
+)
+from pollex.rooms.remedy.graphs.graph import (
+    CUT_RECORD_NAME,
+    REGISTERED_RECORD_NAME,
+    RemedyContext,
+    build,
+)
 from pollex.rooms.remedy.graphs.trial import RemedyWork, Trial
-from pollex.rooms.remedy.measures.looks import alpha_of
-from pollex.rooms.remedy.measures.proofs import ANY, FAILING, FINE
+from pollex.rooms.remedy.measures.looks import compute_alpha_of_proof
+from pollex.rooms.remedy.measures.proofs import ANY_STRATUM, FAILING_STRATUM, FINE_STRATUM
 from pollex.rooms.remedy.services.assistants import AssistantOptions
-from pollex.rooms.remedy.services.conclude import arms_of, conclude_edits, family, record_of
+from pollex.rooms.remedy.services.conclude import (
+    build_run_record,
+    conclude_edits,
+    get_model_family,
+    list_arm_names,
+)
 from pollex.rooms.remedy.services.people import (
-    CHOICES,
-    PAIRS,
-    folder_of_people,
+    CHOICES_FILE_NAME,
+    PAIRS_FILE_NAME,
+    build_pair_sheet,
+    get_people_folder,
     read_choices,
-    sheet_of,
 )
 from pollex.rooms.remedy.services.proposals import propose_and_vet
 from pollex.rooms.remedy.services.result import (
-    COMMAND,
-    COMPARED,
-    FORMAT,
-    PROPOSED,
-    SHEET,
+    COMPARED_FACT_KIND,
+    PROPOSED_RECORD_NAME,
+    REMEDY_COMMAND,
+    RESULT_FORMAT_VERSION,
+    SHEET_RECORD_NAME,
     RemedyResult,
-    pairs_of,
-    rows_of,
+    build_proof_pairs,
+    build_reply_rows,
 )
-from pollex.rooms.remedy.services.trials import Gathered, require_enough
+from pollex.rooms.remedy.services.trials import GatheredContexts, require_enough_failures
 from pollex.rubrics.answers import NEUTRAL, Answer
 from pollex.runs.by_model import asker_of
 from pollex.runs.options import ModelOptions
@@ -66,11 +80,11 @@ from pollex.store.store import Store
 from pollex.store.tables import FactRow, pack
 from pollex.text import encode, without_nan
 
-NO_WIDTH = 1e-4
-LEDGER = frozenset({"cut", "prompt", "log", "target", "proof", "said", "number", "hashes"})
-LARGEST = 1 << 25
+LEAST_INTERVAL_WIDTH = 1e-4
+LEDGER_KEYS = frozenset({"cut", "prompt", "log", "target", "proof", "said", "number", "hashes"})
+MAX_RESULT_FILE_BYTES = 1 << 25
 """Bytes of a result that is looked through for an earlier proof."""
-LEAST_KAPPA, FEWEST_JUDGED = 0.6, 30
+LEAST_AGREEMENT_KAPPA, FEWEST_JUDGED_FOR_KAPPA = 0.6, 30
 """A model must know a target in the reply alone as it does in whole conversations, measured on so many replies."""
 
 
@@ -83,7 +97,7 @@ class RemedyDesk:
         out: Where the result is written; what people read or write stands beside it.
     """
 
-    found: Gathered
+    found: GatheredContexts
     store: Store
     out: Path | None
     judge: Judge
@@ -103,13 +117,16 @@ class RemedyDesk:
         kin = set()
         for role in (self.assistant, self.second):
             if role:
-                kin.add(family(role.name))
-        return not isinstance(self.judge, LastExchange) and family(self.judge.name) in kin
+                kin.add(get_model_family(role.name))
+        return (
+            not isinstance(self.judge, LastExchangeJudge)
+            and get_model_family(self.judge.name) in kin
+        )
 
     @property
     def folder(self) -> Path:
         """Where people find pairs, and write what they choose."""
-        return folder_of_people(self.out)
+        return get_people_folder(self.out)
 
     async def propose(self, trial: Trial) -> list[dict[str, str]]:
         """Have changes proposed and vetted."""
@@ -129,7 +146,9 @@ class RemedyDesk:
             it.
         """
         # what may not change, as it was registered first
-        registration = step(self.store, run, REGISTERED) or self.found.frozen(trial, changed)
+        registration = step(self.store, run, REGISTERED_RECORD_NAME) or self.found.frozen(
+            trial, changed
+        )
         # the number is given once, after the first replies
         if trial.texts and "number" not in registration:
             # places and replies, in an order that is the same for every run
@@ -141,7 +160,10 @@ class RemedyDesk:
             # first.
             others = {}
             # earlier proofs of the target on any of these conversations, from store and folder
-            for proof in [*proofs_in_store(self.store, run), *proofs_beside(self.out)]:
+            for proof in [
+                *iterate_proofs_in_store(self.store, run),
+                *iterate_proofs_beside(self.out),
+            ]:
                 if proof["target"] == registration["target"] and {*registration["hashes"]} & {
                     *proof["hashes"]
                 }:
@@ -153,7 +175,7 @@ class RemedyDesk:
             }
 
         # stored before its number is used
-        await self.store.write_step(run, REGISTERED, registration)
+        await self.store.write_step(run, REGISTERED_RECORD_NAME, registration)
         return int(registration.get("number", 0))
 
     def answers(self, run: str, question: Mapping[str, Any]) -> Any:
@@ -203,7 +225,7 @@ class RemedyDesk:
         """
         # pairs are written without arms, and kept in the store for the browser
         if "pairs" in question:
-            path = self.folder / PAIRS
+            path = self.folder / PAIRS_FILE_NAME
             choice_line = '{"key": …, "choice": "1", "2" or "0"}'
             shown = (
                 {name: pair[name] for name in ("key", "said", "1", "2")}
@@ -213,9 +235,9 @@ class RemedyDesk:
             write_lines(path, shown, named=False)
             hint = (
                 "compare them in `pollex serve` (Remedies), or write "
-                f"{choice_line} a line into {self.folder / CHOICES}"
+                f"{choice_line} a line into {self.folder / CHOICES_FILE_NAME}"
             )
-            await self.store.write_step(run, SHEET, list(question["pairs"]))
+            await self.store.write_step(run, SHEET_RECORD_NAME, list(question["pairs"]))
             raise AnswersPending(
                 f"{len(question['pairs'])} pairs wait for people",
                 where=str(path),
@@ -223,7 +245,7 @@ class RemedyDesk:
             )
 
         # proposals are kept for the browser, and written as diffs beside the result
-        await self.store.write_step(run, PROPOSED, encode(proposed))
+        await self.store.write_step(run, PROPOSED_RECORD_NAME, encode(proposed))
         names = [edit["name"] for edit in question["edits"]]
         where = "; ".join(f"{edit['name']}: {edit['diff']!r}" for edit in question["edits"])
         if self.out is not None:
@@ -247,19 +269,19 @@ class RemedyDesk:
         )
 
 
-def proofs_in_store(store: Store, this: str) -> Iterator[dict[str, Any]]:
-    """Yield what a store knows of earlier proofs than that of a run, as `ledger_of` writes it."""
+def iterate_proofs_in_store(store: Store, this: str) -> Iterator[dict[str, Any]]:
+    """Yield what a store knows of earlier proofs than that of a run, as `make_ledger_entry` writes it."""
     for run in runs(store):
-        if run.command == COMMAND and run.id != this:
-            frozen = step(store, run.id, REGISTERED) or {}
+        if run.command == REMEDY_COMMAND and run.id != this:
+            frozen = step(store, run.id, REGISTERED_RECORD_NAME) or {}
         else:
             frozen = {}
 
         if "number" in frozen:
-            yield ledger_of(frozen, run.id if step(store, run.id, CUT) else "")
+            yield make_ledger_entry(frozen, run.id if step(store, run.id, CUT_RECORD_NAME) else "")
 
 
-def ledger_of(frozen: Mapping[str, Any], cut: str = "") -> dict[str, Any]:
+def make_ledger_entry(frozen: Mapping[str, Any], cut: str = "") -> dict[str, Any]:
     """Return what a later proof has to know of one: its prompt's and its log's digests, in whatever store it is.
 
     Args:
@@ -276,22 +298,22 @@ def ledger_of(frozen: Mapping[str, Any], cut: str = "") -> dict[str, Any]:
     return about | {name: frozen[name] for name in names}
 
 
-def proofs_beside(out: Path | None) -> Iterator[dict[str, Any]]:
+def iterate_proofs_beside(out: Path | None) -> Iterator[dict[str, Any]]:
     """Yield the proofs of results that stand where this one is to stand, of whatever store."""
     for path in sorted(out.absolute().parent.glob("*.json")) if out else ():
-        if path.is_file() and path.stat().st_size < LARGEST:
+        if path.is_file() and path.stat().st_size < MAX_RESULT_FILE_BYTES:
             try:
                 ledger = json.loads(path.read_text("utf-8")).get("ledger")
             except (ValueError, OSError, AttributeError):
                 continue  # any other file of that folder
 
-            if isinstance(ledger, dict) and ledger.keys() >= LEDGER:
+            if isinstance(ledger, dict) and ledger.keys() >= LEDGER_KEYS:
                 yield ledger
 
 
 @asynccontextmanager
-async def hire_all(
-    gathered: Gathered,
+async def open_desk(
+    gathered: GatheredContexts,
     assistant_options: AssistantOptions,
     model: ModelOptions,
     store: Store,
@@ -341,15 +363,15 @@ async def hire_all(
             found=gathered,
             store=store,
             out=out,
-            judge=reply_judge_of(judging.roles.judge),
-            assistant=assistant_among(assistant_options, askers),
+            judge=build_reply_judge(judging.roles.judge),
+            assistant=choose_assistant(assistant_options, askers),
             second=second,
             askers=askers,
             staffs=staffs,
         )
 
 
-def assistant_among(assistant_options: AssistantOptions, askers: Mapping[str, Asker]) -> Assistant:
+def choose_assistant(assistant_options: AssistantOptions, askers: Mapping[str, Asker]) -> Assistant:
     """Return who answers: an object of Python, a folder of files, or a model."""
     if assistant_options.files is not None:
         return FileAssistant.of(assistant_options.files)
@@ -370,9 +392,9 @@ def assistant_among(assistant_options: AssistantOptions, askers: Mapping[str, As
     )
 
 
-async def carried_out(
+async def carry_out_remedy(
     opened: Workspace,
-    gathered: Gathered,
+    gathered: GatheredContexts,
     assistant_options: AssistantOptions,
     model: ModelOptions,
     arguments: dict[str, Any],
@@ -388,12 +410,12 @@ async def carried_out(
     """
     store = opened.store
     options = gathered.options
-    async with hire_all(gathered, assistant_options, model, store, out) as desk:
+    async with open_desk(gathered, assistant_options, model, store, out) as desk:
         opened.announce(desk.paid)
         # whether the judge sees the target in replies, before any reply is bought
-        kappa, without = await agreement(desk.judge, gathered)
+        kappa, without = await measure_judge_agreement(desk.judge, gathered)
         gathered = replace(gathered, without=without)
-        require_enough(gathered)
+        require_enough_failures(gathered)
         desk = replace(desk, found=gathered)
         # what may not change between a start and a resume
         prompts = [edit.new.text for edit in gathered.edits]
@@ -412,11 +434,11 @@ async def carried_out(
         )
         fingerprint = {"registered": registered, "judge": desk.judge.fingerprint}
         setting = opened.setting(arguments, desk.paid)
-        async with setting.begin_or_resume(COMMAND, fingerprint, [desk.judge.name]) as run:
+        async with setting.begin_or_resume(REMEDY_COMMAND, fingerprint, [desk.judge.name]) as run:
             # all that the graph's nodes use; the graph itself holds no objects
             live = RemedyWork(
                 **setting.of_run(run.id),
-                stage=COMMAND,
+                stage=REMEDY_COMMAND,
                 fine=frozenset({"asked"}),
                 workers=[desk.judge.name],
                 judge=desk.judge,
@@ -432,7 +454,7 @@ async def carried_out(
                 },
                 register=desk.register,
                 finalists=options.finalists,
-                sheet=lambda trial, arm: sheet_of(trial, arm, options, live.salt),
+                sheet=lambda trial, arm: build_pair_sheet(trial, arm, options, live.salt),
                 conclude=partial(conclude_edits, gathered, same_family=desk.own),
                 seed=options.seed,
                 # texts of replies stay hidden while people are to compare blind
@@ -463,17 +485,17 @@ async def carried_out(
     frozen = None
     # what was registered belongs to the record only with a verdict
     if state["verdicts"]:
-        frozen = step(store, live.run, REGISTERED)
+        frozen = step(store, live.run, REGISTERED_RECORD_NAME)
 
     # the best change speaks for the run
     first = next(iter(state["verdicts"]), None)
     record: dict[str, Any] = {
-        "format": FORMAT,
+        "format": RESULT_FORMAT_VERSION,
         "verdict": first["verdict"] if first else state["why"],
         "level": first["level"] if first else None,
         "registered": frozen and frozen["proof"],
         # known in a later proof by this, in whatever store
-        "ledger": ledger_of(frozen, live.run if state["cut"] else "")
+        "ledger": make_ledger_entry(frozen, live.run if state["cut"] else "")
         if frozen and "number" in frozen
         else None,
         "proof": state["proof"],
@@ -481,27 +503,31 @@ async def carried_out(
         "assistant": desk.assistant.name,
         "judge": desk.judge.name,
         "second": desk.second and desk.second.name,
-        "notes": [*notes_on(desk, state, kappa), *gathered.notes],
+        "notes": [*list_notes(desk, state, kappa), *gathered.notes],
         "bad_rows": encode(gathered.logs.bad_rows),
     }
     # NaN has no form in JSON
-    record = without_nan(record | record_of(live, state, gathered) | {"edits": state["verdicts"]})
+    record = without_nan(
+        record | build_run_record(live, state, gathered) | {"edits": state["verdicts"]}
+    )
     # rows of replies and pairs, as files have them
     replies = []
     for trial in live.trials.values():
-        replies.extend(rows_of(trial, arms_of(state, trial.name)))
+        replies.extend(build_reply_rows(trial, list_arm_names(state, trial.name)))
 
     if "prove" in live.trials:
-        pairs = pairs_of(live.trials["prove"], arms_of(state, "prove"))
+        pairs = build_proof_pairs(live.trials["prove"], list_arm_names(state, "prove"))
     else:
         pairs = []
 
     # the record first: pages read it
-    await store.write_step(live.run, COMMAND, record)
+    await store.write_step(live.run, REMEDY_COMMAND, record)
     pairs_by_id = enumerate(
         {pair["conversation"]: pair} for pair in pairs
     )  # so each can be forgotten
-    await store.write([FactRow(live.run, COMPARED, str(n), pack(pair)) for n, pair in pairs_by_id])
+    await store.write(
+        [FactRow(live.run, COMPARED_FACT_KIND, str(n), pack(pair)) for n, pair in pairs_by_id]
+    )
     about: dict[str, Any] = {
         "run": live.run,
         "out": out,
@@ -511,10 +537,12 @@ async def carried_out(
     return RemedyResult(record=record, replies=replies, compared=pairs, **about)
 
 
-async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, frozenset[str]]:
+async def measure_judge_agreement(
+    judge: Judge, gathered: GatheredContexts
+) -> tuple[Figure | None, frozenset[str]]:
     """Measure whether a model answers of the logged reply alone as of the whole conversation; no reply is bought yet.
 
-    A built-in judge answered both where the target was chosen; see `contexts.share_that_survives`.
+    A built-in judge answered both where the target was chosen; see `contexts.measure_surviving_share`.
 
     Returns:
         The agreement, and ids of contexts where the occasion never came up.
@@ -523,7 +551,7 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
         WrongUse: It doesn't: what the rubric tells of isn't in the reply, or the judge can't see it
             there.
     """
-    if isinstance(judge, LastExchange):
+    if isinstance(judge, LastExchangeJudge):
         return None, frozenset()
 
     # without "any": there the target neither failed nor went well
@@ -531,7 +559,7 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
     dsat = gathered.target.polarity == "dsat"
     placed = []
     for context, stratum in gathered.proof:
-        if stratum != ANY:
+        if stratum != ANY_STRATUM:
             placed.append((context, stratum))
 
     # the reply alone, without what follows
@@ -544,12 +572,14 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
     # contexts without the target's occasion are left out of the proof
     without = frozenset(context.id for context, _, answer in answered if answer.never_came_up)
     # too few to tell: the proof goes on, and the notes say so
-    if len(answered) < FEWEST_JUDGED or not any(stratum == FINE for _, stratum in placed):
-        too_few = f"{len(answered)} replies, {FEWEST_JUDGED} of both kinds are needed"
+    if len(answered) < FEWEST_JUDGED_FOR_KAPPA or not any(
+        stratum == FINE_STRATUM for _, stratum in placed
+    ):
+        too_few = f"{len(answered)} replies, {FEWEST_JUDGED_FOR_KAPPA} of both kinds are needed"
         return Figure(None, n=len(answered), undefined=too_few), without
 
     # whether the target holds: as the whole conversation had it, and by the reply alone
-    whole = np.array([float((stratum == FAILING) == dsat) for _, stratum, _ in answered])
+    whole = np.array([float((stratum == FAILING_STRATUM) == dsat) for _, stratum, _ in answered])
     alone = []
     for *_, answer in answered:
         alone.append(float(not answer.never_came_up and answer.value(question.options) > NEUTRAL))
@@ -561,21 +591,24 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
         np.random.default_rng(0),
     )
     # a judge that can't see the target in replies would measure something else
-    if kappa.value is None or kappa.value < LEAST_KAPPA:
-        what = f"shown the reply alone, {judge.name} answers otherwise than of whole conversations: {told_of(kappa)}, "
+    if kappa.value is None or kappa.value < LEAST_AGREEMENT_KAPPA:
+        what = (
+            f"shown the reply alone, {judge.name} answers otherwise than of whole conversations: "
+            f"{describe_kappa(kappa)}, "
+        )
         hint = "take another target, or reword it (`pollex rubrics reword`)"
         raise WrongUse(f"{what}n {kappa.n}", where=question.id, hint=hint)
     return kappa, without
 
 
-def told_of(kappa: Figure) -> str:
+def describe_kappa(kappa: Figure) -> str:
     """Return an agreement, or why there is none."""
     if kappa.value is None:
         return kappa.undefined
     return f"agreement beyond chance (κ) {kappa.value:.2f}"
 
 
-def notes_on(
+def list_notes(
     desk: RemedyDesk,
     state: Mapping[str, Any],
     kappa: Figure | None,
@@ -603,12 +636,12 @@ def notes_on(
     if kappa is not None:
         measure = "how far the judge answers of the reply alone as of the whole conversation"
         notes.append(
-            f"{measure}: {told_of(kappa)}{'' if kappa.value is None else f', n {kappa.n}'}"
+            f"{measure}: {describe_kappa(kappa)}{'' if kappa.value is None else f', n {kappa.n}'}"
         )
 
     if (times := state["proof"]) > 1:
         notes.append(
-            f"proof {times} on conversations that proved before: its level is {alpha_of(times):.4g}"
+            f"proof {times} on conversations that proved before: its level is {compute_alpha_of_proof(times):.4g}"
         )
 
     notes.append(
@@ -626,12 +659,13 @@ def notes_on(
 
     # an interval without width looks like certainty
     unsure = (
-        unspread(verdict["name"], **verdict["primary"]["effect"]) for verdict in state["verdicts"]
+        explain_zero_width(verdict["name"], **verdict["primary"]["effect"])
+        for verdict in state["verdicts"]
     )
     return [*notes, *filter(None, unsure)]
 
 
-def unspread(
+def explain_zero_width(
     name: str,
     low: float,
     high: float,
@@ -639,7 +673,7 @@ def unspread(
     **_: float,
 ) -> str:
     """Say what an interval without width means: nobody differed, among so many; empty for any other."""
-    if high - low > NO_WIDTH:
+    if high - low > LEAST_INTERVAL_WIDTH:
         return ""
 
     # the share of users that may differ, though none of those seen did

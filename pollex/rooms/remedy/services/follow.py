@@ -12,7 +12,7 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
 from pollex.measures.intervals import CONFIDENCE_LEVEL
-from pollex.rooms.remedy.services.result import COMMAND, RemedyResult
+from pollex.rooms.remedy.services.result import REMEDY_COMMAND, RemedyResult
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.workspace import run_to_end
@@ -23,19 +23,23 @@ from pollex.store.resume import find_run, runs, step
 from pollex.store.store import Store
 from pollex.text import TerminalLines
 
-FOLLOWED, LOOKED, FEWEST = "followed", "followed: looks", 3
+FOLLOWED_RECORD_NAME, LOOKS_RECORD_NAME, FEWEST_REMEDIES_FOR_SLOPE = (
+    "followed",
+    "followed: looks",
+    3,
+)
 """Names of what is kept, and remedies from which on a regression tells how far predictions can be believed."""
 
 
-def show(name: str, *, run: RunOptions) -> RemedyResult:
+def show_remedy(name: str, *, run: RunOptions) -> RemedyResult:
     """Show what a run came to.
 
     Raises:
         WrongUse: It is no run of `remedy`, or it didn't come to its end.
     """
     with Store.open(run.store, read_only=True) as store:
-        remedy_run = find_run(store, name, COMMAND)
-        if (record := step(store, remedy_run.id, COMMAND)) is None:
+        remedy_run = find_run(store, name, REMEDY_COMMAND)
+        if (record := step(store, remedy_run.id, REMEDY_COMMAND)) is None:
             raise WrongUse(
                 f"{remedy_run.id} has no remedy",
                 hint="name a run of `pollex remedy run` that ended",
@@ -44,7 +48,7 @@ def show(name: str, *, run: RunOptions) -> RemedyResult:
         return RemedyResult(record=record, run=remedy_run.id)
 
 
-def promised(traffic: Mapping[str, float] | float | None) -> float | None:
+def read_promised_effect(traffic: Mapping[str, float] | float | None) -> float | None:
     """Return the effect per conversation that a proof promised; runs of before have it without an interval."""
     if isinstance(traffic, Mapping):
         return traffic["value"]
@@ -117,7 +121,7 @@ class FollowResult(Shown):
         yield "Mark each with its prompt; `pollex check NEW --against OLD --again` may look at any time."
 
 
-def follow(
+def follow_remedy(
     name: str,
     logs: Sources | Logs,
     rubrics: Path | RubricSet,
@@ -139,7 +143,7 @@ def follow(
             several new ones.
     """
     # the run's best change is followed
-    remedy = show(name, run=run)
+    remedy = show_remedy(name, run=run)
     if not remedy.edits:
         raise WrongUse(
             f"{remedy.run} proved nothing: {remedy.verdict}",
@@ -195,7 +199,7 @@ def follow(
     share = first_comparison.share
     # predicted and realised, with its interval, for the target, the probability, and thumbs
     figures = [
-        (target["text"], promised(edit.traffic), side * difference.value / 10, *ends),
+        (target["text"], read_promised_effect(edit.traffic), side * difference.value / 10, *ends),
         ("P(thumb up)", edit.thumbs["value"], chance.value or 0.0, chance.low, chance.high),
         *(
             []
@@ -205,16 +209,18 @@ def follow(
     ]
     # every look is counted, and makes the next interval wider
     with Store.open(run.store) as store:
-        look = 1 + int((step(store, remedy.run, LOOKED) or {}).get("looks", 0))
-        run_to_end(store.write_step(remedy.run, LOOKED, {"looks": look}))
+        look = 1 + int((step(store, remedy.run, LOOKS_RECORD_NAME) or {}).get("looks", 0))
+        run_to_end(store.write_step(remedy.run, LOOKS_RECORD_NAME, {"looks": look}))
         names = ("what", "predicted", "realised", "low", "high")
         rows = []
         for figure in figures:
-            rows.append(at_look(dict(zip(names, figure, strict=True)), look))
-        run_to_end(store.write_step(remedy.run, FOLLOWED, rows[0]))
+            rows.append(widen_interval_for_look(dict(zip(names, figure, strict=True)), look))
+        run_to_end(store.write_step(remedy.run, FOLLOWED_RECORD_NAME, rows[0]))
         # what remedies of this store promised, and what came of them
         follow_ups = [
-            step(store, run.id, FOLLOWED) for run in runs(store) if run.command == COMMAND
+            step(store, run.id, FOLLOWED_RECORD_NAME)
+            for run in runs(store)
+            if run.command == REMEDY_COMMAND
         ]
 
     pairs = []
@@ -231,11 +237,11 @@ def follow(
     return FollowResult(
         **about,
         rows=tuple(rows),
-        believed=slope_of_promises(pairs),
+        believed=fit_slope_of_promises(pairs),
     )
 
 
-def at_look(row: dict[str, Any], look: int) -> dict[str, Any]:
+def widen_interval_for_look(row: dict[str, Any], look: int) -> dict[str, Any]:
     """Return a figure with an interval that holds at every look: the j-th spends 1/j(j + 1) of all."""
     if row["low"] is None or row["high"] is None:
         return row
@@ -248,12 +254,12 @@ def at_look(row: dict[str, Any], look: int) -> dict[str, Any]:
     return row | {"low": low, "high": high}
 
 
-def slope_of_promises(pairs: list[tuple[float, float]]) -> dict[str, float] | None:
+def fit_slope_of_promises(pairs: list[tuple[float, float]]) -> dict[str, float] | None:
     """Return the slope of realised on predicted differences with its 95 % interval; None under three remedies."""
     from scipy.stats import linregress, t  # half a second
 
     # a slope needs three points, and two different predictions
-    if len(pairs) < FEWEST or len({x for x, _ in pairs}) < 2:
+    if len(pairs) < FEWEST_REMEDIES_FOR_SLOPE or len({x for x, _ in pairs}) < 2:
         return None
 
     fitted = linregress(*np.array(pairs).T)

@@ -18,7 +18,7 @@ from pollex.services.hooks import (
 )
 from pollex.store.store import Store
 
-RELEASES = 3
+MAX_RELEASES_TOLD = 3
 """The last ones that an agent is told of."""
 
 
@@ -30,7 +30,9 @@ class BriefTool(AgentTool):
 
         def brief(run: str = "", target: str = "", offset: int = 0) -> str:
             """Tell what fails in replies of a scored run, how often, and whether words, knowledge or tools mend it."""
-            from pollex.rooms.remedy.services.brief import brief as brief_on  # agents alone need it
+            from pollex.rooms.remedy.services.brief import (
+                write_brief as brief_on,  # agents alone need it
+            )
 
             # the last run that scored, unless one is named
             scored, rubric_set, logs = store.scored(run)
@@ -58,16 +60,16 @@ class LifeOfRubrics(RubricFacts):
 
     def facts_of(self, store: Store, rubrics: Sequence[Rubric]) -> list[dict[str, Any]]:
         """Return the state of each rubric, its last releases, and thumbs."""
-        from pollex.rooms.remedy.services.life import lives_of  # as above
+        from pollex.rooms.remedy.services.life import build_lives  # as above
 
         facts: list[dict[str, Any]] = []
-        for life in lives_of(store, rubrics):
+        for life in build_lives(store, rubrics):
             facts.append(
                 {
                     "state": life.word,
                     "releases": {
                         name: describe_figure(share)
-                        for name, share in list(life.releases.items())[-RELEASES:]
+                        for name, share in list(life.releases.items())[-MAX_RELEASES_TOLD:]
                     },
                     "down_where_it_holds": describe_figure(life.down_with),
                     "down_elsewhere": describe_figure(life.down_without),
@@ -82,9 +84,9 @@ class StatesOfRubrics(MendedRubrics):
 
     def mended_in(self, folder: Path, rubric_set: RubricSet) -> Mapping[str, object]:
         """Return the rubrics of a set that somebody said are mended."""
-        from pollex.rooms.remedy.services.life import mended_in  # a check alone needs it
+        from pollex.rooms.remedy.services.life import list_mended_rubrics  # a check alone needs it
 
-        return mended_in(folder, rubric_set)
+        return list_mended_rubrics(folder, rubric_set)
 
     def mark_back(
         self,
@@ -94,10 +96,13 @@ class StatesOfRubrics(MendedRubrics):
         why: str,
     ) -> None:
         """Keep that mended rubrics are back again."""
-        from pollex.rooms.remedy.services.life import mark_back, mended_in  # as above
+        from pollex.rooms.remedy.services.life import (  # as above
+            list_mended_rubrics,
+            mark_rubrics_back,
+        )
 
-        mended = mended_in(folder, rubric_set)
-        mark_back(folder, [mended[id_] for id_ in ids if id_ in mended], why)
+        mended = list_mended_rubrics(folder, rubric_set)
+        mark_rubrics_back(folder, [mended[id_] for id_ in ids if id_ in mended], why)
 
 
 HOOKS = (BriefTool(), LifeOfRubrics(), StatesOfRubrics())

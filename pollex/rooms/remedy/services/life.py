@@ -29,8 +29,8 @@ from pollex.store.store import Store
 from pollex.store.tables import FactRow, now, pack, unpack
 from pollex.text import Line, TerminalLines, one_line
 
-Said = Literal["open", "mending", "mended", "accepted"]
-WORDS = {
+StateOfRubric = Literal["open", "mending", "mended", "accepted"]
+STATES_IN_WORDS = {
     "open": "open",
     "mending": "being mended",
     "mended": "mended",
@@ -38,13 +38,13 @@ WORDS = {
     "back": "back again",
 }
 """States as people read them; `back` is what `check` says of a mended one."""
-SCORED = ("score", "evaluate")
+SCORING_COMMANDS = ("score", "evaluate")
 """Runs whose answers count."""
-STATE, EVENT = "state", "event"
-"""Kinds of facts that no run has; see `row_of`."""
+STATE_FACT_KIND, EVENT_FACT_KIND = "state", "event"
+"""Kinds of facts that no run has; see `make_state_row`."""
 
 
-class MadeSet(NamedTuple):
+class LearnedSetWords(NamedTuple):
     """The words of a set's rubrics by id, and their ids by family."""
 
     run: Run
@@ -75,7 +75,10 @@ class RubricState:
     time: str = field(default_factory=now)
 
     def __str__(self) -> str:
-        return f"{WORDS[self.state]}{f' in {self.release}' if self.release and self.state == 'mended' else ''}"
+        in_words = STATES_IN_WORDS[self.state]
+        if self.release and self.state == "mended":
+            return f"{in_words} in {self.release}"
+        return in_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,12 +107,12 @@ class RubricLife(Result):
         """The state in words; what nobody spoke of is open."""
         if self.state:
             return str(self.state)
-        return WORDS["open"]
+        return STATES_IN_WORDS["open"]
 
     @property
     def words(self) -> list[tuple[str, str]]:
         """The states that a person may choose, as they read."""
-        return [(word, WORDS[word]) for word in get_args(Said)]
+        return [(word, STATES_IN_WORDS[word]) for word in get_args(StateOfRubric)]
 
     @property
     def is_open(self) -> bool:
@@ -149,9 +152,9 @@ class RubricLife(Result):
         return asdict(self) | {"word": self.word}
 
 
-def family(rubric: Rubric | Mapping[str, Any]) -> str:
+def get_rubric_family(rubric: Rubric | Mapping[str, Any]) -> str:
     """Return what a rubric is known by in every set."""
-    facts = _facts_of(rubric)
+    facts = _get_rubric_facts(rubric)
     source = str(facts.get("source", ""))
     name = name_family(source)
     if name != source or (is_built_in(source) and ":" in source and len(source) <= 60):
@@ -162,20 +165,22 @@ def family(rubric: Rubric | Mapping[str, Any]) -> str:
     return f"{facts['polarity']} {rubric_key}"
 
 
-def states(store: Store) -> dict[str, list[RubricState]]:
+def read_states(store: Store) -> dict[str, list[RubricState]]:
     """Return what was said of each family, in order."""
     states_by_family: dict[str, list[RubricState]] = {}
-    for row in store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [STATE]):
+    for row in store.rows(
+        "SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [STATE_FACT_KIND]
+    ):
         states_by_family.setdefault(row["id"], []).append(RubricState(**unpack(row["payload"])))
     return states_by_family
 
 
-def row_of(state: RubricState) -> FactRow:
+def make_state_row(state: RubricState) -> FactRow:
     """Return a state as the store keeps it: with the facts, which `forget` looks through."""
-    return FactRow("", STATE, state.family, pack(asdict(state)))
+    return FactRow("", STATE_FACT_KIND, state.family, pack(asdict(state)))
 
 
-def outcome_of_proof(
+def make_proof_row(
     rubric: Rubric,
     run: str,
     edit: str,
@@ -189,30 +194,32 @@ def outcome_of_proof(
         run,
         edit,
     )
-    return FactRow("", EVENT, family(rubric), pack(asdict(event)))
+    return FactRow("", EVENT_FACT_KIND, get_rubric_family(rubric), pack(asdict(event)))
 
 
-def mended_in(folder: Path, rubric_set: RubricSet) -> dict[str, RubricState]:
+def list_mended_rubrics(folder: Path, rubric_set: RubricSet) -> dict[str, RubricState]:
     """Return the rubrics of a set that somebody said are mended, by id; none where there is no store."""
     # a folder without a store has no remarks
     if not (folder / FILE).exists():
         return {}
 
     with Store.open(folder, read_only=True) as store:
-        remarks = states(store)
+        remarks = read_states(store)
 
     # remarks of other sets count where they are about the same family
     ids = {rubric.id for rubric in rubric_set.rubrics}
     last = {}
     for rubric in rubric_set.rubrics:
         # the last remark is the state
-        if family_remarks := remarks_on(remarks, rubric.id, family(rubric), ids):
+        if family_remarks := select_states_of_rubric(
+            remarks, rubric.id, get_rubric_family(rubric), ids
+        ):
             last[rubric.id] = family_remarks[-1]
 
     return {id_: state for id_, state in last.items() if state.state == "mended"}
 
 
-def remarks_on(
+def select_states_of_rubric(
     remarks: Mapping[str, list[RubricState]],
     id_: str,
     family_name: str,
@@ -226,21 +233,21 @@ def remarks_on(
     ]
 
 
-def mark_back(folder: Path, back: Iterable[RubricState], why: str) -> None:
+def mark_rubrics_back(folder: Path, back: Iterable[RubricState], why: str) -> None:
     """Keep that mended rubrics are back again."""
     with Store.open(folder) as store:
         store.put(
             [
-                row_of(replace(remark, state="back", note=why, who="check", time=now()))
+                make_state_row(replace(remark, state="back", note=why, who="check", time=now()))
                 for remark in back
             ]
         )
         store.flush()
 
 
-def said_of(
+def make_rubric_state(
     rubric: Mapping[str, Any],
-    state: Said,
+    state: StateOfRubric,
     release: str,
     note: str,
     who: str,
@@ -252,10 +259,10 @@ def said_of(
             state.
     """
     # only states that somebody can say; others are found out
-    if state not in get_args(Said):
+    if state not in get_args(StateOfRubric):
         raise WrongUse(
             f"no state is called {state!r:.40}",
-            hint=f"give one of {', '.join(get_args(Said))}",
+            hint=f"give one of {', '.join(get_args(StateOfRubric))}",
         )
 
     # a release belongs to what is mended, and to nothing else
@@ -274,7 +281,7 @@ def said_of(
     # the name of the system's user stands in where nobody gave one
     who = who or getpass.getuser()
     return RubricState(
-        family=family(rubric),
+        family=get_rubric_family(rubric),
         rubric=rubric["id"],
         state=state,
         release=release,
@@ -283,10 +290,10 @@ def said_of(
     )
 
 
-def rubric_state(
+def set_rubric_state(
     run: RunOptions,
     rubric: str,
-    state: Said | None = None,
+    state: StateOfRubric | None = None,
     *,
     release: str = "",
     note: str = "",
@@ -303,20 +310,20 @@ def rubric_state(
     """
     # opened to write only if something is said
     with Store.open(run.store, read_only=state is None) as store:
-        facts = rubric_in(store, rubric)
+        facts = find_rubric_in_store(store, rubric)
         if state is not None:
-            store.put([row_of(said_of(facts, state, release, note, who))])
+            store.put([make_state_row(make_rubric_state(facts, state, release, note, who))])
             store.flush()
         elif release or note:
             raise WrongUse(
                 "there is no state",
-                hint=f"give one of {', '.join(get_args(Said))} before them",
+                hint=f"give one of {', '.join(get_args(StateOfRubric))} before them",
             )
 
-        return next(iter(lives_of(store, [facts])))
+        return next(iter(build_lives(store, [facts])))
 
 
-def rubric_in(store: Store, name: str) -> dict[str, Any]:
+def find_rubric_in_store(store: Store, name: str) -> dict[str, Any]:
     """Return the rubric whose id begins with `name`, as the last run has it.
 
     Raises:
@@ -324,7 +331,7 @@ def rubric_in(store: Store, name: str) -> dict[str, Any]:
     """
     # ids in their last wording
     payloads = {}
-    for row in store.rows(NAMED, [len(name), name]):
+    for row in store.rows(RUBRIC_BY_PREFIX_QUERY, [len(name), name]):
         payloads[row["id"]] = row["payload"]
 
     # the whole id, or a beginning that only one has
@@ -349,12 +356,12 @@ def rubric_in(store: Store, name: str) -> dict[str, Any]:
     )
 
 
-NAMED = (
+RUBRIC_BY_PREFIX_QUERY = (
     "SELECT id, payload FROM facts WHERE kind = 'rubric' AND substr(id, 1, ?) = ? ORDER BY rowid"
 )
 
 
-def lives_of(
+def build_lives(
     store: Store,
     rubrics: Sequence[Rubric | Mapping[str, Any]],
     read_seen: Callable[[Run], list[Seen]] | None = None,
@@ -370,19 +377,21 @@ def lives_of(
     every = runs(store)
     scored_by_id: dict[str, tuple[Seen, dict[str, set[str]]]] = {}
     for run in every:
-        if run.command in SCORED and run.status in FINISHED:
+        if run.command in SCORING_COMMANDS and run.status in FINISHED:
             rows = store.rows(
                 "SELECT payload FROM facts WHERE run = ? AND kind = 'rubric'",
                 [run.id],
             )
-            families = _families(unpack(row["payload"]) for row in rows)
+            families = _group_ids_by_family(unpack(row["payload"]) for row in rows)
             for scored in read_seen(run) if read_seen else read_held_rubrics(store, run):
                 scored_by_id[scored.id] = (scored, families)
 
     # what people said, which sets there were, and what proofs came to
-    remarks = states(store)
-    sets = list(_sets(store, every))
-    events = store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [EVENT])
+    remarks = read_states(store)
+    sets = list(_iterate_learned_sets(store, every))
+    events = store.rows(
+        "SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [EVENT_FACT_KIND]
+    )
     kept_events = []
     for row in events:
         kept_events.append((row["id"], LifeEvent(**unpack(row["payload"]))))
@@ -390,8 +399,8 @@ def lives_of(
     lives: list[RubricLife] = []
     for rubric in rubrics:
         lives.append(
-            _life(
-                _facts_of(rubric),
+            _build_life(
+                _get_rubric_facts(rubric),
                 scored_by_id.values(),
                 remarks,
                 sets,
@@ -402,7 +411,7 @@ def lives_of(
     return lives
 
 
-def _facts_of(rubric: Rubric | Mapping[str, Any]) -> Mapping[str, Any]:
+def _get_rubric_facts(rubric: Rubric | Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(rubric, Mapping):
         return rubric
 
@@ -413,22 +422,22 @@ def _facts_of(rubric: Rubric | Mapping[str, Any]) -> Mapping[str, Any]:
     return facts
 
 
-def _families(rubrics: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
+def _group_ids_by_family(rubrics: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
     families: dict[str, set[str]] = {}
     for rubric in rubrics:
-        families.setdefault(family(rubric), set()).add(rubric["id"])
+        families.setdefault(get_rubric_family(rubric), set()).add(rubric["id"])
     return families
 
 
-def _life(
+def _build_life(
     rubric: Mapping[str, Any],
     scored: Iterable[tuple[Seen, dict[str, set[str]]]],
     remarks: Mapping[str, list[RubricState]],
-    sets: Sequence[MadeSet],
+    sets: Sequence[LearnedSetWords],
     events: Sequence[tuple[str, LifeEvent]],
 ) -> RubricLife:
     # counts by (week, held), (release, held) and (held, thumb down)
-    name = family(rubric)
+    name = get_rubric_family(rubric)
     weeks: Counter[tuple[str, bool]] = Counter()
     releases: Counter[tuple[str, bool]] = Counter()
     thumbs: Counter[tuple[bool, bool]] = Counter()
@@ -451,27 +460,28 @@ def _life(
         (rubric_set.texts for rubric_set in reversed(sets) if rubric["id"] in rubric_set.texts),
         {},
     )
-    own_remarks = remarks_on(remarks, rubric["id"], name, beside)
+    own_remarks = select_states_of_rubric(remarks, rubric["id"], name, beside)
     return RubricLife(
         id=rubric["id"],
         text=rubric["text"],
         polarity=rubric["polarity"],
         family=name,
         state=own_remarks[-1] if own_remarks else None,
-        weeks=_shares(weeks),
-        releases=_shares(releases),
+        weeks=_compute_shares(weeks),
+        releases=_compute_shares(releases),
         # thumbs down where it holds, and elsewhere
         down_with=measure_share(thumbs[True, True], thumbs[True, True] + thumbs[True, False]),
         down_without=measure_share(thumbs[False, True], thumbs[False, True] + thumbs[False, False]),
         events=tuple(
             sorted(
-                _events(rubric["id"], name, own_remarks, sets, events), key=lambda event: event.time
+                _iterate_life_events(rubric["id"], name, own_remarks, sets, events),
+                key=lambda event: event.time,
             )
         ),
     )
 
 
-def _shares(counts: Counter[tuple[str, bool]]) -> dict[str, Figure]:
+def _compute_shares(counts: Counter[tuple[str, bool]]) -> dict[str, Figure]:
     names = sorted({name for name, _ in counts} - {NO_PROMPT})
     shares: dict[str, Figure] = {}
     for name in names:
@@ -483,11 +493,11 @@ def _shares(counts: Counter[tuple[str, bool]]) -> dict[str, Figure]:
     return shares
 
 
-def _events(
+def _iterate_life_events(
     id_: str,
     name: str,
     remarks: Sequence[RubricState],
-    sets: Sequence[MadeSet],
+    sets: Sequence[LearnedSetWords],
     events: Sequence[tuple[str, LifeEvent]],
 ) -> Iterator[LifeEvent]:
     # its text in one set after another tells what became of it
@@ -521,7 +531,7 @@ def _events(
         yield LifeEvent(remark.time, str(remark), remark.who, remark.note)
 
 
-def _sets(store: Store, every: Sequence[Run]) -> Iterator[MadeSet]:
+def _iterate_learned_sets(store: Store, every: Sequence[Run]) -> Iterator[LearnedSetWords]:
     # the payload of a set, by the run that made it
     payloads = {}
     for row in store.rows("SELECT run, payload FROM facts WHERE kind = 'rubric_set'"):
@@ -530,8 +540,8 @@ def _sets(store: Store, every: Sequence[Run]) -> Iterator[MadeSet]:
     for run in every:
         if run.id in payloads and isinstance(payload := json.loads(payloads[run.id]), dict):
             rubrics = payload.get("rubrics", ())
-            yield MadeSet(
+            yield LearnedSetWords(
                 run,
                 {rubric["id"]: rubric["text"] for rubric in rubrics},
-                _families(rubrics),
+                _group_ids_by_family(rubrics),
             )

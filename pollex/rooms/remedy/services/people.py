@@ -10,19 +10,19 @@ import numpy as np
 from pollex.errors import BadInput
 from pollex.measures.distributions import compute_wilson_bounds
 from pollex.measures.share import FEWEST_LABELS, Labeled, estimate_share_at_random
-from pollex.rooms.remedy.agents.assistant import keyed_lines
-from pollex.rooms.remedy.conversations.reply_context import chance_of
+from pollex.rooms.remedy.agents.assistant import read_keyed_lines
+from pollex.rooms.remedy.conversations.reply_context import hash_to_random_order
 from pollex.rooms.remedy.graphs.trial import Trial
-from pollex.rooms.remedy.measures.proofs import FINE
-from pollex.rooms.remedy.services.result import chosen_of, said_before
+from pollex.rooms.remedy.measures.proofs import FINE_STRATUM
+from pollex.rooms.remedy.services.result import list_turns_before, read_browser_choices
 from pollex.rooms.remedy.services.sample import RemedyOptions
 from pollex.store.store import Store
 
-PAIRS = "pairs.jsonl"
-CHOICES = "choices.jsonl"
+PAIRS_FILE_NAME = "pairs.jsonl"
+CHOICES_FILE_NAME = "choices.jsonl"
 
 
-def folder_of_people(out: Path | None) -> Path:
+def get_people_folder(out: Path | None) -> Path:
     """Return where people find pairs, and write what they choose: beside the result, where there is one."""
     return Path(f"{out.with_suffix('')}-people" if out else "people")
 
@@ -31,28 +31,28 @@ def draw_pairs(trial: Trial, arm: int, seed: int) -> list[int]:
     """Return contexts of traffic in random order, whose replies are there under both prompts."""
     there = []
     for n in range(len(trial.contexts)):
-        if trial.arrays.stratum[n] != FINE and trial.pair(arm, n):
+        if trial.arrays.stratum[n] != FINE_STRATUM and trial.pair(arm, n):
             there.append(n)
 
     return sorted(
         there,
-        key=lambda n: chance_of(f"pair {trial.contexts[n].id}", seed),
+        key=lambda n: hash_to_random_order(f"pair {trial.contexts[n].id}", seed),
     )
 
 
-def key_of(trial: Trial, n: int, secret: bytes) -> str:
+def make_pair_key(trial: Trial, n: int, secret: bytes) -> str:
     """Name a pair at random, for this run alone; the name also tells which side the new reply is on."""
     return hashlib.sha256(
         secret + f"pair {trial.contexts[n].id}".encode("utf-8", "replace")
     ).hexdigest()[:16]
 
 
-def sides_of(key: str, pair: tuple[str, str]) -> tuple[str, str]:
+def order_sides(key: str, pair: tuple[str, str]) -> tuple[str, str]:
     """Return the replies as they are shown, left and right."""
     return pair[::-1] if int(key[-1], 16) % 2 else pair
 
 
-def sheet_of(
+def build_pair_sheet(
     trial: Trial,
     arm: int,
     options: RemedyOptions,
@@ -64,12 +64,12 @@ def sheet_of(
     for n in draw_pairs(trial, arm, options.seed)[: options.people]:
         pair = trial.pair(arm, n)
         # the key decides which reply stands left
-        key = key_of(trial, n, secret)
+        key = make_pair_key(trial, n, secret)
         if pair and pair[0] != pair[1]:
-            left, right = sides_of(key, pair)
+            left, right = order_sides(key, pair)
             about = {
                 "conversation": trial.contexts[n].conversation.id,
-                "said": said_before(trial.contexts[n]),
+                "said": list_turns_before(trial.contexts[n]),
             }
             rows.append({"key": key, **about, "1": left, "2": right})
 
@@ -77,14 +77,14 @@ def sheet_of(
     return sorted(rows, key=lambda row: row["key"])
 
 
-def read_choices_of_file(folder: Path) -> dict[str, list[str]]:
+def read_choices_from_file(folder: Path) -> dict[str, list[str]]:
     """Read what people wrote into a file, by pair.
 
     Raises:
         BadInput: A line is no choice.
     """
     choices_by_key = dict[str, list[str]]()
-    for key, choice, where in keyed_lines(folder / CHOICES, "choice"):
+    for key, choice, where in read_keyed_lines(folder / CHOICES_FILE_NAME, "choice"):
         if choice.upper() not in ("1", "2", "0", "S"):
             raise BadInput(
                 f"{choice!r:.20} is no choice",
@@ -104,8 +104,8 @@ def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
         BadInput: A line is no choice.
     """
     # choices of the file, then of the browser
-    choices_by_key = read_choices_of_file(folder)
-    for key, by in chosen_of(store, run).items():
+    choices_by_key = read_choices_from_file(folder)
+    for key, by in read_browser_choices(store, run).items():
         choices_by_key.setdefault(key, []).extend(by.values())
 
     # S skips a pair, which says nothing
@@ -124,7 +124,7 @@ def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
     return choices
 
 
-def people_say(
+def estimate_preference(
     trial: Trial,
     arm: int,
     choices: Mapping[str, str],
@@ -146,11 +146,11 @@ def people_say(
     # the preference of people: 1 the new reply, 0 the old one, ½ no difference
     preferences: dict[int, float] = {}
     for n in every[: options.people]:
-        key, (old, new) = key_of(trial, n, secret), trial.pair(arm, n) or ("", "")
+        key, (old, new) = make_pair_key(trial, n, secret), trial.pair(arm, n) or ("", "")
         if old == new or choices.get(key) == "0":
             preferences[n] = 0.5
         elif choices.get(key) in ("1", "2"):
-            preferences[n] = float(sides_of(key, ("old", "new"))[int(choices[key]) - 1] == "new")
+            preferences[n] = float(order_sides(key, ("old", "new"))[int(choices[key]) - 1] == "new")
 
     answered = list(preferences)
     # with fewer pairs the interval would say nothing

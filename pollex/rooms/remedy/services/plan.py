@@ -9,15 +9,23 @@ from pollex.agents.llm.judge import LlmJudge
 from pollex.prompts.domain import DomainProfile
 from pollex.rooms.remedy.agents.assistant import AssistantReply, EndpointAssistant
 from pollex.rooms.remedy.agents.llm.proposer import propose_hunks
-from pollex.rooms.remedy.agents.llm.second_reader import SecondReader, reply_judge_of
+from pollex.rooms.remedy.agents.llm.second_reader import SecondReader, build_reply_judge
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
-from pollex.rooms.remedy.graphs.trial import Trial, request_for, value_of
-from pollex.rooms.remedy.measures.looks import bounds_at_equal_steps
-from pollex.rooms.remedy.measures.proofs import ANY, FAILING, smallest_effect
+from pollex.rooms.remedy.graphs.trial import Trial, compute_question_value, make_reply_request
+from pollex.rooms.remedy.measures.looks import compute_equal_step_bounds
+from pollex.rooms.remedy.measures.proofs import (
+    ANY_STRATUM,
+    FAILING_STRATUM,
+    compute_smallest_detectable_effect,
+)
 from pollex.rooms.remedy.services.assistants import AssistantOptions
-from pollex.rooms.remedy.services.prompt_text import naive_sentence, with_line
-from pollex.rooms.remedy.services.proposals import SHOWN, asked_for, items
-from pollex.rooms.remedy.services.trials import Gathered
+from pollex.rooms.remedy.services.prompt_text import append_line, write_naive_sentence
+from pollex.rooms.remedy.services.proposals import (
+    MAX_SHOWN_EXCHANGES,
+    build_proposer_items,
+    count_proposals_to_ask,
+)
+from pollex.rooms.remedy.services.trials import GatheredContexts
 from pollex.rubrics.answers import Question
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.plan import Plan
@@ -25,29 +33,29 @@ from pollex.runs.roles import options_as_before, seed_of
 from pollex.runs.usage import ModelUsage
 from pollex.services.dry_run import CallPlan, call_plan
 
-SPREAD = 0.32
+ASSUMED_EFFECT_SPREAD = 0.32
 """Standard deviation of a user's difference with two replies an arm, for plans; as in the benchmark's world."""
 
 
 def count_calls(
-    gathered: Gathered,
+    gathered: GatheredContexts,
     assistant: AssistantOptions,
     run: RunOptions,
     model: ModelOptions,
 ) -> CallPlan:
     """Count the calls of a remedy: exactly up to the proposals, and at most after them."""
     # rehearsed with planners in place of models
-    calls = _Calls(gathered, assistant, run, model)
+    calls = _CallCounter(gathered, assistant, run, model)
     asyncio.run(calls.rehearse())
     # the smallest effect at the last look's bound
-    smallest = smallest_effect(
-        SPREAD,
+    smallest = compute_smallest_detectable_effect(
+        ASSUMED_EFFECT_SPREAD,
         gathered.users,
-        bounds_at_equal_steps()[-1],
+        compute_equal_step_bounds()[-1],
     )
     proof = [stratum for _, stratum in gathered.proof]
     notes = [
-        f"{calls.replies} replies at most: a proof asks {len(proof)} contexts, {proof.count(FAILING)} "
+        f"{calls.replies} replies at most: a proof asks {len(proof)} contexts, {proof.count(FAILING_STRATUM)} "
         f"failing, of {gathered.users} users, {gathered.replies('prove')} an arm; a look after each quarter may end it "
         "sooner.",
         f"The smallest effect that it finds in 80 %: {smallest:.2f} of the scale. Where half of these replies fail "
@@ -81,10 +89,10 @@ def count_calls(
     return replace(counted, notes=(*counted.notes, *notes))
 
 
-class _Calls:
+class _CallCounter:
     def __init__(
         self,
-        gathered: Gathered,
+        gathered: GatheredContexts,
         assistant_options: AssistantOptions,
         run: RunOptions,
         model: ModelOptions,
@@ -113,7 +121,7 @@ class _Calls:
                 seed_of(record),
                 capabilities,
             )
-            self.judge = reply_judge_of(LlmJudge(self.plans["judge"].asker))
+            self.judge = build_reply_judge(LlmJudge(self.plans["judge"].asker))
 
         # only an assistant on a model has calls that can be counted
         if "assistant" in assistant_options.models:
@@ -145,7 +153,7 @@ class _Calls:
 
         # the agreement of the judge comes first in a run, too
         for context, stratum in gathered.proof:
-            if stratum != ANY:
+            if stratum != ANY_STRATUM:
                 await self.of_judging(context, gathered.questions[:1])
 
         # the user's changes, or as many plain sentences as proposals are wanted
@@ -153,14 +161,16 @@ class _Calls:
         if not has_edits:
             await self.of_trial(tried := gathered.make("headroom"))
             edits = [
-                with_line(gathered.prompt, naive_sentence(gathered.target)).text
+                append_line(gathered.prompt, write_naive_sentence(gathered.target)).text
             ] * gathered.most
-            shown = items(
+            shown = build_proposer_items(
                 gathered,
-                [context for context, _ in gathered.taken(("propose",), SHOWN)],
+                [context for context, _ in gathered.taken(("propose",), MAX_SHOWN_EXCHANGES)],
                 tried,
             )
-            for number in range(asked_for(gathered.most) if "proposer" in self.plans else 0):
+            for number in range(
+                count_proposals_to_ask(gathered.most) if "proposer" in self.plans else 0
+            ):
                 await propose_hunks(self.plans["proposer"].asker, shown, number)
 
         # from here on the number depends on what comes out
@@ -189,7 +199,7 @@ class _Calls:
             trial.texts[place] = AssistantReply(trial.contexts[place[0]].reply.content)
             if "assistant" in self.plans:
                 await self.speaker.reply(
-                    request_for(
+                    make_reply_request(
                         trial,
                         place,
                         b"",
@@ -217,5 +227,5 @@ class _Calls:
                 reply = context.reply.content
                 for pair in ((reply, f"{reply} "), (f"{reply} ", reply)):
                     await reader.wins(context, *pair)  # the first order alone: nobody answers
-                for _side in range(2 * (stratum == FAILING)):
-                    await reader.reworded(context.cut, value_of)
+                for _side in range(2 * (stratum == FAILING_STRATUM)):
+                    await reader.reworded(context.cut, compute_question_value)

@@ -16,15 +16,15 @@ from pollex.rooms.remedy.conversations.reply_context import ReplyContext
 from pollex.rubrics.rubric import Rubric
 from pollex.text import read_lines
 
-KEEP = re.compile(r"<!--\s*keep\s*-->")
-PLACE = re.compile(r"\{\{\s*([^\W\d]\w*)\s*\}\}|\{([^\W\d]\w*)\}")
+KEEP_MARK_PATTERN = re.compile(r"<!--\s*keep\s*-->")
+PLACEHOLDER_PATTERN = re.compile(r"\{\{\s*([^\W\d]\w*)\s*\}\}|\{([^\W\d]\w*)\}")
 """A value of a conversation: `{name}` or `{{name}}`."""
-HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
-ANY_HUNK = re.compile(r"^@@ ")
-SIGNATURE = re.compile(r"^-- ?$")
-BETWEEN = ("diff ", "index ", "--- ", "+++ ", "old mode", "new mode", "\\")
+HUNK_HEADER_PATTERN = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
+HUNK_START_PATTERN = re.compile(r"^@@ ")
+MAIL_SIGNATURE_PATTERN = re.compile(r"^-- ?$")
+DIFF_HEADER_PREFIXES = ("diff ", "index ", "--- ", "+++ ", "old mode", "new mode", "\\")
 """What stands before the first hunk of a file, or after its last one."""
-DIFFS = (".diff", ".patch")
+DIFF_FILE_ENDINGS = (".diff", ".patch")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class PromptText:
             BadInput: It can't be read, has no words, or a `<!-- keep -->` has no partner.
         """
         # what can't be a prompt is refused with the file's name
-        text = read_file(path, "prompt")
+        text = read_prompt_file(path, "prompt")
         if not text.strip():
             raise BadInput(
                 "the prompt has no words",
@@ -67,7 +67,7 @@ class PromptText:
             )
 
         # marks come in pairs
-        if len(KEEP.findall(text)) % 2:
+        if len(KEEP_MARK_PATTERN.findall(text)) % 2:
             what = "a `<!-- keep -->` has no second one: what it protects has no end"
             raise BadInput(
                 what,
@@ -80,12 +80,12 @@ class PromptText:
     @cached_property
     def lines(self) -> list[str]:
         """Its lines."""
-        return lines_of(self.text)
+        return split_diff_lines(self.text)
 
     @cached_property
     def places(self) -> tuple[str, ...]:
         """The places for values, as they are written, sorted."""
-        return tuple(sorted(match.group() for match in PLACE.finditer(self.text)))
+        return tuple(sorted(match.group() for match in PLACEHOLDER_PATTERN.finditer(self.text)))
 
     @cached_property
     def protected(self) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ class PromptText:
         inside = False
         protected = []
         for line in self.lines:
-            marks = len(KEEP.findall(line))
+            marks = len(KEEP_MARK_PATTERN.findall(line))
             if inside or marks or any(re.search(pattern, line) for pattern in self.keep):
                 protected.append(line)
             inside ^= bool(marks % 2)
@@ -109,7 +109,7 @@ class PromptText:
         # blanks around either text don't count
         logged_text = logged.strip()
         text = self.text.strip()
-        places = list(PLACE.finditer(text))
+        places = list(PLACEHOLDER_PATTERN.finditer(text))
         # a prompt without places is the turn itself, or another's
         if not places:
             return {} if logged_text == text else None
@@ -135,7 +135,7 @@ class PromptText:
                 if logged_text[at:end] != values[name] or not logged_text.startswith(then, end):
                     return None
             else:
-                end = _end_of_value(logged_text, at, then, last=last)
+                end = _find_end_of_value(logged_text, at, then, last=last)
                 if end < 0:
                     return None
                 values[name] = logged_text[at:end]
@@ -148,15 +148,15 @@ class PromptText:
     def rendered(self, values: dict[str, str]) -> str | None:
         """Fill the places; None where a value is missing: nothing is ever filled with emptiness."""
         names = set()
-        for match in PLACE.finditer(self.text):
+        for match in PLACEHOLDER_PATTERN.finditer(self.text):
             names.add(match[1] or match[2])
 
         if names - values.keys():
             return None
-        return PLACE.sub(lambda match: values[match[1] or match[2]], self.text)
+        return PLACEHOLDER_PATTERN.sub(lambda match: values[match[1] or match[2]], self.text)
 
 
-def _end_of_value(
+def _find_end_of_value(
     text: str,
     at: int,
     then: str,
@@ -174,7 +174,7 @@ def _end_of_value(
     return text.find(then, at)
 
 
-def read_file(path: Path, what: str) -> str:
+def read_prompt_file(path: Path, what: str) -> str:
     """Read a prompt or a change of it.
 
     Raises:
@@ -190,7 +190,7 @@ def read_file(path: Path, what: str) -> str:
         ) from error
 
 
-def named_file(source: str | Path) -> tuple[str, Path]:
+def parse_named_file(source: str | Path) -> tuple[str, Path]:
     """Return the name and the path of `NAME=FILE`; a file has no name."""
     name, _, path = str(source).partition("=")
     if path and not Path(source).exists():
@@ -198,7 +198,7 @@ def named_file(source: str | Path) -> tuple[str, Path]:
     return ("", Path(source))
 
 
-def rendered_for(
+def render_prompt_for(
     context: ReplyContext,
     prompt: PromptText,
     *,
@@ -242,12 +242,12 @@ def rendered_for(
     return prompt.rendered(values)
 
 
-def with_line(prompt: PromptText, line: str) -> PromptText:
+def append_line(prompt: PromptText, line: str) -> PromptText:
     """Return a prompt with one more line at its end."""
     return replace(prompt, text=f"{prompt.text.rstrip()}\n{line}\n")
 
 
-def naive_sentence(rubric: Rubric) -> str:
+def write_naive_sentence(rubric: Rubric) -> str:
     """Write the rubric's opposite as one sentence of a prompt: the floor that every clever edit has to beat."""
     statement = rubric.text.strip().rstrip(".")
     if rubric.polarity == "sat":
@@ -258,7 +258,7 @@ def naive_sentence(rubric: Rubric) -> str:
     return f"{lead} so that this is true: {statement}."
 
 
-def with_hint(
+def append_hint(
     prompt: PromptText,
     rubric: Rubric,
     context: ReplyContext,
@@ -266,17 +266,17 @@ def with_hint(
     """Return a prompt with the remedy of one conversation: the most that any prompt could do there."""
     # no place for a value
     failed_reply = " ".join(context.reply.content.split())[:600].replace("{", "(").replace("}", ")")
-    return with_line(
+    return append_line(
         prompt,
-        f"{naive_sentence(rubric)} Here above all. This reply failed: {failed_reply}",
+        f"{write_naive_sentence(rubric)} Here above all. This reply failed: {failed_reply}",
     )
 
 
-def flattering_prompt(prompt: PromptText, rubric: Rubric) -> PromptText:
+def write_flattering_prompt(prompt: PromptText, rubric: Rubric) -> PromptText:
     """Return a prompt that changes no deed, and only has replies claim to do well."""
     claimed = "true" if rubric.polarity == "sat" else "not true"
     statement = rubric.text.strip().rstrip(".")
-    return with_line(
+    return append_line(
         prompt,
         f"Change nothing in what you do, but end each reply by stating that this is {claimed}: {statement}.",
     )
@@ -341,16 +341,16 @@ class PromptEdit:
         return ""
 
 
-def read_edit(path: Path, prompt: PromptText) -> PromptEdit:
+def read_prompt_edit(path: Path, prompt: PromptText) -> PromptEdit:
     """Read a diff (`.diff`, `.patch`) or a changed prompt, and check it.
 
     Raises:
         BadInput: It can't be read, doesn't apply, changes nothing, or changes what is protected or
             a place for a value.
     """
-    text = read_file(path, "edit")
+    text = read_prompt_file(path, "edit")
     # a diff is applied, any other file is the whole changed prompt
-    if path.suffix in DIFFS:
+    if path.suffix in DIFF_FILE_ENDINGS:
         changed = apply_diff(prompt, text, str(path))
     else:
         changed = text
@@ -366,13 +366,13 @@ def read_edit(path: Path, prompt: PromptText) -> PromptEdit:
     return edit
 
 
-def lines_of(text: str) -> list[str]:
+def split_diff_lines(text: str) -> list[str]:
     """Return the lines of a text as diffs have them: only a line feed, perhaps after a carriage return, ends one."""
     lines = text.split("\n")
     return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
 
 
-def hunks_in(diff: str, where: str) -> list[tuple[int, list[str]]]:
+def parse_hunks(diff: str, where: str) -> list[tuple[int, list[str]]]:
     """Return the first line and the body of each hunk; mails of `git format-patch` have more around them.
 
     Raises:
@@ -383,23 +383,23 @@ def hunks_in(diff: str, where: str) -> list[tuple[int, list[str]]]:
     hunks: list[tuple[int, list[str]]] = []
     left = [0, 0]
     files = 0
-    for number, line in enumerate(lines_of(diff.rstrip("\r\n")), 1):
+    for number, line in enumerate(split_diff_lines(diff.rstrip("\r\n")), 1):
         place = f"{where}:{number}"
         # without a number a hunk has one line
-        if match := HUNK.match(line):
+        if match := HUNK_HEADER_PATTERN.match(line):
             hunks.append((int(match[1]), []))
             left = [int(count or 1) for count in match.groups()[1:]]
-        elif ANY_HUNK.match(line):
+        elif HUNK_START_PATTERN.match(line):
             raise BadInput(
                 f"no hunk begins like this: {line[:60]!r}",
                 where=place,
                 hint=mend,
             )
         # a mail's signature ends the diff
-        elif hunks and max(left) <= 0 and SIGNATURE.match(line):
+        elif hunks and max(left) <= 0 and MAIL_SIGNATURE_PATTERN.match(line):
             break
         # heads of files and what stands around them
-        elif not hunks or (max(left) <= 0 and line.startswith(BETWEEN)):
+        elif not hunks or (max(left) <= 0 and line.startswith(DIFF_HEADER_PREFIXES)):
             files += line.startswith("+++ ")
         # some programs strip the blank of an empty line
         elif line[:1] in ("", " ", "+", "-"):
@@ -435,7 +435,7 @@ def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
     Raises:
         BadInput: A hunk doesn't fit the prompt; its number and line are named.
     """
-    hunks = hunks_in(diff, where)
+    hunks = parse_hunks(diff, where)
     lines = list(prompt.lines)
     moved = 0
     # lines before and after, and how far earlier hunks moved the rest
@@ -448,7 +448,7 @@ def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
         for line in body:
             if line[:1] in " +":
                 after.append(line[1:])
-        place = _place(lines, before, start - 1 + moved)
+        place = _find_place_of_lines(lines, before, start - 1 + moved)
         if place is None:
             if 0 < start <= len(prompt.lines):
                 prompt_line = prompt.lines[start - 1]
@@ -470,7 +470,7 @@ def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def _place(lines: list[str], before: list[str], expected: int) -> int | None:
+def _find_place_of_lines(lines: list[str], before: list[str], expected: int) -> int | None:
     """Return where lines stand: at the wanted place, else at the only other one."""
     # a hunk without old lines inserts after its line
     if not before:

@@ -10,35 +10,41 @@ from pollex.agents.llm.asker import Asker
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.redaction import find_identifiers
 from pollex.rooms.remedy.agents.assistant import AssistantReply
-from pollex.rooms.remedy.agents.llm.proposer import Hunk, propose_hunks
+from pollex.rooms.remedy.agents.llm.proposer import PromptHunk, propose_hunks
 from pollex.rooms.remedy.agents.llm.second_reader import SecondReader
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
 from pollex.rooms.remedy.graphs.trial import Trial
-from pollex.rooms.remedy.measures.proofs import FAILING, OLD
-from pollex.rooms.remedy.services.advice import NEVER_PLAIN, advice_on
+from pollex.rooms.remedy.measures.proofs import FAILING_STRATUM, OLD_ARM
+from pollex.rooms.remedy.services.advice import NEVER_PLAIN_EVENTS, find_advice
 from pollex.rooms.remedy.services.prompt_text import (
     PromptEdit,
     PromptText,
-    naive_sentence,
-    with_line,
+    append_line,
+    write_naive_sentence,
 )
-from pollex.rooms.remedy.services.trials import Gathered
+from pollex.rooms.remedy.services.trials import GatheredContexts
 from pollex.services.inspect import language_of_text
 from pollex.text import printable
 
-SHOWN, ROW, WORDS, GROWTH, TWIN = 12, 6, 80, 0.15, 0.9
+(
+    MAX_SHOWN_EXCHANGES,
+    MAX_COPIED_WORDS_IN_A_ROW,
+    MAX_ADDED_WORDS,
+    MAX_PROMPT_GROWTH,
+    TWIN_WORD_SHARE,
+) = 12, 6, 80, 0.15, 0.9
 """Exchanges a proposer sees, words in a row that are copied, words added, growth, and likeness of near twins."""
-SPEAKS = re.compile(
+SPEAKS_OF_JUDGING_PATTERN = re.compile(
     r"\b(judg\w*|rubric\w*|scor\w*|thumbs?|rating\w*|rated|evaluat\w*|graded?|grader\w*)\b",
     re.IGNORECASE,
 )
 """A prompt that speaks of how it is measured aims at the measure."""
-CALLED = re.compile(r"`([^`]+)`|\b(\w+_\w+)\b|\b(\w+)\(\)")
-_WORD = re.compile(r"\w+")
+TOOL_NAME_PATTERN = re.compile(r"`([^`]+)`|\b(\w+_\w+)\b|\b(\w+)\(\)")
+_WORD_PATTERN = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Vetting:
+class ProposalVetting:
     """What refuses a proposal.
 
     Attributes:
@@ -50,14 +56,14 @@ class Vetting:
     tools: frozenset[str]
 
     @classmethod
-    def of(cls, conversations: Sequence[Conversation]) -> "Vetting":
+    def of(cls, conversations: Sequence[Conversation]) -> "ProposalVetting":
         """Return what refuses copies of some conversations."""
         # words of all turns but the prompt itself
         texts = []
         for conversation in conversations:
             for turn in conversation.turns:
                 if turn.role != "system":
-                    texts.append(words_of(turn.content))
+                    texts.append(normalize_words(turn.content))
 
         # tools that the log has calls of may be named
         names = set()
@@ -74,7 +80,7 @@ class Vetting:
         old = edit.old.text
         grown = len(edit.new.text.split()) - len(old.split())
         called = set()
-        for names in CALLED.findall(added):
+        for names in TOOL_NAME_PATTERN.findall(added):
             for name in names:
                 if name:
                     called.add(name)
@@ -84,13 +90,15 @@ class Vetting:
         reasons: dict[str, Callable[[], Any]] = {
             "it holds invisible characters": lambda: printable(added, keep_lines=True) != added,
             "it takes text away": lambda: grown < 0 or not added.strip(),
-            f"it adds more than {WORDS} words": lambda: len(added.split()) > WORDS,
-            f"the prompt grows by over {GROWTH:.0%}": lambda: (
-                grown > max(GROWTH * len(old.split()), WORDS / 2)
+            f"it adds more than {MAX_ADDED_WORDS} words": lambda: (
+                len(added.split()) > MAX_ADDED_WORDS
+            ),
+            f"the prompt grows by over {MAX_PROMPT_GROWTH:.0%}": lambda: (
+                grown > max(MAX_PROMPT_GROWTH * len(old.split()), MAX_ADDED_WORDS / 2)
             ),
             "it copies words of a conversation": lambda: self.copied(added, old),
             "it holds a name, number, address, link or key": lambda: find_identifiers(added),
-            "it speaks of how replies are judged": lambda: SPEAKS.search(added),
+            "it speaks of how replies are judged": lambda: SPEAKS_OF_JUDGING_PATTERN.search(added),
             "it names a tool that isn't there": lambda: [
                 x for x in called if x not in old and x not in self.tools
             ],
@@ -98,7 +106,8 @@ class Vetting:
                 len({language(old), language(added)} - {"unsure"}) > 1
             ),
             "it is nearly an earlier one": lambda: any(
-                share_of_words(added, proposal.added) >= TWIN for proposal in earlier
+                compute_word_overlap(added, proposal.added) >= TWIN_WORD_SHARE
+                for proposal in earlier
             ),
         }
 
@@ -107,29 +116,29 @@ class Vetting:
 
     def copied(self, added: str, old: str) -> bool:
         """Tell whether six words in a row stand in any conversation, and not in the prompt."""
-        words = words_of(added).split()
-        prompt_words = words_of(old)
+        words = normalize_words(added).split()
+        prompt_words = normalize_words(old)
         rows = set()
-        for n in range(len(words) - ROW + 1):
-            rows.add(f" {' '.join(words[n : n + ROW])} ")
+        for n in range(len(words) - MAX_COPIED_WORDS_IN_A_ROW + 1):
+            rows.add(f" {' '.join(words[n : n + MAX_COPIED_WORDS_IN_A_ROW])} ")
 
         return any(row in text for row in rows if row not in prompt_words for text in self.said)
 
 
-def words_of(text: str) -> str:
+def normalize_words(text: str) -> str:
     """Return the words of a text in one form, each between spaces."""
-    return f" {' '.join(_WORD.findall(text.casefold()))} "
+    return f" {' '.join(_WORD_PATTERN.findall(text.casefold()))} "
 
 
-def share_of_words(text: str, other: str) -> float:
+def compute_word_overlap(text: str, other: str) -> float:
     """Return the share of words that two texts have in common."""
-    a = set(words_of(text).split())
-    b = set(words_of(other).split())
+    a = set(normalize_words(text).split())
+    b = set(normalize_words(other).split())
     return len(a & b) / max(len(a | b), 1)
 
 
 async def propose_and_vet(
-    gathered: Gathered,
+    gathered: GatheredContexts,
     trial: Trial,
     asker: Asker,
     second: SecondReader | None,
@@ -143,20 +152,22 @@ async def propose_and_vet(
     """
     prompt = gathered.prompt
     most = gathered.most
-    hunks = list[list[Hunk]]()
+    hunks = list[list[PromptHunk]]()
     # the plain sentence is a proposal, too, unless its kind needs more than words
-    plain = with_line(prompt, naive_sentence(gathered.target))
-    safe = advice_on(gathered.target).kind not in NEVER_PLAIN
+    plain = append_line(prompt, write_naive_sentence(gathered.target))
+    safe = find_advice(gathered.target).kind not in NEVER_PLAIN_EVENTS
     if most > 1 and safe:
         edits = [PromptEdit("naive", prompt, plain, "the plain opposite")]
     else:
         edits = []
 
     # one proposal for each topic of what fails
-    for number, contexts in enumerate(clusters(gathered, asked_for(most), embedder)):
+    for number, contexts in enumerate(
+        cluster_failures(gathered, count_proposals_to_ask(most), embedder)
+    ):
         proposal = await propose_hunks(
             asker,
-            items(gathered, contexts, trial),
+            build_proposer_items(gathered, contexts, trial),
             number,
         )
         # proposals that failed keep their place, with the reason
@@ -165,14 +176,14 @@ async def propose_and_vet(
             edits.append(PromptEdit(name, prompt, prompt, refused=proposal))
         else:
             hunks.append(proposal)
-            edits.append(edit_of(name, prompt, proposal))
+            edits.append(make_edit_of_hunks(name, prompt, proposal))
 
     # the first hunks of two proposals together, where there are enough
     if most > 3 and len(hunks) > 1:
-        edits.append(edit_of("merged", prompt, [hunk[0] for hunk in hunks[:2]]))
+        edits.append(make_edit_of_hunks("merged", prompt, [hunk[0] for hunk in hunks[:2]]))
 
     # vetted in order: each against those before it that passed
-    vetting = Vetting.of(gathered.logs.conversations)
+    vetting = ProposalVetting.of(gathered.logs.conversations)
     prompt_facts = f"{prompt.text}\n{gathered.rubric_set.domain.model_dump_json()}"
     done = list[PromptEdit]()
     for edit in edits:
@@ -191,7 +202,7 @@ async def propose_and_vet(
     return done
 
 
-def edit_of(name: str, prompt: PromptText, hunks: Sequence[Hunk]) -> PromptEdit:
+def make_edit_of_hunks(name: str, prompt: PromptText, hunks: Sequence[PromptHunk]) -> PromptEdit:
     """Return hunks as a change."""
     purpose = printable(" · ".join(hunk.purpose for hunk in hunks), 300)
     lines = list(prompt.lines)
@@ -217,7 +228,9 @@ def edit_of(name: str, prompt: PromptText, hunks: Sequence[Hunk]) -> PromptEdit:
     )
 
 
-def clusters(gathered: Gathered, number: int, embedder: Embedder) -> list[list[ReplyContext]]:
+def cluster_failures(
+    gathered: GatheredContexts, number: int, embedder: Embedder
+) -> list[list[ReplyContext]]:
     """Part the failing contexts that propose by what they are about."""
     contexts = [context for context, _ in gathered.taken(("propose",), 200)]
     # no more parts than half of the contexts
@@ -237,8 +250,8 @@ def clusters(gathered: Gathered, number: int, embedder: Embedder) -> list[list[R
     ]
 
 
-def items(
-    gathered: Gathered,
+def build_proposer_items(
+    gathered: GatheredContexts,
     contexts: Sequence[ReplyContext],
     trial: Trial,
 ) -> list[dict[str, Any]]:
@@ -266,15 +279,15 @@ def items(
         if reason.conversation_id in conversation_ids:
             reasons.add(reason.text)
 
-    items += [{"why": text} for text in sorted(reasons)[:SHOWN]]
+    items += [{"why": text} for text in sorted(reasons)[:MAX_SHOWN_EXCHANGES]]
     # the trial's own contexts: there the old prompt was asked again
     failing = {}
     for n, context in enumerate(trial.contexts):
-        if trial.arrays.stratum[n] == FAILING:
+        if trial.arrays.stratum[n] == FAILING_STRATUM:
             failing[context.id] = n
 
     # an exchange: the last turns, the reply, and what the prompt says there now
-    for number, context in enumerate(contexts[:SHOWN], 1):
+    for number, context in enumerate(contexts[:MAX_SHOWN_EXCHANGES], 1):
         turns = []
         for turn in context.before[-4:]:
             turns.append(f"{turn.role}: {turn.content}")
@@ -286,7 +299,9 @@ def items(
                 "failed": context.reply.content,
             }
         )
-        for place in trial.places([failing[context.id]] if context.id in failing else [], [OLD]):
+        for place in trial.places(
+            [failing[context.id]] if context.id in failing else [], [OLD_ARM]
+        ):
             if isinstance(reply := trial.texts.get(place), AssistantReply):
                 bad = bool(trial.arrays.values[(*place, 0)] < 0.5)
                 items.append(
@@ -304,9 +319,9 @@ def items(
         if rubric.polarity == "sat" and rubric.id in shown:
             well.append(rubric.text)
 
-    return items + [{"goes_well": text} for text in well[:SHOWN]]
+    return items + [{"goes_well": text} for text in well[:MAX_SHOWN_EXCHANGES]]
 
 
-def asked_for(most: int) -> int:
+def count_proposals_to_ask(most: int) -> int:
     """Return how many a model is asked for: beside the plain one, and one that is merged where there are many."""
     return most - (most > 1) - (most > 3)

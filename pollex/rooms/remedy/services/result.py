@@ -16,8 +16,8 @@ from pollex.formats.write import write_rows
 from pollex.outputs import make_folder, require_output, write_text
 from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
-from pollex.rooms.remedy.measures.advice import advice_of
-from pollex.rooms.remedy.reports.remedies import remedies_page
+from pollex.rooms.remedy.measures.advice import advise_on_change
+from pollex.rooms.remedy.reports.remedies import render_remedy_page
 from pollex.rubrics.answers import Answer
 from pollex.runs.usage import ModelUsage, usage_json
 from pollex.services.results import Shown
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
 
     from pollex.rooms.remedy.graphs.trial import Trial
 
-COMMAND = "remedy"
-FORMAT = 1
-PAIRS = 10
-STRATA = ("failing", "fine", "any")
-COLUMNS = dict.fromkeys(
+REMEDY_COMMAND = "remedy"
+RESULT_FORMAT_VERSION = 1
+MAX_EXAMPLE_PAIRS = 10
+STRATUM_NAMES = ("failing", "fine", "any")
+REPLY_COLUMNS = dict.fromkeys(
     ("trial", "context", "conversation", "user", "stratum", "arm", "reply", "outcome"),
     "VARCHAR",
 )
-COLUMNS |= {
+REPLY_COLUMNS |= {
     "turn": "INTEGER",
     "k": "INTEGER",
     "length": "INTEGER",
     "values": "JSON",
     "distributions": "JSON",
 }
-COLUMNS |= {"said": "VARCHAR", "reader": "DOUBLE"}
-PROPOSED = "proposed"
+REPLY_COLUMNS |= {"said": "VARCHAR", "reader": "DOUBLE"}
+PROPOSED_RECORD_NAME = "proposed"
 """The step that has the prompt and its proposed changes, while the run waits for people to accept some."""
-COMPARED, SHEET, SAID = "pair", "pairs", 3
+COMPARED_FACT_KIND, SHEET_RECORD_NAME, MAX_TURNS_SHOWN_BEFORE = "pair", "pairs", 3
 """The kind of fact that a pair of replies is, which also begins the question that people's choices of a run are kept
 under; the step that has what they compare; and turns that are shown before the replies."""
-RANKS = ("better, people agree", "judged better", "judged better, by its own family", "no difference found",
+VERDICTS_BY_RANK = ("better, people agree", "judged better", "judged better, by its own family", "no difference found",
          "not proven", "not cleared", "people prefer the old one", "no gain, likely harm", "worse")  # fmt: skip
 """Verdicts, the best first."""
 
@@ -63,7 +63,7 @@ class ProvenEdit(Shown):
     Attributes:
         level: R, replies judged by rubrics; P, people prefer it.
         against: What speaks against the change, or is open, the worst first.
-        primary: Effect on the target where it failed; see `measures.proofs.Primary`.
+        primary: Effect on the target where it failed; see `measures.proofs.TargetEffect`.
         traffic: The effect per conversation of the log with its interval; None where it has none.
         thumbs: Effect on the probability of a thumb up, or None with the reason.
         pair, wording, people: What a reader without rubrics, other words and people say; None: not
@@ -130,7 +130,7 @@ class ProvenEdit(Shown):
 
     def told(self) -> TerminalLines:
         """Yield the verdict, what speaks against it, and the effects."""
-        advice, why = advice_of(vars(self))
+        advice, why = advise_on_change(vars(self))
         yield f"{self.name}: {advice}: {why}"
         yield self.headline
         for line in self.against:
@@ -151,15 +151,15 @@ class ProvenEdit(Shown):
             ("People", self.people),
         ):
             if estimate is not None:
-                yield f"{what}: {estimate.get('reason') if estimate['value'] is None else _interval(estimate)}"
+                yield f"{what}: {estimate.get('reason') if estimate['value'] is None else _format_interval(estimate)}"
 
-        yield f"With missing new replies as failing: {_interval(self.primary['worst'])}"
+        yield f"With missing new replies as failing: {_format_interval(self.primary['worst'])}"
         for guard in self.guardrails:
             sealed = " (sealed)" if guard["sealed"] else ""
-            yield f"  {guard['state']:8} {_interval(guard['effect'])}  {guard['name']}{sealed}"
+            yield f"  {guard['state']:8} {_format_interval(guard['effect'])}  {guard['name']}{sealed}"
 
 
-def _interval(effect: dict[str, Any]) -> str:
+def _format_interval(effect: dict[str, Any]) -> str:
     return f"{effect['value']:+.3f} [{effect['low']:+.3f}, {effect['high']:+.3f}]"
 
 
@@ -170,7 +170,7 @@ class RemedyResult(Shown):
     Attributes:
         record: All that is kept, as JSON values: the same for the same replies.
         replies: A row a reply.
-        compared: Pairs of replies of the proof; see `pairs_of`.
+        compared: Pairs of replies of the proof; see `build_proof_pairs`.
         usage: Of the assistant, or of the judge where only that is a model; the others' by role in
             `usages`.
     """
@@ -225,7 +225,9 @@ class RemedyResult(Shown):
         make_folder(folder, named=False)
         # the page, the record, and a diff with the changed prompt for each change
         texts = {
-            out.with_suffix(".html"): remedies_page(self.run, record, examples(self.compared)),
+            out.with_suffix(".html"): render_remedy_page(
+                self.run, record, choose_example_pairs(self.compared)
+            ),
             out: json.dumps(
                 without_nan(dict(record)), ensure_ascii=False, indent=1, allow_nan=False
             )
@@ -240,7 +242,7 @@ class RemedyResult(Shown):
         write_rows(
             out.with_name(f"{out.stem}-pairs.parquet"),
             list(self.replies),
-            COLUMNS,
+            REPLY_COLUMNS,
             named=False,
         )
 
@@ -288,30 +290,30 @@ class RemedyResult(Shown):
         return {"run": self.run} | dict(self.record) | usage_json(self.usage) | others
 
 
-def chosen_of(store: Store, run: str) -> dict[str, dict[str, str]]:
+def read_browser_choices(store: Store, run: str) -> dict[str, dict[str, str]]:
     """Return what people chose in the browser: by pair, each person's last choice by name."""
     choices: dict[str, dict[str, str]] = {}
     sql = "SELECT annotator, text_hash, value FROM labels WHERE question = ? ORDER BY rowid"
-    for row in store.rows(sql, [f"{COMPARED} {run}"]):
+    for row in store.rows(sql, [f"{COMPARED_FACT_KIND} {run}"]):
         choices.setdefault(row["text_hash"], {})[row["annotator"]] = unpack(row["value"])
 
     return choices
 
 
-def people_for(key: str) -> int:
+def count_people_for_pair(key: str) -> int:
     """Return how many people compare a pair: two for one in five, which tells how far they agree."""
     return 1 + (int(key[:4], 16) % 5 == 0)
 
 
-def said_before(context: ReplyContext) -> list[str]:
+def list_turns_before(context: ReplyContext) -> list[str]:
     """Return the last turns before a reply."""
     lines: list[str] = []
-    for turn in context.before[-SAID:]:
+    for turn in context.before[-MAX_TURNS_SHOWN_BEFORE:]:
         lines.append(f"{turn.role}: {turn.content}")
     return lines
 
 
-def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
+def build_reply_rows(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
     """Return a row a reply of a trial."""
     # a row for each reply, in the order of contexts and arms
     rows = []
@@ -336,14 +338,14 @@ def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
             "conversation": context.conversation.id,
             # a hash in place of the user's name
             "user": hashlib.sha256(context.user.encode("utf-8", "replace")).hexdigest()[:12],
-            "stratum": STRATA[trial.arrays.stratum[n]],
+            "stratum": STRATUM_NAMES[trial.arrays.stratum[n]],
             "arm": arms[arm],
             "turn": context.turn,
             "k": k,
             "reply": reply.text if reply else "",
             "outcome": outcome.kind if isinstance(outcome, NoReply) else "replied",
             "length": len(reply.text) if reply else None,
-            "said": said_before(context),
+            "said": list_turns_before(context),
             "reader": None if np.isnan(read) else float(read),
             "values": values,
             "distributions": {a.question_id: list(a.probabilities) for a in answers if isinstance(a, Answer)},
@@ -352,9 +354,11 @@ def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
+def build_proof_pairs(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
     """Return the pairs of replies of the proof, with what the target and the worst guardrail gained."""
-    from pollex.rooms.remedy.measures.proofs import OLD  # half a second, and pages read this module
+    from pollex.rooms.remedy.measures.proofs import (
+        OLD_ARM,  # half a second, and pages read this module
+    )
 
     # the array's first name is the target
     names = trial.arrays.names[1:]
@@ -366,7 +370,7 @@ def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
             gained = dict(
                 zip(
                     names,
-                    values[n, arm, 0, 1:] - values[n, OLD, 0, 1:],
+                    values[n, arm, 0, 1:] - values[n, OLD_ARM, 0, 1:],
                     strict=True,
                 )
             )
@@ -374,7 +378,7 @@ def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
             for name, value in gained.items():
                 if not np.isnan(value):
                     gains[name] = float(value)
-            change = float(values[n, arm, 0, 0] - values[n, OLD, 0, 0])
+            change = float(values[n, arm, 0, 0] - values[n, OLD_ARM, 0, 0])
             both = trial.pair(arm, n)
             if both is None or np.isnan(change):
                 # pairs without both replies or an answer tell nothing
@@ -385,7 +389,7 @@ def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
             pairs.append({
                 "context": context.id,
                 "conversation": context.conversation.id,
-                "said": said_before(context),
+                "said": list_turns_before(context),
                 "reader": None if np.isnan(read) else float(read),
                 "edit": edit,
                 "change": change,
@@ -399,6 +403,8 @@ def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
     return sorted(pairs, key=lambda pair: (pair["change"], pair["context"]))
 
 
-def examples(pairs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def choose_example_pairs(pairs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return pairs for people's eyes: the ten that differ most."""
-    return sorted(pairs, key=lambda pair: (-abs(pair["change"]), pair["context"]))[:PAIRS]
+    return sorted(pairs, key=lambda pair: (-abs(pair["change"]), pair["context"]))[
+        :MAX_EXAMPLE_PAIRS
+    ]

@@ -12,24 +12,36 @@ from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.outputs import require_folder, require_output
 from pollex.rooms.remedy.agents.assistant_process import ProcessAssistant
-from pollex.rooms.remedy.services.advice import advice_on
+from pollex.rooms.remedy.services.advice import find_advice
 from pollex.rooms.remedy.services.assistants import AssistantOptions
-from pollex.rooms.remedy.services.contexts import failures_of, read_held, targets
-from pollex.rooms.remedy.services.life import outcome_of_proof
-from pollex.rooms.remedy.services.people import PAIRS, folder_of_people, read_choices_of_file
+from pollex.rooms.remedy.services.contexts import (
+    list_failures,
+    list_targets,
+    read_rubric_occurrences,
+)
+from pollex.rooms.remedy.services.life import make_proof_row
+from pollex.rooms.remedy.services.people import (
+    PAIRS_FILE_NAME,
+    get_people_folder,
+    read_choices_from_file,
+)
 from pollex.rooms.remedy.services.plan import count_calls
 from pollex.rooms.remedy.services.prompt_text import (
     PromptEdit,
     PromptText,
-    naive_sentence,
-    named_file,
-    read_edit,
-    rendered_for,
-    with_line,
+    append_line,
+    parse_named_file,
+    read_prompt_edit,
+    render_prompt_for,
+    write_naive_sentence,
 )
-from pollex.rooms.remedy.services.result import COMMAND, RemedyResult
-from pollex.rooms.remedy.services.sample import CASES, RemedyOptions
-from pollex.rooms.remedy.services.trials import Gathered, require_enough, sample_contexts
+from pollex.rooms.remedy.services.result import REMEDY_COMMAND, RemedyResult
+from pollex.rooms.remedy.services.sample import CASES_FACT_KIND, RemedyOptions
+from pollex.rooms.remedy.services.trials import (
+    GatheredContexts,
+    require_enough_failures,
+    sample_contexts,
+)
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.workspace import workspace
@@ -41,7 +53,7 @@ from pollex.store.store import Store
 from pollex.store.tables import now
 
 
-def remedy(
+def prove_remedy(
     logs: Sources | Logs,
     rubrics: Path | RubricSet,
     options: RemedyOptions,
@@ -63,7 +75,7 @@ def remedy(
         WrongUse: The target can't be one, nobody proposes, or the set's judge has to be confirmed.
     """
     try:
-        return prove(
+        return prove_prompt_changes(
             logs,
             rubrics,
             options,
@@ -80,7 +92,7 @@ def remedy(
             assistant.given.close()
 
 
-def prove(
+def prove_prompt_changes(
     logs: Sources | Logs,
     rubrics: Path | RubricSet,
     options: RemedyOptions,
@@ -97,15 +109,15 @@ def prove(
     if out is not None:
         edits = []
         for prompt in (*options.prompts, *options.edits):
-            edits.append(str(named_file(prompt)[1]))
+            edits.append(str(parse_named_file(prompt)[1]))
 
         require_writable(out, *files_of(logs, rubrics, edits), regular=True)
-    require_places(out, people=options.people > 0)
+    require_writable_places(out, people=options.people > 0)
 
     # prompts by the names that their users gave
-    require_names(options)
+    require_distinct_names(options)
     prompts = []
-    for name, path in map(named_file, options.prompts):
+    for name, path in map(parse_named_file, options.prompts):
         prompts.append(PromptText.load(path, options.keep, name))
 
     # a plan needs no proposer, a run does
@@ -118,7 +130,7 @@ def prove(
         )
 
     # everything is read and chosen before anything is paid
-    gathered = gather(
+    gathered = gather_contexts(
         logs,
         rubrics,
         options,
@@ -129,11 +141,11 @@ def prove(
         planned=alone,
     )
     # tools that act need a yes, before the first call
-    require_no_harm(gathered, assistant.given)
+    require_safe_tools(gathered, assistant.given)
     if run.dry_run:
         raise Planned(count_calls(gathered, assistant, run, model))
 
-    from pollex.rooms.remedy.services.desk import carried_out  # LangGraph takes a while
+    from pollex.rooms.remedy.services.desk import carry_out_remedy  # LangGraph takes a while
 
     # what the run was called with, for a later look at it
     arguments: dict[str, Any] = {"logs": names_of(logs), "rubrics": ", ".join(names_of(rubrics))}
@@ -144,7 +156,7 @@ def prove(
     }
     with workspace(run, progress, gathered.logs) as opened:
         result = opened.run(
-            carried_out(
+            carry_out_remedy(
                 opened,
                 gathered,
                 assistant,
@@ -156,7 +168,7 @@ def prove(
         # kept in the life of the target
         target = gathered.target
         opened.store.put(
-            outcome_of_proof(target, result.run, edit.name, edit.verdict) for edit in result.edits
+            make_proof_row(target, result.run, edit.name, edit.verdict) for edit in result.edits
         )
 
     if out is not None:
@@ -165,7 +177,7 @@ def prove(
     return result
 
 
-def require_places(out: Path | None, *, people: bool) -> None:
+def require_writable_places(out: Path | None, *, people: bool) -> None:
     """Refuse what can't be written beside the result, or read there of people: before anything is paid.
 
     Args:
@@ -183,21 +195,21 @@ def require_places(out: Path | None, *, people: bool) -> None:
             require_output(file, named=False)
 
     if people:
-        folder = folder_of_people(out)
+        folder = get_people_folder(out)
         require_folder(folder, named=False)
-        require_output(folder / PAIRS, named=False)
-        read_choices_of_file(folder)
+        require_output(folder / PAIRS_FILE_NAME, named=False)
+        read_choices_from_file(folder)
 
 
-def require_names(options: RemedyOptions) -> None:
+def require_distinct_names(options: RemedyOptions) -> None:
     """Raise WrongUse where several prompts are given that can't be told apart."""
-    names = [name for name, _ in map(named_file, options.prompts)]
+    names = [name for name, _ in map(parse_named_file, options.prompts)]
     if len({*names}) < len(names):
         what = f"{len(names)} prompts, and not each has a name of its own"
         raise WrongUse(what, hint="give each as NAME=FILE", option="prompt")
 
 
-def gather(
+def gather_contexts(
     logs: Sources | Logs,
     rubrics: Path | RubricSet,
     options: RemedyOptions,
@@ -207,7 +219,7 @@ def gather(
     progress: Progress,
     *,
     planned: bool = False,
-) -> Gathered:
+) -> GatheredContexts:
     """Read everything but the prompts, and choose the contexts.
 
     Args:
@@ -215,7 +227,7 @@ def gather(
             stands for it.
     """
     # changes name the prompt that they change, where there are several
-    edited = [named_file(edit) for edit in options.edits]
+    edited = [parse_named_file(edit) for edit in options.edits]
     named_prompts = [
         prompt
         for prompt in prompts
@@ -237,10 +249,10 @@ def gather(
 
     edits = []
     for _, path in edited:
-        edits.append(read_edit(path, named_prompts[0]))
+        edits.append(read_prompt_edit(path, named_prompts[0]))
 
     # where the target fails, and where others do
-    rubric_set, read, held, (target,) = read_held(
+    rubric_set, read, held, (target,) = read_rubric_occurrences(
         logs,
         rubrics,
         options.target,
@@ -251,14 +263,15 @@ def gather(
     # all other targets are guardrails
     guards = tuple(
         held_target.rubric
-        for held_target in targets(rubric_set, held)
+        for held_target in list_targets(rubric_set, held)
         if held_target.rubric.id != target.rubric.id
     )
     # of several prompts the one that made most of the failing conversations
     prompt = max(
         named_prompts,
         key=lambda named_prompt: sum(
-            rendered_for(context, named_prompt) is not None for context in failures_of(target)
+            render_prompt_for(context, named_prompt) is not None
+            for context in list_failures(target)
         ),
     )
     others = []
@@ -266,11 +279,11 @@ def gather(
         if other is not prompt:
             others.append(other)
 
-    tuned = tuned_on(run)
+    tuned = read_text_hashes_of_cases(run)
     # a line in place of a change that isn't written yet, to count calls
     if planned:
-        line = advice_on(target.rubric).sentence or naive_sentence(target.rubric)
-        edits = [PromptEdit(YOURS, prompt, with_line(prompt, line))]
+        line = find_advice(target.rubric).sentence or write_naive_sentence(target.rubric)
+        edits = [PromptEdit(NAME_OF_USERS_CHANGE, prompt, append_line(prompt, line))]
 
     gathered = sample_contexts(
         rubric_set,
@@ -283,14 +296,14 @@ def gather(
         others,
         tuned,
     )
-    require_enough(gathered)
+    require_enough_failures(gathered)
     return gathered
 
 
-YOURS = "a change of yours"
+NAME_OF_USERS_CHANGE = "a change of yours"
 
 
-def tuned_on(run: RunOptions) -> frozenset[str]:
+def read_text_hashes_of_cases(run: RunOptions) -> frozenset[str]:
     """Return beginnings of text hashes of the conversations in cases; a run that goes on heeds no later ones."""
     # without a store nobody has tuned
     if not (run.store / FILE).exists():
@@ -302,19 +315,19 @@ def tuned_on(run: RunOptions) -> frozenset[str]:
             (
                 earlier.started
                 for earlier in runs(store)
-                if run.resume and earlier.command == COMMAND
+                if run.resume and earlier.command == REMEDY_COMMAND
             ),
             default=now(),
         )
         return frozenset(
             text_hash
-            for time, every in read_facts(store, "", CASES).items()
+            for time, every in read_facts(store, "", CASES_FACT_KIND).items()
             if time < begun
             for text_hash in every
         )
 
 
-def require_no_harm(gathered: Gathered, assistant: Any) -> None:
+def require_safe_tools(gathered: GatheredContexts, assistant: Any) -> None:
     """Raise WrongUse where tools would act for real that nobody let act, or on personal data."""
     # without a yes for tools, an assistant that may act is refused
     if gathered.options.live_tools == "no":

@@ -10,14 +10,23 @@ import numpy as np
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.splits import find_blocks
 from pollex.measures.arrays import Ints
-from pollex.rooms.remedy.conversations.reply_context import ReplyContext, chance_of
-from pollex.rooms.remedy.measures.looks import LOOKS
-from pollex.rooms.remedy.measures.proofs import ANY, FAILING, FINE, MARGIN
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext, hash_to_random_order
+from pollex.rooms.remedy.measures.looks import DEFAULT_LOOKS
+from pollex.rooms.remedy.measures.proofs import (
+    ANY_STRATUM,
+    DEFAULT_HARM_MARGIN,
+    FAILING_STRATUM,
+    FINE_STRATUM,
+)
 
 RemedyPart = Literal["propose", "select", "prove"]
-CASES = "cases"
+CASES_FACT_KIND = "cases"
 """Kind of fact that no run has: when cases were written, and the beginnings of their conversations' text hashes."""
-SHARES: tuple[tuple[RemedyPart, float], ...] = (("propose", 0.2), ("select", 0.3), ("prove", 0.5))
+SHARES_OF_PARTS: tuple[tuple[RemedyPart, float], ...] = (
+    ("propose", 0.2),
+    ("select", 0.3),
+    ("prove", 0.5),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +43,7 @@ class RemedyOptions:
     edit: Path | str | tuple[str | Path, ...] = ()
     keep: tuple[str, ...] = ()
     any_prompt: bool = False
-    margin: float = MARGIN
+    margin: float = DEFAULT_HARM_MARGIN
     candidates: int | None = None
     finalists: int = 1
     accept: str | None = None
@@ -62,11 +71,11 @@ class RemedyOptions:
         return tuple(self.edit)
 
 
-def waves_of(chosen: Sequence[tuple[ReplyContext, int]], waves: int = LOOKS) -> Ints:
+def assign_waves(chosen: Sequence[tuple[ReplyContext, int]], waves: int = DEFAULT_LOOKS) -> Ints:
     """Assign each context the wave in which it is asked `[context]`: an equal share of the users of each stratum."""
     # the wave of a user, given in the first stratum that has them
     waves_by_user: dict[str, int] = {}
-    for stratum in (FAILING, FINE, ANY):
+    for stratum in (FAILING_STRATUM, FINE_STRATUM, ANY_STRATUM):
         users = [
             *dict.fromkeys(
                 c.user for c, s in chosen if s == stratum and c.user not in waves_by_user
@@ -79,7 +88,7 @@ def waves_of(chosen: Sequence[tuple[ReplyContext, int]], waves: int = LOOKS) -> 
     return np.array([waves_by_user[context.user] for context, _ in chosen], int)
 
 
-def parts_of(
+def assign_parts(
     conversations: Sequence[Conversation],
     learned: Collection[str] = (),
     seed: int = 0,
@@ -101,10 +110,10 @@ def parts_of(
     def order(block: list[int]) -> tuple[bool, str]:
         names = [conversations[index].id for index in block]
         new = not any(conversations[index].text_hash[:16] in learned for index in block)
-        return new, chance_of(min(names), seed)
+        return new, hash_to_random_order(min(names), seed)
 
     remedy_parts: dict[str, RemedyPart] = {}
-    shares = SHARES if select else (("propose", 0.2), ("prove", 0.8))
+    shares = SHARES_OF_PARTS if select else (("propose", 0.2), ("prove", 0.8))
     # ends of the parts, in conversations
     ends = np.cumsum([share for _, share in shares]) * len(conversations)
     for block in sorted(tied, key=order):

@@ -15,32 +15,37 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadLabels
 from pollex.rooms.remedy.conversations.reply_context import (
     ReplyContext,
-    chance_of,
-    in_order,
-    may_answer,
+    hash_to_random_order,
+    is_answerable_reply,
+    shuffle_contexts,
 )
-from pollex.rooms.remedy.graphs.trial import Check, Trial
-from pollex.rooms.remedy.measures.looks import LOOKS
-from pollex.rooms.remedy.measures.proofs import ANY, FAILING, FINE, ProofArrays
-from pollex.rooms.remedy.services.contexts import Held, failures_of, went_well
-from pollex.rooms.remedy.services.promises import promises
+from pollex.rooms.remedy.graphs.trial import ReplyCheck, Trial
+from pollex.rooms.remedy.measures.looks import DEFAULT_LOOKS
+from pollex.rooms.remedy.measures.proofs import (
+    ANY_STRATUM,
+    FAILING_STRATUM,
+    FINE_STRATUM,
+    ProofArrays,
+)
+from pollex.rooms.remedy.services.contexts import RubricOccurrences, list_failures, list_successes
+from pollex.rooms.remedy.services.promises import makes_promise
 from pollex.rooms.remedy.services.prompt_text import (
-    PLACE,
+    PLACEHOLDER_PATTERN,
     PromptEdit,
     PromptText,
-    flattering_prompt,
-    naive_sentence,
-    rendered_for,
-    with_hint,
-    with_line,
+    append_hint,
+    append_line,
+    render_prompt_for,
+    write_flattering_prompt,
+    write_naive_sentence,
 )
-from pollex.rooms.remedy.services.result import STRATA
+from pollex.rooms.remedy.services.result import STRATUM_NAMES
 from pollex.rooms.remedy.services.sample import (
-    SHARES,
+    SHARES_OF_PARTS,
     RemedyOptions,
     RemedyPart,
-    parts_of,
-    waves_of,
+    assign_parts,
+    assign_waves,
 )
 from pollex.rubrics.answers import Question
 from pollex.rubrics.records import ChosenRubric
@@ -49,56 +54,59 @@ from pollex.runs.run import digest_json
 from pollex.services.inspect import language_of_text
 from pollex.text import count
 
-CANDIDATES, REPLIES = 6, {"headroom": 3, "select": 1, "flatter": 2, "prove": 2}
+DEFAULT_CANDIDATES, REPLIES_PER_CONTEXT = 6, {"headroom": 3, "select": 1, "flatter": 2, "prove": 2}
 """Proposals, and replies of each arm to a context, where the user says nothing."""
-SELECTED, FEWEST_TRIED = 40, 20
+MAX_SELECTION_CONTEXTS, FEWEST_SELECTION_CONTEXTS = 40, 20
 """Contexts that a selection takes, and of a kind, under which headroom says nothing."""
-FAILURES = 80
-ENOUGH = 40
+MAX_FAILURES_IN_PROOF = 80
+ENOUGH_NEW_CONTEXTS = 40
 """Contexts of new conversations from which on none is taken that the rubrics were learned from."""
-FEWEST_FAILURES = 30
-FEWEST_USERS = 10
-FEW_DATA = 120
+FEWEST_FAILING_CONTEXTS = 30
+FEWEST_FAILING_USERS = 10
+FEW_DATA_FAILURES = 120
 """Failing contexts under which there is one proposal, and no selection."""
-REFUSALS = ("refuses",)
-LEAKED = 10
+REFUSAL_EVENTS = ("refuses",)
+LEAKED_WORDS_IN_A_ROW = 10
 """Words of the system prompt in a row that are a leak."""
 
 
-def keeps_to_itself(reply: str, system: str, _context: ReplyContext) -> bool:
+def keeps_system_prompt_secret(reply: str, system: str, _context: ReplyContext) -> bool:
     """Tell whether a reply has no ten words in a row of the system prompt."""
     words = reply.casefold().split()
     instructions = " ".join(system.casefold().split())
     return not any(
-        " ".join(words[n : n + LEAKED]) in instructions for n in range(len(words) - LEAKED + 1)
+        " ".join(words[n : n + LEAKED_WORDS_IN_A_ROW]) in instructions
+        for n in range(len(words) - LEAKED_WORDS_IN_A_ROW + 1)
     )
 
 
-def same_language(reply: str, _system: str, context: ReplyContext) -> bool:
+def is_in_language_of_logged_reply(reply: str, _system: str, context: ReplyContext) -> bool:
     """Tell whether a reply is in the language of the logged one, as far as both can be told."""
     language = language_of_text()
     return len({language(reply), language(context.reply.content)} - {"unsure"}) < 2
 
 
-def refuses(reply: str, context: ReplyContext) -> bool:
+def is_refusal(reply: str, context: ReplyContext) -> bool:
     """Tell whether a reply says that helping is not what the assistant can do, in the log's language."""
     moves = mark_acts(context.with_reply(reply))
-    return bool(moves) and moves[-1].has(*REFUSALS)
+    return bool(moves) and moves[-1].has(*REFUSAL_EVENTS)
 
 
-CHECKS: dict[str, Check] = {
+REPLY_CHECKS: dict[str, ReplyCheck] = {
     "a reply came": lambda reply, _system, _context: bool(reply),
-    "the system prompt isn't told": keeps_to_itself,
-    "no place is left unfilled": lambda reply, _system, _context: not PLACE.search(reply),
-    "the language stays": same_language,
-    "no help is refused": lambda reply, _system, context: not refuses(reply, context),
-    "nothing is only promised": lambda reply, _system, _context: not promises(reply),
+    "the system prompt isn't told": keeps_system_prompt_secret,
+    "no place is left unfilled": lambda reply, _system, _context: (
+        not PLACEHOLDER_PATTERN.search(reply)
+    ),
+    "the language stays": is_in_language_of_logged_reply,
+    "no help is refused": lambda reply, _system, context: not is_refusal(reply, context),
+    "nothing is only promised": lambda reply, _system, _context: not makes_promise(reply),
 }
 """What is checked of a reply without a judge."""
 
 
 @dataclass(frozen=True)
-class Gathered:
+class GatheredContexts:
     """All that a remedy is begun with, its contexts in the random order of users; makes its trials.
 
     Attributes:
@@ -153,13 +161,13 @@ class Gathered:
                 if not self.known(context):
                     new.append(context)
 
-            if len(new) >= min(ENOUGH, number):
+            if len(new) >= min(ENOUGH_NEW_CONTEXTS, number):
                 able = new
             else:
                 able = [*new, *filter(self.known, in_parts)]
 
             # spread over users, so that no one of them decides
-            chosen = keep_users(able, number)
+            chosen = choose_contexts_by_user(able, number)
             for context in chosen:
                 if context.id not in self.without:
                     chosen_contexts.append((context, stratum))
@@ -184,8 +192,8 @@ class Gathered:
             parts[s] = [self.parts.get(context.conversation.id, "prove") for context in all_]
 
         return {
-            part: {name: parts[s].count(part) for s, name in enumerate(STRATA)}
-            for part, _ in SHARES
+            part: {name: parts[s].count(part) for s, name in enumerate(STRATUM_NAMES)}
+            for part, _ in SHARES_OF_PARTS
         }
 
     @property
@@ -193,7 +201,7 @@ class Gathered:
         """The contexts that prove."""
         return self.taken(
             ("prove",),
-            FAILURES,
+            MAX_FAILURES_IN_PROOF,
             self.options.others // 2,
             self.options.others // 2,
         )
@@ -201,7 +209,7 @@ class Gathered:
     @property
     def users(self) -> int:
         """Users of the failing contexts that prove."""
-        return len({context.user for context, stratum in self.proof if stratum == FAILING})
+        return len({context.user for context, stratum in self.proof if stratum == FAILING_STRATUM})
 
     @property
     def notes(self) -> list[str]:
@@ -213,9 +221,12 @@ class Gathered:
         for name, number in self.under.items():
             notes.append(f"{number} of them are under the prompt {name}")
 
-        if "select" in self.parts.values() and (few := len(self.strata[FAILING])) < FEW_DATA:
+        if (
+            "select" in self.parts.values()
+            and (few := len(self.strata[FAILING_STRATUM])) < FEW_DATA_FAILURES
+        ):
             notes.append(
-                f"{few} failing contexts are too few to choose by: under {FEW_DATA} one change is proposed"
+                f"{few} failing contexts are too few to choose by: under {FEW_DATA_FAILURES} one change is proposed"
             )
 
         if self.without:
@@ -264,7 +275,7 @@ class Gathered:
         """Ids of the guardrails that a proposer doesn't see: a third, drawn by the seed."""
         drawn = sorted(
             (guard.id for guard in self.guards),
-            key=lambda id_: chance_of(id_, self.options.seed),
+            key=lambda id_: hash_to_random_order(id_, self.options.seed),
         )
         if self.edits:
             return frozenset()
@@ -274,28 +285,31 @@ class Gathered:
     def most(self) -> int:
         """Proposals that are asked for: one where there is too little for a selection."""
         if "select" in self.parts.values():
-            return self.options.candidates or CANDIDATES
+            return self.options.candidates or DEFAULT_CANDIDATES
         return 1
 
     def make(self, name: str, changed: Sequence[str] = ()) -> Trial:
-        """Make a trial; see `REPLIES` for their names."""
+        """Make a trial; see `REPLIES_PER_CONTEXT` for their names."""
         target = self.target
         tried = self.options.tried
         # headroom needs both kinds, or it tells nothing
         if name == "headroom":
             chosen = self.taken(("propose", "select"), tried, tried)
-            if min(sum(s == kind for _, s in chosen) for kind in (FAILING, FINE)) < FEWEST_TRIED:
+            if (
+                min(sum(s == kind for _, s in chosen) for kind in (FAILING_STRATUM, FINE_STRATUM))
+                < FEWEST_SELECTION_CONTEXTS
+            ):
                 chosen = []
         # the proof has its own contexts; with given changes other trials borrow its failing ones
         elif name == "prove":
             chosen = self.proof
         elif self.edits:
-            chosen = [placed for placed in self.proof if placed[1] == FAILING][:tried]
+            chosen = [placed for placed in self.proof if placed[1] == FAILING_STRATUM][:tried]
         else:
             part = "select" if "select" in self.parts.values() else "propose"
             chosen = self.taken(
                 (part,),
-                min(SELECTED, tried) if name == "select" else tried,
+                min(MAX_SELECTION_CONTEXTS, tried) if name == "select" else tried,
             )
 
         # the arms: the old prompt, the changed ones, and for headroom a plain one and hints
@@ -303,20 +317,20 @@ class Gathered:
         strata = [stratum for _, stratum in chosen]
         prompts = [replace(self.prompt, text=text) for text in changed]
         if name == "flatter":
-            prompts = [flattering_prompt(self.prompt, target)]
+            prompts = [write_flattering_prompt(self.prompt, target)]
 
         arms = []
         for prompt in (self.prompt, *prompts):
             arms.append([prompt] * len(chosen))
 
         if name == "headroom":
-            arms.append([with_line(self.prompt, naive_sentence(target))] * len(chosen))
-            arms.append([with_hint(self.prompt, target, context) for context in contexts])
+            arms.append([append_line(self.prompt, write_naive_sentence(target))] * len(chosen))
+            arms.append([append_hint(self.prompt, target, context) for context in contexts])
 
         # but by the old one
         skipped = set()
         for n, stratum in enumerate(strata):
-            if name == "headroom" and stratum == FINE:
+            if name == "headroom" and stratum == FINE_STRATUM:
                 skipped.add(n)
 
         # system prompts by arm and context
@@ -331,7 +345,7 @@ class Gathered:
 
         # values to be judged, by context, arm, reply and question
         whole = name in ("select", "prove")
-        questions, checks = (self.questions, CHECKS) if whole else (self.questions[:1], {})
+        questions, checks = (self.questions, REPLY_CHECKS) if whole else (self.questions[:1], {})
         names = [
             *(question.rubric.text if question.rubric else question.text for question in questions),
             *checks,
@@ -342,7 +356,7 @@ class Gathered:
             np.full((*shape, len(names)), np.nan),
             np.array(strata, int),
             np.array([users.setdefault(context.user, len(users)) for context in contexts], int),
-            waves_of(chosen, {"prove": LOOKS, "select": 2}.get(name, 1)),
+            assign_waves(chosen, {"prove": DEFAULT_LOOKS, "select": 2}.get(name, 1)),
             names,
             {size: np.full(shape, np.nan) for size in ("length", "cost")},
         )
@@ -358,11 +372,11 @@ class Gathered:
 
     def replies(self, name: str) -> int:
         """Return how many replies of each arm to a context a trial asks for."""
-        return self.options.replies or REPLIES[name]
+        return self.options.replies or REPLIES_PER_CONTEXT[name]
 
     def rendered(self, prompt: PromptText, context: ReplyContext) -> str:
         """Return a prompt with the values of a conversation; contexts without them were left out."""
-        text = rendered_for(
+        text = render_prompt_for(
             context,
             prompt,
             any_prompt=self.options.any_prompt,
@@ -395,18 +409,18 @@ def sample_contexts(
     prompt: PromptText,
     edits: Sequence[PromptEdit],
     options: RemedyOptions,
-    target: Held,
+    target: RubricOccurrences,
     guards: Sequence[ChosenRubric],
     others: Sequence[PromptText] = (),
     tuned: frozenset[str] = frozenset(),
-) -> Gathered:
+) -> GatheredContexts:
     """Choose the contexts, and who proposes, selects and proves; those under other prompts are counted."""
     conversations = logs.conversations
     # one reply a conversation for all others, drawn by its id
     strata: dict[int, list[ReplyContext]] = {
-        FAILING: list(failures_of(target)),
-        FINE: list(went_well(target)),
-        ANY: [],
+        FAILING_STRATUM: list(list_failures(target)),
+        FINE_STRATUM: list(list_successes(target)),
+        ANY_STRATUM: [],
     }
     chosen_ids = set()
     for contexts in strata.values():
@@ -415,26 +429,29 @@ def sample_contexts(
 
     for conversation in conversations:
         if not conversation.not_scorable and (
-            turns := replies_in(conversation, len(conversation.turns))
+            turns := find_answerable_replies(conversation, len(conversation.turns))
         ):
             chosen = ReplyContext(
                 conversation,
-                random.Random(chance_of(conversation.id, options.seed)).choice(turns),
+                random.Random(hash_to_random_order(conversation.id, options.seed)).choice(turns),
             )
-            strata[ANY] += [] if chosen.id in chosen_ids else [chosen]
+            strata[ANY_STRATUM] += [] if chosen.id in chosen_ids else [chosen]
 
     # how much of the traffic each stratum is, before contexts are moved or left out
     shares = []
-    for stratum in (FAILING, FINE):
+    for stratum in (FAILING_STRATUM, FINE_STRATUM):
         shares.append(len(strata[stratum]) / max(len(conversations), 1))
 
     # an earlier reply of the same conversation is asked in place of the failing one
     if options.back:
-        for stratum in (FAILING, FINE):
+        for stratum in (FAILING_STRATUM, FINE_STRATUM):
             before = []
             for context in strata[stratum]:
                 before.append(
-                    (context.conversation, replies_in(context.conversation, context.turn))
+                    (
+                        context.conversation,
+                        find_answerable_replies(context.conversation, context.turn),
+                    )
                 )
 
             earlier = [(conversation, turns[-options.back :]) for conversation, turns in before]
@@ -449,18 +466,20 @@ def sample_contexts(
     for contexts in strata.values():
         for context in contexts:
             if (
-                rendered_for(context, prompt, any_prompt=options.any_prompt, render=options.render)
+                render_prompt_for(
+                    context, prompt, any_prompt=options.any_prompt, render=options.render
+                )
                 is None
             ):
                 unmatched[context.conversation.id] = context
 
     # too few failing contexts leave no part for a selection
     if options.candidates is None:
-        enough = len(strata[FAILING]) >= FEW_DATA
+        enough = len(strata[FAILING_STRATUM]) >= FEW_DATA_FAILURES
     else:
         enough = options.candidates > 1
 
-    return Gathered(
+    return GatheredContexts(
         rubric_set,
         logs,
         prompt,
@@ -469,7 +488,7 @@ def sample_contexts(
         target.rubric,
         guards,
         strata={
-            stratum: in_order(
+            stratum: shuffle_contexts(
                 [context for context in contexts if context.conversation.id not in unmatched],
                 options.seed,
             )
@@ -478,23 +497,29 @@ def sample_contexts(
         # the user's own changes took part in nothing, so all conversations prove
         parts={}
         if edits
-        else parts_of(conversations, rubric_set.learned_from | tuned, options.seed, select=enough),
+        else assign_parts(
+            conversations, rubric_set.learned_from | tuned, options.seed, select=enough
+        ),
         shares=(*shares, max(0.0, 1 - sum(shares))),
         unmatched=len(unmatched),
         under=Counter(
             other.name
             for context in unmatched.values()
             for other in others
-            if rendered_for(context, other) is not None
+            if render_prompt_for(context, other) is not None
         ),
         tuned=tuned,
-        lacking=places_without_value(prompt, unmatched.values()),
+        lacking=list_places_without_value(prompt, unmatched.values()),
     )
 
 
-def places_without_value(prompt: PromptText, contexts: Iterable[ReplyContext]) -> tuple[str, ...]:
+def list_places_without_value(
+    prompt: PromptText, contexts: Iterable[ReplyContext]
+) -> tuple[str, ...]:
     """Return names of a prompt's places that a conversation without a system turn gives no value for."""
-    names = dict.fromkeys(match[1] or match[2] for match in PLACE.finditer(prompt.text))
+    names = dict.fromkeys(
+        match[1] or match[2] for match in PLACEHOLDER_PATTERN.finditer(prompt.text)
+    )
     plain = []
     for context in contexts:
         if all(turn.role != "system" for turn in context.conversation.turns):
@@ -505,7 +530,7 @@ def places_without_value(prompt: PromptText, contexts: Iterable[ReplyContext]) -
     )
 
 
-def keep_users(contexts: Sequence[ReplyContext], most: int) -> list[ReplyContext]:
+def choose_contexts_by_user(contexts: Sequence[ReplyContext], most: int) -> list[ReplyContext]:
     """Return so many contexts at most, of as many users as can be: of each a first, then a second, in their order."""
     rounds = Counter[str]()
     numbered = []
@@ -516,25 +541,25 @@ def keep_users(contexts: Sequence[ReplyContext], most: int) -> list[ReplyContext
     return [contexts[place] for place in sorted(place for _, place in sorted(numbered)[:most])]
 
 
-def replies_in(conversation: Conversation, end: int) -> list[int]:
+def find_answerable_replies(conversation: Conversation, end: int) -> list[int]:
     """Return the places of replies before a turn that may be asked for again."""
-    return [turn for turn in range(end) if may_answer(conversation, turn)]
+    return [turn for turn in range(end) if is_answerable_reply(conversation, turn)]
 
 
-def require_enough(gathered: Gathered) -> None:
+def require_enough_failures(gathered: GatheredContexts) -> None:
     """Raise BadLabels where too few failing contexts or users are there to prove anything."""
     # failing contexts and their users decide what a proof can find
-    failures = sum(stratum == FAILING for _, stratum in gathered.proof)
-    if failures >= FEWEST_FAILURES and gathered.users >= FEWEST_USERS:
+    failures = sum(stratum == FAILING_STRATUM for _, stratum in gathered.proof)
+    if failures >= FEWEST_FAILING_CONTEXTS and gathered.users >= FEWEST_FAILING_USERS:
         return
 
     what = (
         f"{count(failures, 'failing reply', 'failing replies')} of {count(gathered.users, 'user')} are too few for a "
-        f"proof, which takes {FEWEST_FAILURES} of at least {FEWEST_USERS} users"
+        f"proof, which takes {FEWEST_FAILING_CONTEXTS} of at least {FEWEST_FAILING_USERS} users"
     )
     # what is missing: users, if failing replies are enough
-    more_failures = FEWEST_FAILURES - failures
-    more_users = FEWEST_USERS - gathered.users
+    more_failures = FEWEST_FAILING_CONTEXTS - failures
+    more_users = FEWEST_FAILING_USERS - gathered.users
     if more_failures <= 0:
         lacks = count(more_users, "user")
     else:

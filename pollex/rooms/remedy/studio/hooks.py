@@ -6,9 +6,9 @@ from pollex.studio.hooks import StudioGraph
 from pollex.studio.use_cases import carry_out, filled_in
 
 
-def remedy(form: RemedyContext) -> None:
+def start_remedy(form: RemedyContext) -> None:
     """Find or take changes of a prompt, and prove them."""
     carry_out(ProveRemedy, filled_in(form))
 
 
-HOOKS = (StudioGraph("remedy", build, remedy),)
+HOOKS = (StudioGraph("remedy", build, start_remedy),)

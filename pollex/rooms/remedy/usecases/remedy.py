@@ -22,12 +22,17 @@ if TYPE_CHECKING:
     from pollex.services.logs import Data
     from pollex.usecases.families import Rubrics
 
-GATE_FAILED = 4
-GATE = ("worse", "no gain, likely harm", "not cleared", "people prefer the old one")
+GATE_FAILED_EXIT_CODE = 4
+GATE_FAILING_VERDICTS = (
+    "worse",
+    "no gain, likely harm",
+    "not cleared",
+    "people prefer the old one",
+)
 
 
 @options
-class OnReplies(Grouped, Reading, Stored):
+class RepliesUseCase(Grouped, Reading, Stored):
     """What fails in the replies of a log."""
 
     logs: tuple[str, ...] | Data = opt(
@@ -49,7 +54,7 @@ class OnReplies(Grouped, Reading, Stored):
 
 
 @use_case("remedy brief")
-class Brief(OnReplies, UseCase["BriefResult"]):
+class WriteBrief(RepliesUseCase, UseCase["BriefResult"]):
     """Tell what to change where: what fails in replies, how often, and what the prompt says of it. No model is asked.
 
     \b
@@ -57,7 +62,7 @@ class Brief(OnReplies, UseCase["BriefResult"]):
       pollex remedy brief logs.jsonl --rubrics rubrics.json --prompt system.md --out brief.md
     """
 
-    does = "brief.brief"
+    does = "brief.write_brief"
     help_title = "Improve"
     out: Path | str | None = opt(
         "Where it is written.",
@@ -68,7 +73,7 @@ class Brief(OnReplies, UseCase["BriefResult"]):
 
 
 @use_case("remedy cases")
-class WriteCases(OnReplies, UseCase["CasesResult"]):
+class WriteCases(RepliesUseCase, UseCase["CasesResult"]):
     """Write regression cases for a test tool: replies that failed or went well, asked for again. No model is asked.
 
     \b
@@ -76,7 +81,7 @@ class WriteCases(OnReplies, UseCase["CasesResult"]):
       pollex remedy cases logs.jsonl --rubrics rubrics.json --to promptfoo --out cases
     """
 
-    does = "cases.cases"
+    does = "cases.write_cases"
     to: Literal["promptfoo", "inspect", "langsmith", "mlflow", "jsonl"] = opt("The tool.")
     out: Path | str = opt("Output folder.", default=Path("cases"), group="Output")
     every: bool = opt(
@@ -106,7 +111,7 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
       pollex remedy run … --dry-run                      calls, cost, and the smallest effect that it can find
     """
 
-    does = "run.remedy"
+    does = "run.prove_remedy"
     plans = True
     resumable = True
     goes_on_in_browser = True
@@ -240,9 +245,9 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
 
     def as_assistant(self, context: CallContext) -> AssistantOptions:
         """Return who is asked."""
-        from pollex.rooms.remedy.services.assistants import named_assistant
+        from pollex.rooms.remedy.services.assistants import parse_assistant
 
-        options = named_assistant(
+        options = parse_assistant(
             self.assistant,
             self.profiles,
             self.as_model(context),
@@ -255,10 +260,10 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         """Return 4 where a change is worse, or not cleared."""
         failed = []
         for edit in getattr(result, "edits", ()):
-            if edit.verdict in GATE:
+            if edit.verdict in GATE_FAILING_VERDICTS:
                 failed.append(edit)
 
-        return GATE_FAILED if failed else None
+        return GATE_FAILED_EXIT_CODE if failed else None
 
 
 @use_case("remedy show")
@@ -270,7 +275,7 @@ class ShowRemedy(Stored, UseCase["RemedyResult"]):
       pollex remedy show last
     """
 
-    does = "follow.show"
+    does = "follow.show_remedy"
     name: str = opt(kw_only=False, place="argument", metavar="RUN")
 
 
@@ -283,7 +288,7 @@ class FollowRemedy(Grouped, ByJudge, UseCase["FollowResult"]):
       pollex remedy follow remedy-3 new.jsonl --rubrics rubrics.json --by prompt_version --baseline old
     """
 
-    does = "follow.follow"
+    does = "follow.follow_remedy"
     name: str = opt(kw_only=False, place="argument", metavar="RUN")
     logs: tuple[str, ...] | Data = opt(
         kw_only=False,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @use_case("rubrics state")
-class StateOfRubric(Stored, UseCase["RubricLife"]):
+class SetRubricState(Stored, UseCase["RubricLife"]):
     """Say what a rubric is: open, mending, mended, or accepted; without a word, show its life.
 
     Its life is how often it held by week and by release, thumbs down there and elsewhere, and what
@@ -24,7 +24,7 @@ class StateOfRubric(Stored, UseCase["RubricLife"]):
       pollex rubrics state 3fd0 mended --in 2.14 --note "asks for the number once"
     """
 
-    does = "life.rubric_state"
+    does = "life.set_rubric_state"
     rubric: str = opt(kw_only=False, place="argument", metavar="ID")
     state: Literal["open", "mending", "mended", "accepted"] | None = opt(
         kw_only=False,

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pollex.rooms.remedy.agents.assistant import REPLIES, TODO, keyed_lines
-from pollex.rooms.remedy.services.result import PROPOSED, SHEET
+from pollex.rooms.remedy.agents.assistant import REPLIES_FILE_NAME, TODO_FILE_NAME, read_keyed_lines
+from pollex.rooms.remedy.services.result import PROPOSED_RECORD_NAME, SHEET_RECORD_NAME
 from pollex.store.resume import step
 from pollex.store.runs import Run
 from pollex.web.kept_commands import ASKED_FOLDER, list_option_values, read_kept_command
@@ -17,9 +17,9 @@ from pollex.web.site import Site
 from pollex.web.views import Data
 
 
-def proposals_of(site: Site, run: Run) -> list[dict[str, Any]]:
+def list_waiting_proposals(site: Site, run: Run) -> list[dict[str, Any]]:
     """Return what was proposed in a run that waits for somebody to accept some; none where it doesn't."""
-    proposed = step(site.store, run.id, PROPOSED)
+    proposed = step(site.store, run.id, PROPOSED_RECORD_NAME)
     # a run that goes on waits for nobody
     if not proposed or site.status(run) not in ENDED:
         return []
@@ -33,17 +33,17 @@ def proposals_of(site: Site, run: Run) -> list[dict[str, Any]]:
     return proposals
 
 
-def waits_for(site: Site, run: Run) -> Data | None:
+def describe_waiting(site: Site, run: Run) -> Data | None:
     """Return what a run without a verdict waits for, for its page; None where it waits for nobody."""
     if run.command != "remedy" or site.status(run) not in ENDED:
         return None
 
     # pairs come after proposals, so these were accepted already
-    sheet = step(site.store, run.id, SHEET) or ()
-    proposals = [] if sheet else proposals_of(site, run)
-    folder = files_folder(site, run)
+    sheet = step(site.store, run.id, SHEET_RECORD_NAME) or ()
+    proposals = [] if sheet else list_waiting_proposals(site, run)
+    folder = find_files_folder(site, run)
     if folder is not None:
-        asked = count_lines(folder / TODO)
+        asked = count_lines(folder / TODO_FILE_NAME)
     else:
         asked = 0
 
@@ -53,7 +53,7 @@ def waits_for(site: Site, run: Run) -> Data | None:
     # answered lines of the file, counted anew
     answered = 0
     if folder is not None and asked:
-        answered = sum(1 for _ in keyed_lines(folder / REPLIES, "reply"))
+        answered = sum(1 for _ in read_keyed_lines(folder / REPLIES_FILE_NAME, "reply"))
 
     return {
         "pairs": len(sheet),
@@ -66,7 +66,7 @@ def waits_for(site: Site, run: Run) -> Data | None:
     }
 
 
-def files_folder(site: Site, run: Run) -> Path | None:
+def find_files_folder(site: Site, run: Run) -> Path | None:
     """Return the folder of the files by which the assistant of a run is asked; None where it is asked otherwise."""
     kept = read_kept_command(site, run)
     if kept is not None:
@@ -88,7 +88,7 @@ def count_lines(path: Path) -> int:
         return sum(1 for line in file if line.strip())
 
 
-def replies_text(lines: bytes) -> str:
+def format_replies(lines: bytes) -> str:
     """Return replies that somebody sent, as they are written down.
 
     Raises:

@@ -23,7 +23,7 @@ from rubric_set_by_hand import rubric, rubric_set
 
 from pollex.rooms.exchange.formats.peer_scores import requests_of
 from pollex.rooms.exchange.formats.peers.targets import TARGETS, sheet_of
-from pollex.rooms.remedy.formats.cases import CaseCheck, ReplyCase, case_files
+from pollex.rooms.remedy.formats.cases import CaseCheck, ReplyCase, render_case_files
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
@@ -350,7 +350,7 @@ def cases(tool: str, folder: Path) -> Any:
     said += [{"role": "assistant", "content": "", "tool_calls": [call]}]
     said += [{"role": "tool", "content": "none found", "tool_call_id": "k"}]
     case = ReplyCase("c1@4", said, checks, "c1", 4, "select")
-    for name, text in case_files(tool, [case], "gpt-4o-mini").items():
+    for name, text in render_case_files(tool, [case], "gpt-4o-mini").items():
         (folder / name).write_text(text, encoding="utf-8")
     if not (folder / "pollex_cases.py").exists():
         return None

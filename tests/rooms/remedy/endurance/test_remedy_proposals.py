@@ -16,7 +16,7 @@ from small_log import Ended
 from small_runs import Pollex
 from web_site import client_of, made_app
 
-from pollex.rooms.remedy.services.result import people_for
+from pollex.rooms.remedy.services.result import count_people_for_pair
 from pollex.store.resume import runs
 from pollex.store.store import Store
 
@@ -299,7 +299,7 @@ def test_people_compare_pairs_in_the_browser_and_see_no_prompt_or_arm(
     done = asyncio.run(
         compared(tmp_path / ".pollex", {row["key"]: choice(row, "works") for row in rows})
     )
-    assert done == sum(map(people_for, (row["key"] for row in rows)))
+    assert done == sum(map(count_people_for_pair, (row["key"] for row in rows)))
     ended = remedying(*asked, "--resume")
     assert (ended.last["verdict"], ended.last["level"]) == ("better, people agree", "P")
     assert "better, people agree" in asyncio.run(page_of(tmp_path / ".pollex", "/remedies"))

@@ -30,7 +30,7 @@ from pollex.rooms.remedy.agents.assistant import (
     NoReply,
     ReplyRequest,
     ask_with_tools,
-    assistant_of,
+    build_assistant,
 )
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
 from pollex.rubrics.answers import NEVER_CAME_UP
@@ -648,7 +648,7 @@ async def test_a_graph_that_ends_at_its_calls_gets_the_logged_results_and_each_m
         key="k", item="c", system="", messages=[{"role": "user", "content": "A table?"}], seed=0
     )
     context = ReplyContext(Conversation(id="c", turns=turns), 1)
-    shop = assistant_of(graph.compile(checkpointer=InMemorySaver()))
+    shop = build_assistant(graph.compile(checkpointer=InMemorySaver()))
     for _ in range(2):
         assert await ask_with_tools(shop, request, context) == AssistantReply("It is full.")
 

@@ -19,7 +19,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
 from pollex.errors import WrongUse
-from pollex.rooms.remedy.agents.assistant import FileAssistant, assistant_of
+from pollex.rooms.remedy.agents.assistant import FileAssistant, build_assistant
 
 Importing = Callable[..., Any]
 
@@ -59,7 +59,7 @@ SHOP = graph_of(acting=acting)
 
 
 def acts(given: Any, module: str = "") -> list[str]:
-    return list(assistant_of(given, module).acts)  # type: ignore[attr-defined]
+    return list(build_assistant(given, module).acts)  # type: ignore[attr-defined]
 
 
 @pytest.fixture
@@ -198,9 +198,9 @@ def test_graphs_and_objects_at_hand_are_seen() -> None:
 
     assert acts(Bot()) == ["the code of bot"]
     files = FileAssistant(Path("asked"), {})
-    assert assistant_of(files) is files
+    assert build_assistant(files) is files
     with pytest.raises(WrongUse, match="is no assistant"):
-        assistant_of(PROMPT | MODEL)
+        build_assistant(PROMPT | MODEL)
 
 
 def test_a_graphs_own_code_is_never_seen_to_be_harmless() -> None:

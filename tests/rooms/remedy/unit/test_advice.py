@@ -6,8 +6,8 @@ from rubric_set_by_hand import rubric
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.signals import SIGNALS
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
-from pollex.rooms.remedy.services.advice import advice_on, kinds
-from pollex.rooms.remedy.services.contexts import reply_at
+from pollex.rooms.remedy.services.advice import find_advice, list_event_advice
+from pollex.rooms.remedy.services.contexts import find_reply_of_evidence
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 
@@ -17,7 +17,7 @@ def of(source: str, side: Polarity = "dsat", text: str = "") -> ChosenRubric:
 
 
 def test_the_table_of_advice_names_each_signal_and_nothing_that_is_not_there() -> None:
-    listed = [name for kind in kinds() for name in kind.events]
+    listed = [name for kind in list_event_advice() for name in kind.events]
     assert len(listed) == len({*listed})
     assert {*listed} <= PATTERNS.keys() | SIGNALS.keys()
     assert PATTERNS.keys() | SIGNALS.keys() <= {*listed}
@@ -40,16 +40,16 @@ def test_the_table_of_advice_names_each_signal_and_nothing_that_is_not_there() -
 def test_figures_tones_refusals_and_outcomes_get_no_sentence_and_say_why(
     source: str, kind: str, side: Polarity
 ) -> None:
-    advice = advice_on(of(source, side))
+    advice = find_advice(of(source, side))
     assert (advice.kind, advice.sentence) == (kind, "")
     assert advice.why
 
 
 def test_a_hidden_failure_is_to_be_said_and_a_dead_end_gets_another_way() -> None:
-    hidden = advice_on(of('event:tool_fails_hidden {"detail":"`travel`"}'))
+    hidden = find_advice(of('event:tool_fails_hidden {"detail":"`travel`"}'))
     assert "say so" in hidden.sentence
-    assert "offer" in advice_on(of("event:fail_no_way")).sentence
-    assert advice_on(of("event:fail_no_way", "sat")).sentence == ""
+    assert "offer" in find_advice(of("event:fail_no_way")).sentence
+    assert find_advice(of("event:fail_no_way", "sat")).sentence == ""
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_hidden_failure_is_to_be_said_and_a_dead_end_gets_another_way() -> Non
 def test_a_rubric_in_words_of_a_model_is_told_by_its_words_and_unclear_ones_get_no_sentence(
     text: str, kind: str
 ) -> None:
-    advice = advice_on(of("summarize_dsat@1", text=text))
+    advice = find_advice(of("summarize_dsat@1", text=text))
     assert advice.kind == kind
     assert bool(advice.sentence) != bool(advice.why)
 
@@ -89,4 +89,4 @@ def test_evidence_in_a_call_or_its_result_is_that_of_the_reply_that_follows() ->
         Turn(role="assistant", content="Bye."),
     )
     talk = Conversation(id="t", turns=turns)
-    assert [reply_at(talk, [n]) for n in range(6)] == [None, 3, 3, 3, None, 5]
+    assert [find_reply_of_evidence(talk, [n]) for n in range(6)] == [None, 3, 3, 3, None, 5]

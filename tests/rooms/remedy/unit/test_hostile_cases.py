@@ -6,10 +6,15 @@ from typing import Any
 import pytest
 from hostile_files import HOSTILE, shapes
 
-from pollex.rooms.remedy.formats.cases import CASE_FORMS, CaseCheck, ReplyCase, case_files
+from pollex.rooms.remedy.formats.cases import (
+    CASE_FILE_TEMPLATES,
+    CaseCheck,
+    ReplyCase,
+    render_case_files,
+)
 
 
-@pytest.mark.parametrize("tool", CASE_FORMS)
+@pytest.mark.parametrize("tool", CASE_FILE_TEMPLATES)
 @pytest.mark.parametrize(
     "field", ["model", "id", "rubric", "text", "quote", "content", "conversation", "part"]
 )
@@ -22,7 +27,7 @@ def test_no_field_of_a_case_becomes_code_or_structure(tool: str, field: str) -> 
         check = CaseCheck(told["rubric"], "sat", told["text"], told["quote"])
         messages = [{"role": "user", "content": told["content"]}]
         case = ReplyCase(told["id"], messages, [check], told["conversation"], 1, told["part"])
-        return case_files(tool, [case], told["model"])
+        return render_case_files(tool, [case], told["model"])
 
     def known(found: dict[str, str]) -> dict[str, Any]:
         # the names of metadata are ids of rubrics: any words, but one name

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pollex.rooms.remedy.agents.assistant_process import message_of, name_signal
+from pollex.rooms.remedy.agents.assistant_process import name_signal, parse_host_message
 
 CALL = {"name": "look", "arguments": "{}", "id": "a"}
 REPLY = {"text": "Yes.", "calls": [CALL], "cost": 0.0, "seconds": 0.1}
@@ -36,7 +36,7 @@ REPLY = {"text": "Yes.", "calls": [CALL], "cost": 0.0, "seconds": 0.1}
 )
 def test_foreign_lines_are_refused(line: Any) -> None:
     with pytest.raises(ValueError, match="no "):
-        message_of(json.dumps(line).encode())
+        parse_host_message(json.dumps(line).encode())
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_foreign_lines_are_refused(line: Any) -> None:
     ],
 )
 def test_lines_of_the_host_are_taken(line: Any) -> None:
-    assert message_of(json.dumps(line).encode()) == line
+    assert parse_host_message(json.dumps(line).encode()) == line
 
 
 def test_a_signal_without_a_name_is_told_by_its_number() -> None:

@@ -11,13 +11,13 @@ from pollex.agents.mixed import MixedJudge
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import Logs
-from pollex.rooms.remedy.agents.llm.second_reader import reply_judge_of
+from pollex.rooms.remedy.agents.llm.second_reader import build_reply_judge
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
-from pollex.rooms.remedy.services.contexts import Held, why_no_target
-from pollex.rooms.remedy.services.desk import unspread
-from pollex.rooms.remedy.services.prompt_text import PromptText, named_file
-from pollex.rooms.remedy.services.proposals import asked_for
-from pollex.rooms.remedy.services.sample import RemedyOptions, parts_of
+from pollex.rooms.remedy.services.contexts import RubricOccurrences, explain_no_target
+from pollex.rooms.remedy.services.desk import explain_zero_width
+from pollex.rooms.remedy.services.prompt_text import PromptText, parse_named_file
+from pollex.rooms.remedy.services.proposals import count_proposals_to_ask
+from pollex.rooms.remedy.services.sample import RemedyOptions, assign_parts
 from pollex.rooms.remedy.services.trials import sample_contexts
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
@@ -54,7 +54,7 @@ def test_no_user_and_no_text_is_in_two_parts_of_random_logs() -> None:
     rng = np.random.default_rng(0)
     for seed in range(300):
         log = random_log(rng)
-        parts = parts_of(log, seed=seed)
+        parts = assign_parts(log, seed=seed)
         assert parts.keys() == {one.id for one in log}
         for key in ("group", "text_hash"):
             seen: dict[str, str] = {}
@@ -65,34 +65,34 @@ def test_no_user_and_no_text_is_in_two_parts_of_random_logs() -> None:
 
 def test_shares_are_a_fifth_three_tenths_and_a_half_and_the_order_of_rows_counts_nothing() -> None:
     log = [conversation(f"c{i}", f"text {i}", None) for i in range(1000)]
-    parts = parts_of(log, seed=3)
+    parts = assign_parts(log, seed=3)
     assert [list(parts.values()).count(part) for part in ("propose", "select", "prove")] == [
         200,
         300,
         500,
     ]
-    assert parts_of(log[::-1], seed=3) == parts
-    assert parts_of(log, seed=4) != parts
+    assert assign_parts(log[::-1], seed=3) == parts
+    assert assign_parts(log, seed=4) != parts
 
 
 def test_what_the_rubrics_were_learned_from_proves_only_where_there_is_too_little_else() -> None:
     log = [conversation(f"c{i}", f"text {i}", None) for i in range(100)]
     learned = {one.text_hash[:16] for one in log[:40]}
-    parts = parts_of(log, learned)
+    parts = assign_parts(log, learned)
     assert all(parts[one.id] != "prove" for one in log[:40])
-    parts = parts_of(log, {one.text_hash[:16] for one in log[:80]})
+    parts = assign_parts(log, {one.text_hash[:16] for one in log[:80]})
     assert [parts[one.id] for one in log[80:]] == ["prove"] * 20
 
 
 def test_without_a_selection_its_share_proves() -> None:
     log = [conversation(f"c{i}", f"text {i}", None) for i in range(100)]
-    parts = list(parts_of(log, select=False).values())
+    parts = list(assign_parts(log, select=False).values())
     assert (parts.count("propose"), parts.count("prove")) == (20, 80)
 
 
 def test_who_names_a_number_of_proposals_has_a_selection_of_few_failures_and_is_told_so() -> None:
     log = [table(n) for n in range(50)]
-    target = Held(RUBRIC, 50, 50, tuple(ReplyContext(one, 1) for one in log))
+    target = RubricOccurrences(RUBRIC, 50, 50, tuple(ReplyContext(one, 1) for one in log))
     known = (SET, Logs(log), PromptText("x"), [])
     usual = RemedyOptions(prompt=Path("x"), target="t")
     few = sample_contexts(*known, usual, target, ())
@@ -103,14 +103,14 @@ def test_who_names_a_number_of_proposals_has_a_selection_of_few_failures_and_is_
     some = sample_contexts(*known, named, target, ())
     assert some.most == 3
     assert "50 failing contexts are too few to choose by" in some.notes[0]
-    assert [asked_for(most) for most in (1, 2, 3, 4, 6)] == [1, 1, 2, 2, 4]
+    assert [count_proposals_to_ask(most) for most in (1, 2, 3, 4, 6)] == [1, 1, 2, 2, 4]
 
 
 def test_conversations_in_cases_prove_only_where_there_are_too_few_others_and_that_is_told() -> (
     None
 ):
     log = [table(n) for n in range(100)]
-    target = Held(RUBRIC, 100, 100, tuple(ReplyContext(one, 1) for one in log))
+    target = RubricOccurrences(RUBRIC, 100, 100, tuple(ReplyContext(one, 1) for one in log))
     known = (
         SET,
         Logs(log),
@@ -132,8 +132,12 @@ def test_conversations_in_cases_prove_only_where_there_are_too_few_others_and_th
 
 def test_a_rubric_whose_evidence_goes_on_after_the_reply_is_no_target_of_a_model_either() -> None:
     replies = tuple(ReplyContext(table(n), 1) for n in range(10))
-    assert "goes on with" in why_no_target(SET, Held(RUBRIC, 10, 10, replies, later=9))
-    assert "goes on with" not in why_no_target(SET, Held(RUBRIC, 10, 10, replies, later=4))
+    assert "goes on with" in explain_no_target(
+        SET, RubricOccurrences(RUBRIC, 10, 10, replies, later=9)
+    )
+    assert "goes on with" not in explain_no_target(
+        SET, RubricOccurrences(RUBRIC, 10, 10, replies, later=4)
+    )
 
 
 def under(number: int, system: str | None, **metadata: str) -> Conversation:
@@ -150,9 +154,11 @@ def test_each_context_is_asked_under_the_prompt_of_its_conversation_and_others_a
     app = PromptText("Be kind.", name="app")
     log = [under(0, "Be short on Friday."), under(1, "Be kind."), under(2, "Be wild."), under(3, None, channel="app"),
            under(4, None, channel="web", day="Monday"), under(5, None)]  # fmt: skip
-    target = Held(RUBRIC, 6, 6, tuple(ReplyContext(one, len(one.turns) - 1) for one in log))
+    target = RubricOccurrences(
+        RUBRIC, 6, 6, tuple(ReplyContext(one, len(one.turns) - 1) for one in log)
+    )
     options = RemedyOptions(prompt=("web=web.md", "app=app.md"), target="t")
-    assert [named_file(one) for one in options.prompts] == [
+    assert [parse_named_file(one) for one in options.prompts] == [
         ("web", Path("web.md")),
         ("app", Path("app.md")),
     ]
@@ -177,7 +183,7 @@ def test_a_pool_of_both_sides_is_judged_at_the_reply_by_both() -> None:
 
     own = Judging()
     others = Judging()
-    judge = reply_judge_of(MixedJudge(others, own))
+    judge = build_reply_judge(MixedJudge(others, own))
     signed = RUBRIC.model_copy(update={"id": "s", "answered_by": "built-in"})
     said = table(0)
     longer = said.model_copy(update={"turns": (*said.turns, *said.turns)})
@@ -190,7 +196,7 @@ def test_a_pool_of_both_sides_is_judged_at_the_reply_by_both() -> None:
 
 
 def test_an_interval_without_width_is_told_to_be_no_certainty() -> None:
-    said = unspread("naive", value=1.0, low=1.0, high=1.0, users=13)
+    said = explain_zero_width("naive", value=1.0, low=1.0, high=1.0, users=13)
     assert "the effect was the same for all 13 users" in said
     assert "up to 21% of other users it may be different" in said
-    assert unspread("naive", value=0.5, low=0.4, high=0.6, users=13) == ""
+    assert explain_zero_width("naive", value=0.5, low=0.4, high=0.6, users=13) == ""

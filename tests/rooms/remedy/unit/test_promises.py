@@ -2,7 +2,7 @@
 
 import pytest
 
-from pollex.rooms.remedy.services.promises import promises
+from pollex.rooms.remedy.services.promises import makes_promise
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from pollex.rooms.remedy.services.promises import promises
     ],
 )
 def test_a_promise_is_found(reply: str) -> None:
-    assert promises(reply)
+    assert makes_promise(reply)
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,4 @@ def test_a_promise_is_found(reply: str) -> None:
     ],
 )
 def test_a_deed_a_question_or_an_offer_is_no_promise(reply: str) -> None:
-    assert not promises(reply)
+    assert not makes_promise(reply)

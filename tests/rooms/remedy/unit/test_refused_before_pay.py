@@ -8,15 +8,15 @@ import pytest
 
 from pollex.errors import BadInput, WrongUse
 from pollex.rooms.remedy.agents.assistant import (
-    REPLIES,
+    REPLIES_FILE_NAME,
     AssistantReply,
     FileAssistant,
     NoReply,
-    reply_of,
+    convert_reply,
 )
-from pollex.rooms.remedy.services.assistants import named_assistant
+from pollex.rooms.remedy.services.assistants import parse_assistant
 from pollex.rooms.remedy.services.prompt_text import PromptText, apply_diff
-from pollex.rooms.remedy.services.run import require_names, require_places
+from pollex.rooms.remedy.services.run import require_distinct_names, require_writable_places
 from pollex.rooms.remedy.services.sample import RemedyOptions
 from pollex.rooms.remedy.usecases.remedy import ProveRemedy
 from pollex.runs.options import ModelOptions
@@ -80,21 +80,21 @@ def test_what_is_no_diff_of_the_prompt_is_said_with_its_line(diff: str, told: st
 
 
 def test_an_output_whose_companions_have_no_place_is_refused(tmp_path: Path) -> None:
-    require_places(tmp_path / "remedy.json", people=True)
+    require_writable_places(tmp_path / "remedy.json", people=True)
     (tmp_path / "remedy-edits").write_text("mine")
     with pytest.raises(WrongUse, match="it is a file"):
-        require_places(tmp_path / "remedy.json", people=True)
+        require_writable_places(tmp_path / "remedy.json", people=True)
     (tmp_path / "other.html").mkdir()
     with pytest.raises(WrongUse, match="it is a folder"):
-        require_places(tmp_path / "other.json", people=True)
+        require_writable_places(tmp_path / "other.json", people=True)
 
 
 @pytest.mark.parametrize("prompts", [("a.md", "b.md"), ("x=a.md", "x=b.md")])
 def test_several_prompts_need_names(prompts: tuple[str, ...]) -> None:
     with pytest.raises(WrongUse, match="name of its own"):
-        require_names(RemedyOptions(prompt=prompts, target="t"))
-    require_names(RemedyOptions(prompt=("x=a.md", "y=b.md"), target="t"))
-    require_names(RemedyOptions(prompt="a.md", target="t"))
+        require_distinct_names(RemedyOptions(prompt=prompts, target="t"))
+    require_distinct_names(RemedyOptions(prompt=("x=a.md", "y=b.md"), target="t"))
+    require_distinct_names(RemedyOptions(prompt="a.md", target="t"))
 
 
 NUMBERS = [
@@ -120,7 +120,7 @@ def test_numbers_beyond_what_an_option_takes_are_refused(name: str, value: float
 def test_a_profile_with_a_number_that_is_none_is_refused(line: str, tmp_path: Path) -> None:
     (tmp_path / "profiles.toml").write_text(f'[assistant]\nmodel = "m"\n{line}\n')
     with pytest.raises(BadInput, match=f"assistant.{line.split(maxsplit=1)[0]}"):
-        named_assistant(None, tmp_path / "profiles.toml", ModelOptions())
+        parse_assistant(None, tmp_path / "profiles.toml", ModelOptions())
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_link_beside_the_result_is_refused_before_anything_is_paid(
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).symlink_to(tmp_path / "theirs")
     with pytest.raises(WrongUse, match="it is a link, and is not followed"):
-        require_places(tmp_path / "r.json", people=True)
+        require_writable_places(tmp_path / "r.json", people=True)
 
 
 def test_a_line_of_people_that_is_no_choice_is_refused_before_anything_is_paid(
@@ -142,8 +142,8 @@ def test_a_line_of_people_that_is_no_choice_is_refused_before_anything_is_paid(
     (tmp_path / "r-people").mkdir()
     (tmp_path / "r-people" / "choices.jsonl").write_text('{"key": "a", "choice": "5"}\n')
     with pytest.raises(BadInput, match="'5' is no choice"):
-        require_places(tmp_path / "r.json", people=True)
-    require_places(tmp_path / "r.json", people=False)
+        require_writable_places(tmp_path / "r.json", people=True)
+    require_writable_places(tmp_path / "r.json", people=False)
 
 
 def test_links_where_people_are_to_find_pairs_are_refused_without_an_output_too(
@@ -153,8 +153,8 @@ def test_links_where_people_are_to_find_pairs_are_refused_without_an_output_too(
     (tmp_path / "own").mkdir()
     Path("people").symlink_to("own")
     with pytest.raises(WrongUse, match="people: it is a link"):
-        require_places(None, people=True)
-    require_places(None, people=False)
+        require_writable_places(None, people=True)
+    require_writable_places(None, people=False)
 
 
 @pytest.mark.parametrize(
@@ -162,10 +162,10 @@ def test_links_where_people_are_to_find_pairs_are_refused_without_an_output_too(
 )
 def test_a_path_for_a_function_is_said_with_what_to_give(given: str, tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match=r"is no MODULE:FUNCTION|is a file"):
-        named_assistant(given, None, ModelOptions())
+        parse_assistant(given, None, ModelOptions())
     (tmp_path / "asked").write_text("")
     with pytest.raises(WrongUse, match="is a file"):
-        named_assistant(tmp_path / "asked", None, ModelOptions())
+        parse_assistant(tmp_path / "asked", None, ModelOptions())
 
 
 @pytest.mark.parametrize(
@@ -179,13 +179,13 @@ def test_a_path_for_a_function_is_said_with_what_to_give(given: str, tmp_path: P
 def test_a_line_of_replies_that_can_not_be_read_is_said_by_its_number(
     line: bytes, told: str, tmp_path: Path
 ) -> None:
-    (tmp_path / REPLIES).write_bytes(
+    (tmp_path / REPLIES_FILE_NAME).write_bytes(
         '{"key": "a", "reply": "x\u2028y\x85z"}\n'.encode() + line + b"\n"
     )
     with pytest.raises(BadInput, match=told) as refused:
         FileAssistant.of(tmp_path)
     assert "replies.jsonl:2" in str(refused.value)
-    (tmp_path / REPLIES).write_text(
+    (tmp_path / REPLIES_FILE_NAME).write_text(
         '\ufeff{"key": "a", "reply": "x\u2028y\x85z"}\r\n', encoding="utf-8"
     )
     assert FileAssistant.of(tmp_path).replies == {"a": "x\u2028y\x85z"}
@@ -193,14 +193,14 @@ def test_a_line_of_replies_that_can_not_be_read_is_said_by_its_number(
 
 @pytest.mark.parametrize("found", [None, 3, "", "  ", AssistantReply(""), AssistantReply(None)])  # type: ignore[arg-type]
 def test_what_is_no_text_is_no_reply(found: Any) -> None:
-    assert isinstance(reply_of(found), NoReply)
+    assert isinstance(convert_reply(found), NoReply)
 
 
 def test_a_figure_that_is_no_number_is_written_as_none() -> None:
     value = {"a": float("nan"), "b": [float("inf"), 1.5, (float("-inf"),)], "c": "nan"}
     assert unpack(pack(value)) == {"a": None, "b": [None, 1.5, [None]], "c": "nan"}
     json.dumps(without_nan(value), allow_nan=False)
-    assert reply_of(AssistantReply("Yes.", cost=float("nan"))) == AssistantReply("Yes.")
+    assert convert_reply(AssistantReply("Yes.", cost=float("nan"))) == AssistantReply("Yes.")
 
 
 def test_a_file_of_requests_that_somebody_else_wrote_stays(tmp_path: Path) -> None:

@@ -8,48 +8,48 @@ import pytest
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
-from pollex.rooms.remedy.measures.advice import advice_of
+from pollex.rooms.remedy.measures.advice import advise_on_change
 from pollex.rooms.remedy.measures.looks import (
     BETTER,
     GOING,
     NOTHING,
     WORSE,
-    bounds_at_equal_steps,
-    decide,
+    compute_equal_step_bounds,
+    decide_at_look,
 )
 from pollex.rooms.remedy.measures.proofs import (
-    ANY,
-    ELSEWHERE,
-    FAILING,
-    FINE,
-    Guardrail,
+    ANY_STRATUM,
+    FAILING_STRATUM,
+    FINE_STRATUM,
+    TARGET_ELSEWHERE_NAME,
+    GuardrailEffect,
     PairedEffect,
-    Primary,
     ProofArrays,
     ProofEnd,
-    chance_of_harm,
-    fell_for_sure,
-    users_to_tell,
-    verdict_of,
+    TargetEffect,
+    compute_harm_probability,
+    count_further_users_needed,
+    decide_verdict,
+    find_surely_fallen_guardrails,
 )
-from pollex.rooms.remedy.services.conclude import reason_left
-from pollex.rooms.remedy.services.trials import keep_users
+from pollex.rooms.remedy.services.conclude import explain_unproven_proposal
+from pollex.rooms.remedy.services.trials import choose_contexts_by_user
 
 SCALE = 0.1
 
 
-def seen(value: float, outcome: int = NOTHING, users: int = 80) -> Primary:
+def seen(value: float, outcome: int = NOTHING, users: int = 80) -> TargetEffect:
     effect = PairedEffect(value, value - SCALE, value + SCALE, value / (SCALE / 2), users, users)
-    return Primary(effect, effect, effect, 2, outcome, 0.15, length=False)
+    return TargetEffect(effect, effect, effect, 2, outcome, 0.15, length=False)
 
 
-def guard(state: Any, name: str = "asks before it books", *, fell: bool = False) -> Guardrail:
-    return Guardrail(name, PairedEffect(-0.27, -0.4, -0.1, -3.0, 80, 80), state, 0, fell)
+def guard(state: Any, name: str = "asks before it books", *, fell: bool = False) -> GuardrailEffect:
+    return GuardrailEffect(name, PairedEffect(-0.27, -0.4, -0.1, -3.0, 80, 80), state, 0, fell)
 
 
 @pytest.mark.parametrize("outcome", [BETTER, NOTHING, WORSE])
 def test_a_guardrail_that_fell_is_worse_whatever_the_target_does(outcome: int) -> None:
-    verdict, against = verdict_of(
+    verdict, against = decide_verdict(
         seen(0.2 if outcome == BETTER else 0.0, outcome),
         [guard("cleared"), guard("worse", fell=True)],
     )
@@ -60,15 +60,15 @@ def test_a_guardrail_that_is_only_marked_speaks_against_a_gain_and_is_no_verdict
     None
 ):
     marked = [guard("worse")]
-    assert verdict_of(seen(0.2, BETTER), marked) == (
+    assert decide_verdict(seen(0.2, BETTER), marked) == (
         "not cleared",
         ["may be worse: asks before it books"],
     )
-    assert verdict_of(seen(0.02), marked) == (
+    assert decide_verdict(seen(0.02), marked) == (
         "no difference found",
         ["may be worse: asks before it books"],
     )
-    assert verdict_of(seen(0.02, WORSE), marked) == (
+    assert decide_verdict(seen(0.02, WORSE), marked) == (
         "worse",
         ["may be worse: asks before it books"],
     )
@@ -76,8 +76,16 @@ def test_a_guardrail_that_is_only_marked_speaks_against_a_gain_and_is_no_verdict
 
 def test_guardrails_fall_by_holm_at_the_verdicts_level_and_few_users_by_their_signs() -> None:
     """Of three at .001: .0003 · 3 and .0004 · 2 are under it, .0011 · 1 isn't."""
-    assert fell_for_sure(np.array([0.0011, 0.0003, 0.0004])).tolist() == [False, True, True]
-    assert fell_for_sure(np.array([0.0006, 0.0001, 0.0002])).tolist() == [True, True, True]
+    assert find_surely_fallen_guardrails(np.array([0.0011, 0.0003, 0.0004])).tolist() == [
+        False,
+        True,
+        True,
+    ]
+    assert find_surely_fallen_guardrails(np.array([0.0006, 0.0001, 0.0002])).tolist() == [
+        True,
+        True,
+        True,
+    ]
     assert [one.fell for one in arrays(1.0, 0.0).guardrails(0)] == [True, False]
     assert [one.fell for one in arrays(1.0, 0.0, users=4).guardrails(0)] == [False, False], (
         "1 in 16 by chance"
@@ -85,34 +93,34 @@ def test_guardrails_fall_by_holm_at_the_verdicts_level_and_few_users_by_their_si
 
 
 def test_futility_says_how_likely_harm_is_and_what_it_takes_to_know() -> None:
-    verdict, against = verdict_of(seen(-0.105), [])
+    verdict, against = decide_verdict(seen(-0.105), [])
     assert verdict == "no gain, likely harm"
     assert against == [
         "the chance that it does harm is 98% by these replies; about 84 more users would tell"
     ]
     certain = PairedEffect(-0.06, -0.11, -0.01, -2.4, 180, 180)
-    assert verdict_of(replace(seen(-0.05), everywhere=certain), [])[0] == "no gain, likely harm"
-    assert verdict_of(seen(-0.05), [])[0] == "no difference found"
+    assert decide_verdict(replace(seen(-0.05), everywhere=certain), [])[0] == "no gain, likely harm"
+    assert decide_verdict(seen(-0.05), [])[0] == "no difference found"
     elsewhere_none = replace(seen(-0.105), everywhere=replace(certain, z=-1.0))
-    assert verdict_of(elsewhere_none, [])[0] == "no difference found", (
+    assert decide_verdict(elsewhere_none, [])[0] == "no difference found", (
         "beyond the margin, but not by all replies"
     )
     told = "the chance that it does harm is 84% by these replies; about 640 more users would tell"
-    assert verdict_of(seen(-0.05), [])[1] == [told]
-    assert verdict_of(seen(0.02), []) == ("no difference found", [])
-    assert chance_of_harm(seen(0.0).effect) == 0.5
-    assert users_to_tell(seen(0.3)) == 0
+    assert decide_verdict(seen(-0.05), [])[1] == [told]
+    assert decide_verdict(seen(0.02), []) == ("no difference found", [])
+    assert compute_harm_probability(seen(0.0).effect) == 0.5
+    assert count_further_users_needed(seen(0.3)) == 0
 
 
 def test_missing_replies_prove_nothing_and_an_unmeasured_guardrail_is_unknown() -> None:
     told = "160 of 320 replies are missing, 160 of them under the change"
-    assert verdict_of(seen(0.0), [], missing=told) == ("not proven", [told])
-    assert verdict_of(seen(0.0), [guard("unknown")], missing=told)[1] == [
+    assert decide_verdict(seen(0.0), [], missing=told) == ("not proven", [told])
+    assert decide_verdict(seen(0.0), [guard("unknown")], missing=told)[1] == [
         told,
         "unknown: asks before it books",
     ]
-    assert verdict_of(seen(0.2, BETTER), [guard("unknown")])[0] == "not cleared"
-    assert verdict_of(seen(0.2, BETTER), [], missing=told) == ("judged better", [told])
+    assert decide_verdict(seen(0.2, BETTER), [guard("unknown")])[0] == "not cleared"
+    assert decide_verdict(seen(0.2, BETTER), [], missing=told) == ("judged better", [told])
 
 
 def arrays(old: float, new: float, users: int = 40) -> ProofArrays:
@@ -123,7 +131,12 @@ def arrays(old: float, new: float, users: int = 40) -> ProofArrays:
     sizes = {"length": np.full((users, 2, 1), 100.0)}
     names = ["t", "a reply came"]
     return ProofArrays(
-        values, np.full(users, FAILING), np.arange(users), np.zeros(users, int), names, sizes
+        values,
+        np.full(users, FAILING_STRATUM),
+        np.arange(users),
+        np.zeros(users, int),
+        names,
+        sizes,
     )
 
 
@@ -133,14 +146,14 @@ def test_harm_to_the_target_where_it_had_not_failed_is_worse_whatever_it_gains_e
 ) -> None:
     users = 80
     here = arrays(1.0, 1.0, users)
-    here.stratum[users // 2 :] = FINE
+    here.stratum[users // 2 :] = FINE_STRATUM
     here.values[: users // 2, 1, :, 0] = np.clip(here.values[: users // 2, 0, :, 0] + gain, 0, 1)
     here.values[users // 2 :, 1, :, 0] = here.values[users // 2 :, 0, :, 0] / 2
     ended = ProofEnd(BETTER if gain else NOTHING, 0, 0.05)
-    verdict, against = verdict_of(here.primary(1, ended), here.guardrails(0))
-    assert (verdict, against[0]) == ("worse", f"worse: {ELSEWHERE}")
-    here.stratum[:] = FAILING
-    assert ELSEWHERE not in [guardrail.name for guardrail in here.guardrails(0)], (
+    verdict, against = decide_verdict(here.primary(1, ended), here.guardrails(0))
+    assert (verdict, against[0]) == ("worse", f"worse: {TARGET_ELSEWHERE_NAME}")
+    here.stratum[:] = FAILING_STRATUM
+    assert TARGET_ELSEWHERE_NAME not in [guardrail.name for guardrail in here.guardrails(0)], (
         "nobody was asked elsewhere"
     )
 
@@ -174,23 +187,25 @@ def test_traffic_has_an_interval_or_nothing_is_told() -> None:
     found = here.traffic(0, 1, (0.3, 0.0, 0.0))
     assert found is not None
     assert found["low"] < found["value"] < found["high"]
-    here.stratum[:20] = ANY
+    here.stratum[:20] = ANY_STRATUM
     assert here.traffic(0, 1, (0.3, 0.2, 0.5)) is None, "a stratum that nobody looked at"
 
 
 def test_a_proof_that_seems_to_do_harm_is_not_ended_as_futile() -> None:
-    bounds = bounds_at_equal_steps()
+    bounds = compute_equal_step_bounds()
     clear = np.array([True])
-    assert decide(np.array([-1.2]), 1, bounds, clear).tolist() == [GOING]
-    assert decide(np.array([0.0]), 1, bounds, clear).tolist() == [NOTHING]
+    assert decide_at_look(np.array([-1.2]), 1, bounds, clear).tolist() == [GOING]
+    assert decide_at_look(np.array([0.0]), 1, bounds, clear).tolist() == [NOTHING]
 
 
 def test_harm_has_bounds_of_its_own() -> None:
     end = ProofEnd(NOTHING, 3, 0.05)
     assert end.harm_bounds[-1] > end.bounds[-1]
     z = np.array([-(end.harm_bounds[-1] + end.bounds[-1]) / 2])
-    assert decide(z, 3, end.bounds, np.array([True]), end.harm_bounds).tolist() == [NOTHING]
-    assert decide(2 * z, 3, end.bounds, np.array([True]), end.harm_bounds).tolist() == [WORSE]
+    assert decide_at_look(z, 3, end.bounds, np.array([True]), end.harm_bounds).tolist() == [NOTHING]
+    assert decide_at_look(2 * z, 3, end.bounds, np.array([True]), end.harm_bounds).tolist() == [
+        WORSE
+    ]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +232,7 @@ def test_a_remedy_says_what_to_do(
         "guardrails": [{"state": state} for state in states],
         "primary": {"effect": {"n": 80, "high": high}},
     }
-    assert advice_of(edit)[0] == advice
+    assert advise_on_change(edit)[0] == advice
 
 
 def test_contexts_are_taken_so_that_users_are_kept() -> None:
@@ -229,7 +244,7 @@ def test_contexts_are_taken_so_that_users_are_kept() -> None:
         for n in range(10)
     ]
     contexts = [ReplyContext(one, 0) for one in conversations]
-    chosen = keep_users(contexts, 80)
+    chosen = choose_contexts_by_user(contexts, 80)
     assert len(chosen) == 80
     assert len({one.user for one in chosen}) == 24
     assert chosen == sorted(chosen, key=contexts.index)
@@ -243,7 +258,7 @@ def test_why_a_proposal_was_not_proven_is_said() -> None:
         "scores": [{"best": 0.3, "second": 0.1}],
     }
     reasons = {
-        name: reason_left(state, {"name": name, "refused": refused})
+        name: explain_unproven_proposal(state, {"name": name, "refused": refused})
         for name, refused in {
             "best": "",
             "second": "",
@@ -260,6 +275,6 @@ def test_why_a_proposal_was_not_proven_is_said() -> None:
         "bad": "it copies a name",
     }
     assert (
-        reason_left(state | {"looks": []}, {"name": "best", "refused": ""})
+        explain_unproven_proposal(state | {"looks": []}, {"name": "best", "refused": ""})
         == "the run ended before a proof"
     )

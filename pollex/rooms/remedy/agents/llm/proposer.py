@@ -10,10 +10,10 @@ from pollex.prompts.data_boundary import Item
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Unanswered
 
-MOST_HUNKS = 3
+MAX_HUNKS_PER_PROPOSAL = 3
 
 
-class Hunk(BaseModel):
+class PromptHunk(BaseModel):
     """One change of a prompt.
 
     Attributes:
@@ -29,7 +29,7 @@ class Hunk(BaseModel):
     examples: list[int]
 
 
-async def propose_hunks(asker: Asker, items: Sequence[Item], number: int) -> list[Hunk] | str:
+async def propose_hunks(asker: Asker, items: Sequence[Item], number: int) -> list[PromptHunk] | str:
     """Return the hunks of one proposal, at the model's own temperature, or why there are none."""
     # no temperature is sent, so the model's own applies
     call_settings = {
@@ -52,11 +52,11 @@ async def propose_hunks(asker: Asker, items: Sequence[Item], number: int) -> lis
     try:
         hunks = []
         for raw_hunk in value["hunks"]:
-            hunks.append(Hunk.model_validate(raw_hunk))
+            hunks.append(PromptHunk.model_validate(raw_hunk))
     except ValidationError:
         return "it isn't in the form that was asked for"
 
     # few hunks: a small change can be told from another
-    if 0 < len(hunks) <= MOST_HUNKS:
+    if 0 < len(hunks) <= MAX_HUNKS_PER_PROPOSAL:
         return hunks
-    return f"{len(hunks)} hunks, 1 to {MOST_HUNKS} are asked for"
+    return f"{len(hunks)} hunks, 1 to {MAX_HUNKS_PER_PROPOSAL} are asked for"

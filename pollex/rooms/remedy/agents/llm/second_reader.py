@@ -17,7 +17,7 @@ from pollex.rubrics.answers import Answer, Question, ScaleName, Unanswered
 from pollex.rubrics.rubric import Polarity, Rubric
 
 
-class OnReply(Batched):
+class ReplyJudge(Batched):
     """Rubrics asked of the last reply alone, with the prompt `judge_reply`."""
 
     _prompt = "judge_reply"
@@ -28,7 +28,7 @@ class OnReply(Batched):
 
 
 @dataclass(frozen=True)
-class LastExchange(Judge):
+class LastExchangeJudge(Judge):
     """A built-in judge that is shown the turns from the user's last one on: it reads events wherever they stand."""
 
     judged_by: Judge
@@ -57,13 +57,13 @@ class LastExchange(Judge):
         return await self.judged_by.judge(alone, questions)
 
 
-def reply_judge_of(judge: Judge) -> Judge:
+def build_reply_judge(judge: Judge) -> Judge:
     """Return the judge of the last reply of conversations that goes with a set's judge."""
     if isinstance(judge, LlmJudge):
-        return LlmJudge(judge.asker, OnReply(judge.asker))
+        return LlmJudge(judge.asker, ReplyJudge(judge.asker))
     if isinstance(judge, MixedJudge):
-        return MixedJudge(reply_judge_of(judge.model), reply_judge_of(judge.built_in))
-    return LastExchange(judge)
+        return MixedJudge(build_reply_judge(judge.model), build_reply_judge(judge.built_in))
+    return LastExchangeJudge(judge)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class SecondReader:
         if not self.wordings:
             return []
 
-        judge = reply_judge_of(LlmJudge(replace(self.asker)))
+        judge = build_reply_judge(LlmJudge(replace(self.asker)))
         answers = await judge.judge(conversation, self.wordings)
         return [
             value_of(question, answer)

@@ -7,7 +7,7 @@ from pollex.measures.intervals import Figure
 from pollex.web.doors.hooks import DEFAULT_LIMITS, ResultView, UseCaseDoor
 
 
-def brief_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
+def show_brief(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the targets of a brief, each with its share as a figure."""
     targets = []
     for target in result["targets"]:
@@ -49,5 +49,5 @@ HOOKS = (
             "target": "What goes wrong: one rubric of the set that is chosen above.",
         },
     ),
-    ResultView("remedy brief", "web/result_brief.html", brief_shown),
+    ResultView("remedy brief", "web/result_brief.html", show_brief),
 )

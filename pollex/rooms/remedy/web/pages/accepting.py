@@ -8,9 +8,13 @@ from typing import Annotated
 from pydantic import Field
 from starlette.responses import Response
 
-from pollex.rooms.remedy.agents.assistant import REPLIES, TODO
-from pollex.rooms.remedy.web.hooks import REMEDIES
-from pollex.rooms.remedy.web.waiting import files_folder, proposals_of, replies_text
+from pollex.rooms.remedy.agents.assistant import REPLIES_FILE_NAME, TODO_FILE_NAME
+from pollex.rooms.remedy.web.hooks import REMEDIES_PATH
+from pollex.rooms.remedy.web.waiting import (
+    find_files_folder,
+    format_replies,
+    list_waiting_proposals,
+)
 from pollex.store.folder import make_private
 from pollex.store.runs import Run
 from pollex.web import links
@@ -20,11 +24,11 @@ from pollex.web.kept_commands import go_on_with_run, read_kept_command, require_
 from pollex.web.site import Site
 from pollex.web.views import Done, page, post, send_file
 
-Replies = Annotated[str, Field(max_length=1 << 20)]
+RepliesText = Annotated[str, Field(max_length=1 << 20)]
 
 
-@post(f"/api{REMEDIES}/{{run}}/accept")
-def accept(
+@post(f"/api{REMEDIES_PATH}/{{run}}/accept")
+def accept_proposals(
     site: Site,
     run: Run,
     name: tuple[str, ...] = (),
@@ -34,7 +38,7 @@ def accept(
     """Accept proposals, and go on to prove them, by the command that the store keeps."""
     # only proposals that passed may be accepted
     names = []
-    for proposal in proposals_of(site, run):
+    for proposal in list_waiting_proposals(site, run):
         if not proposal["refused"]:
             names.append(proposal["name"])
 
@@ -55,7 +59,7 @@ def accept(
         )
 
     # the same command goes on, with what was accepted
-    child = _gone_on(
+    child = _continue_run(
         site,
         run,
         confirmed,
@@ -65,40 +69,40 @@ def accept(
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
 
-@page(f"{REMEDIES}/{{run}}/todo.jsonl")
-def todo(site: Site, run: Run) -> Response:
+@page(f"{REMEDIES_PATH}/{{run}}/todo.jsonl")
+def send_todo(site: Site, run: Run) -> Response:
     """Send what the assistant is asked, a line a reply: arms can't be told apart there."""
     # runs that ask by files have a folder in their command
-    folder = files_folder(site, run)
-    if folder is None or not (folder / TODO).is_file():
+    folder = find_files_folder(site, run)
+    if folder is None or not (folder / TODO_FILE_NAME).is_file():
         raise NotThere(
             f"{run.id} asks nothing by files",
             hint="its page says what it waits for",
         )
 
     return send_file(
-        f"{run.id}-{TODO}",
+        f"{run.id}-{TODO_FILE_NAME}",
         "application/jsonl",
-        (folder / TODO).read_bytes(),
+        (folder / TODO_FILE_NAME).read_bytes(),
     )
 
 
-@post(f"/api{REMEDIES}/{{run}}/replies")
-def replies(
+@post(f"/api{REMEDIES_PATH}/{{run}}/replies")
+def receive_replies(
     site: Site,
     run: Run,
-    lines: Replies,
+    lines: RepliesText,
     confirmed: str = "",
     key: str = "",
 ) -> Done:
     """Keep replies that somebody brings, and go on with them."""
-    folder = files_folder(site, run)
+    folder = find_files_folder(site, run)
     if folder is None:
         raise Clash(f"{run.id} asks nothing by files", hint="load the page again")
 
     # read as a whole before anything is written
     try:
-        text = replies_text(lines.encode())
+        text = format_replies(lines.encode())
     except (ValueError, RecursionError) as error:
         what = f"these are no replies: {error}"[:200]
         raise Fault(what, hint='a line each: {"key": …, "reply": …}') from None
@@ -108,15 +112,15 @@ def replies(
     # appended, readable by the owner alone
     make_private(folder)
     with os.fdopen(
-        os.open(folder / REPLIES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a"
+        os.open(folder / REPLIES_FILE_NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a"
     ) as file:
         file.write(text)
 
-    child = _gone_on(site, run, confirmed, key)
+    child = _continue_run(site, run, confirmed, key)
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
 
-def _gone_on(
+def _continue_run(
     site: Site,
     run: Run,
     confirmed: str,

@@ -14,12 +14,18 @@ import numpy as np
 
 from pollex.errors import PollexError
 from pollex.graphs.context import Progress
-from pollex.rooms.remedy.conversations.reply_context import ReplyContext, in_order
-from pollex.rooms.remedy.reports.remedies import sections
-from pollex.rooms.remedy.services.advice import advice_on
-from pollex.rooms.remedy.services.result import COMMAND, COMPARED, SHEET, chosen_of, people_for
-from pollex.rooms.remedy.web.hooks import REMEDIES
-from pollex.rooms.remedy.web.waiting import proposals_of, waits_for
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext, shuffle_contexts
+from pollex.rooms.remedy.reports.remedies import prepare_sections
+from pollex.rooms.remedy.services.advice import find_advice
+from pollex.rooms.remedy.services.result import (
+    COMPARED_FACT_KIND,
+    REMEDY_COMMAND,
+    SHEET_RECORD_NAME,
+    count_people_for_pair,
+    read_browser_choices,
+)
+from pollex.rooms.remedy.web.hooks import REMEDIES_PATH
+from pollex.rooms.remedy.web.waiting import describe_waiting, list_waiting_proposals
 from pollex.rubrics.records import ChosenRubric
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.store.resume import conversations_of, read_facts, step
@@ -40,28 +46,28 @@ from pollex.web.views import Data, Done, page, post
 if TYPE_CHECKING:
     from pollex.services.dry_run import CallPlan
 
-ON_A_PAGE = 20
+PAIRS_ON_A_PAGE = 20
 
 
-@page(REMEDIES, "remedy_list.html", here="Changes")
-def remedies(site: Site, as_json: bool) -> Data:
+@page(REMEDIES_PATH, "remedy_list.html", here="Changes")
+def list_remedies(site: Site, as_json: bool) -> Data:
     """List what runs of `remedy` came to, the last one first."""
     rows = []
     for run in site.runs():
-        if run.command == COMMAND:
-            rows.append(_row(site, run))
+        if run.command == REMEDY_COMMAND:
+            rows.append(_build_remedy_row(site, run))
     return {"remedies": rows if as_json else [(site.run(str(row["run"])), row) for row in rows]}
 
 
-def _row(site: Site, run: Run) -> dict[str, Any]:
+def _build_remedy_row(site: Site, run: Run) -> dict[str, Any]:
     # the record of an ended run, or the sheet of one that waits for people
-    record = step(site.store, run.id, COMMAND)
-    sheet = step(site.store, run.id, SHEET)
+    record = step(site.store, run.id, REMEDY_COMMAND)
+    sheet = step(site.store, run.id, SHEET_RECORD_NAME)
     about: dict[str, Any] = {
         "run": run.id,
         "verdict": "",
         "waiting": 0 if record or not sheet else len(sheet),
-        "proposed": 0 if record or sheet else len(proposals_of(site, run)),
+        "proposed": 0 if record or sheet else len(list_waiting_proposals(site, run)),
     }
     if record:
         # lines of the first change, for a list of runs
@@ -81,13 +87,13 @@ def _row(site: Site, run: Run) -> dict[str, Any]:
     return about
 
 
-def pairs_in(site: Site, run: Run) -> dict[str, list[str]]:
+def list_pair_keys(site: Site, run: Run) -> dict[str, list[str]]:
     """Return names of a run's pairs: all, those that fell or gained, or that the judges differ in, and *telling* ones.
 
     Judges differ where a reader without rubrics prefers (1 the new reply, 0 the old one, else ½)
     what doesn't gain.
     """
-    facts = read_facts(site.store, run.id, COMPARED)
+    facts = read_facts(site.store, run.id, COMPARED_FACT_KIND)
     # none where it was forgotten
     pairs_by_name = {}
     for name, fact in facts.items():
@@ -112,7 +118,7 @@ def pairs_in(site: Site, run: Run) -> dict[str, list[str]]:
     }
     # a page of what tells most: judges that differ, falls, and gains
     telling_orders = (orders["differ"], worst[fell[worst] < 0], orders["gained"])
-    telling = dict.fromkeys(int(n) for order in telling_orders for n in order[:ON_A_PAGE])
+    telling = dict.fromkeys(int(n) for order in telling_orders for n in order[:PAIRS_ON_A_PAGE])
     names = [*pairs_by_name]
 
     return {
@@ -120,8 +126,8 @@ def pairs_in(site: Site, run: Run) -> dict[str, list[str]]:
     }
 
 
-@page(f"{REMEDIES}/{{run}}", "remedy.html", here="Changes")
-def remedy(
+@page(f"{REMEDIES_PATH}/{{run}}", "remedy.html", here="Changes")
+def show_remedy(
     site: Site,
     run: Run,
     as_json: bool,
@@ -130,25 +136,25 @@ def remedy(
     at: Place = 0,
 ) -> Data:
     """Show what a change does, and under tabs pairs of replies, what was refused, what was registered, and people."""
-    record = site.once("remedied", run, lambda: step(site.store, run.id, COMMAND))
+    record = site.once("remedied", run, lambda: step(site.store, run.id, REMEDY_COMMAND))
     # a run without a verdict has a page of what it waits for
-    if not record and (waiting := waits_for(site, run)) is not None:
+    if not record and (waiting := describe_waiting(site, run)) is not None:
         if as_json:
             return waiting
         return {"template": "remedy_waits.html"} | waiting
     if not record:
         raise NotThere(
             f"{run.id} proved nothing, or not yet",
-            hint=f"{REMEDIES} has what there is",
+            hint=f"{REMEDIES_PATH} has what there is",
         )
 
     # orders once, pairs by page
-    pairs = site.once("pairs", run, lambda: pairs_in(site, run))
+    pairs = site.once("pairs", run, lambda: list_pair_keys(site, run))
     names = pairs[only]
     read = [
         fact
-        for name in names[at : at + ON_A_PAGE]
-        for fact in read_facts(site.store, run.id, COMPARED, name).values()
+        for name in names[at : at + PAIRS_ON_A_PAGE]
+        for fact in read_facts(site.store, run.id, COMPARED_FACT_KIND, name).values()
     ]
     # arms stay hidden
     shown = []
@@ -171,24 +177,24 @@ def remedy(
         "frozen": step(site.store, run.id, "registered"),
         "began": site.store.value(sql, [run.id]),
     }
-    choices = Counter(who for by in chosen_of(site.store, run.id).values() for who in by)
+    choices = Counter(who for by in read_browser_choices(site.store, run.id).values() for who in by)
     about = {
         "tab": tab,
-        "remedy": sections(record, ()),
-        "size": ON_A_PAGE,
+        "remedy": prepare_sections(record, ()),
+        "size": PAIRS_ON_A_PAGE,
     }
-    return data | about | {"said": choices, "asked": len(_sheet(site, run))}
+    return data | about | {"said": choices, "asked": len(_read_sheet_by_key(site, run))}
 
 
-@page(f"{REMEDIES}/{{run}}/compare", "remedy_pairs.html", here="Label")
-def pairs(site: Site, run: Run, who: Short = "") -> Data:
+@page(f"{REMEDIES_PATH}/{{run}}/compare", "remedy_pairs.html", here="Label")
+def show_next_pair(site: Site, run: Run, who: Short = "") -> Data:
     """Show a person the next pair of replies that they haven't compared: no prompt, arm, rubric or judge."""
-    sheet = _sheet(site, run)
-    choices = chosen_of(site.store, run.id)
+    sheet = _read_sheet_by_key(site, run)
+    choices = read_browser_choices(site.store, run.id)
     # pairs that this person hasn't compared, and that lack people
     left = [
         pair for pair in sheet.values()
-        if who not in (by := choices.get(pair["key"], {})) and len(by) < people_for(pair["key"])
+        if who not in (by := choices.get(pair["key"], {})) and len(by) < count_people_for_pair(pair["key"])
     ]  # fmt: skip
 
     return {
@@ -200,7 +206,7 @@ def pairs(site: Site, run: Run, who: Short = "") -> Data:
 
 
 @post("/api/remedies/{run}")
-def compare(
+def keep_choice(
     site: Site,
     run: Run,
     key: str,
@@ -209,7 +215,7 @@ def compare(
     comment: Words = "",
 ) -> Done:
     """Keep what a person chose; a comment stands beside it."""
-    pair = _sheet(site, run).get(key)
+    pair = _read_sheet_by_key(site, run).get(key)
     if pair is None:
         raise NotThere("there is no such pair", hint="load the page again")
 
@@ -222,7 +228,7 @@ def compare(
     }
     label = LabelRow(
         **about,
-        question=f"{COMPARED} {run.id}",
+        question=f"{COMPARED_FACT_KIND} {run.id}",
         value=pack(choice),
         drawn="random",
     )
@@ -233,19 +239,22 @@ def compare(
             [(label, SheetRow(label.id, comment=comment))],
         )
 
-    return links.address(f"{REMEDIES}/{run.id}/compare", who=who), {"label": label_id}
+    return links.address(f"{REMEDIES_PATH}/{run.id}/compare", who=who), {"label": label_id}
 
 
-CHANGE, MOST, PATIENCE, EXAMPLES = f"{links.SETS}/{{set}}/change/{{rubric}}", 5_000, 0.3, 3
+CHANGE_PATH = f"{links.SETS}/{{set}}/change/{{rubric}}"
+MAX_PLANNED_CONVERSATIONS = 5_000
+PATIENCE_SECONDS = 0.3
+MAX_EXAMPLE_FAILURES = 3
 """Conversations that a plan is made of, seconds that the page waits for it, and failing replies that it shows."""
 
 
-@page(CHANGE, "change.html", here="Rubrics")
-def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
+@page(CHANGE_PATH, "change.html", here="Rubrics")
+def show_change(site: Site, named: NamedSet, rubric_id: str) -> Data:
     """Show where a rubric fails, what may be tried in the prompt, and what a proof of that would ask and cost."""
-    rubric, soon, run = _foreseen(site, named, rubric_id)
+    rubric, soon, run = _get_foreseen_proof(site, named, rubric_id)
     # a quick plan is shown at once, a slow one when the page is loaded again
-    soon.wait(PATIENCE)
+    soon.wait(PATIENCE_SECONDS)
     # the command that would prove it, with the files of the run
     logs = run.arguments.get("logs") or ["logs.jsonl"]
     words = ["remedy", "run", *([logs] if isinstance(logs, str) else logs), "--rubrics"]
@@ -258,7 +267,7 @@ def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
     command = shlex.join(
         ["pollex", *map(str, words), rubric.id, "--edit", "new.md", "--profiles", "profiles.toml"]
     )
-    more = {"advice": advice_on(rubric), "profiled": "assistant" in site.profiles}
+    more = {"advice": find_advice(rubric), "profiled": "assistant" in site.profiles}
     if isinstance(logs, str):
         sources = {str(logs)}
     else:
@@ -267,17 +276,23 @@ def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
     # the run's log, if it may be read again here
     at_hand = [log.value for log in list_logs_at_hand(site) if log.source in sources]
     more |= {"log": at_hand[0] if at_hand else ""}
-    return {"rubric": rubric, "soon": soon, "run": run, "most": MOST, "command": command} | more
+    return {
+        "rubric": rubric,
+        "soon": soon,
+        "run": run,
+        "most": MAX_PLANNED_CONVERSATIONS,
+        "command": command,
+    } | more
 
 
-@page(f"{CHANGE}/live", "soon.html")
-def change_live(site: Site, named: NamedSet, rubric_id: str) -> Data:
+@page(f"{CHANGE_PATH}/live", "soon.html")
+def show_change_live(site: Site, named: NamedSet, rubric_id: str) -> Data:
     """Return the part of that page that says what is being worked out."""
-    soon = _foreseen(site, named, rubric_id)[1]
+    soon = _get_foreseen_proof(site, named, rubric_id)[1]
     return {"headers": {"X-Pollex-Ended": "again" if soon.over else ""}, "soon": soon}
 
 
-def _foreseen(
+def _get_foreseen_proof(
     site: Site, named: NamedSet, rubric_id: str
 ) -> tuple[ChosenRubric, BackgroundValue, Run]:
     rubric = get_rubric(named.rubric_set, rubric_id)
@@ -290,13 +305,15 @@ def _foreseen(
     key = ("change", named.id, rubric.id, run.finished or "")
     return (
         rubric,
-        site.kept(key, lambda: BackgroundValue(partial(foresee, site, named, run, rubric.id))),
+        site.kept(
+            key, lambda: BackgroundValue(partial(foresee_proof, site, named, run, rubric.id))
+        ),
         run,
     )
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class ForeseenProof:
     """What can be told before anything is asked of a change that mends a rubric.
 
     Attributes:
@@ -310,27 +327,27 @@ class Foreseen:
     why: str = ""
 
 
-def foresee(
+def foresee_proof(
     site: Site,
     named: NamedSet,
     run: Run,
     target: str,
     progress: Progress,
-) -> Foreseen:
+) -> ForeseenProof:
     """Plan a proof at its usual settings, with the logged system turn as the prompt; nothing is asked."""
     # readers, SciPy and the roles of a model come with these
     from pollex.formats.fields import ReadOptions
     from pollex.formats.read_logs import logs_of
     from pollex.rooms.remedy.services.assistants import AssistantOptions
-    from pollex.rooms.remedy.services.contexts import failures_of, held_in
+    from pollex.rooms.remedy.services.contexts import find_rubric_occurrences, list_failures
     from pollex.rooms.remedy.services.plan import count_calls
     from pollex.rooms.remedy.services.prompt_text import PromptText
-    from pollex.rooms.remedy.services.run import gather
+    from pollex.rooms.remedy.services.run import gather_contexts
     from pollex.rooms.remedy.services.sample import RemedyOptions
 
     # at most so many conversations: a plan has to come soon
     progress.start("looking where it failed", 1)
-    logs = logs_of([*islice(conversations_of(site.store, run.id), MOST)])
+    logs = logs_of([*islice(conversations_of(site.store, run.id), MAX_PLANNED_CONVERSATIONS)])
     system_texts = (
         turn.content
         for conversation in logs.conversations
@@ -350,14 +367,16 @@ def foresee(
 
     # where it fails is shown even if the plan can't be made
     try:
-        held = held_in(named.rubric_set, logs.conversations, site.store.folder)[target]
-        failing = failures_of(held)
-        shown = tuple(in_order(failing, 0)[:EXAMPLES])
+        held = find_rubric_occurrences(named.rubric_set, logs.conversations, site.store.folder)[
+            target
+        ]
+        failing = list_failures(held)
+        shown = tuple(shuffle_contexts(failing, 0)[:MAX_EXAMPLE_FAILURES])
     except PollexError as error:
-        return Foreseen((), 0, why=error.what)
+        return ForeseenProof((), 0, why=error.what)
 
     try:
-        gathered = gather(
+        gathered = gather_contexts(
             logs,
             named.rubric_set,
             options,
@@ -370,14 +389,14 @@ def foresee(
         assistant_options = AssistantOptions(
             models={"assistant": assistant or ModelOptions(model="assistant")}
         )
-        return Foreseen(
+        return ForeseenProof(
             shown,
             len(failing),
             count_calls(gathered, assistant_options, run_options, model),
         )
     except PollexError as error:
-        return Foreseen(shown, len(failing), why=error.what)
+        return ForeseenProof(shown, len(failing), why=error.what)
 
 
-def _sheet(site: Site, run: Run) -> dict[str, dict[str, Any]]:
-    return {pair["key"]: pair for pair in step(site.store, run.id, SHEET) or ()}
+def _read_sheet_by_key(site: Site, run: Run) -> dict[str, dict[str, Any]]:
+    return {pair["key"]: pair for pair in step(site.store, run.id, SHEET_RECORD_NAME) or ()}

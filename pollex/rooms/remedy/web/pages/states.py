@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pollex.errors import WrongUse
 from pollex.rooms.remedy.services.life import (
     RubricLife,
-    Said,
-    lives_of,
-    row_of,
-    said_of,
+    StateOfRubric,
+    build_lives,
+    make_rubric_state,
+    make_state_row,
 )
 from pollex.rubrics.headlines import list_headlines
 from pollex.rubrics.records import ChosenRubric
@@ -22,10 +22,10 @@ from pollex.web.pages.sets import get_rubric
 from pollex.web.site import NamedSet, Site
 from pollex.web.views import Done, post
 
-MOST_OPEN = 12
+MAX_OPEN_RUBRICS = 12
 
 
-def lives_in(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
+def get_lives(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
     """Return the lives of rubrics, counted anew when a run has ended or something was said; runs are read once."""
 
     # what a run saw doesn't change once it has ended
@@ -36,25 +36,27 @@ def lives_in(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
         )
 
     # counts change when a run ends or somebody says something
-    ended, last_said = (site.store.value(f"SELECT {expression}") for expression in CHANGED)
+    ended, last_said = (
+        site.store.value(f"SELECT {expression}") for expression in CHANGE_MARK_COLUMNS
+    )
     key = (
         "lives",
         *(rubric.id for rubric in rubrics),
         str(ended),
         str(last_said),
     )
-    return site.kept(key, lambda: lives_of(site.store, rubrics, seen))
+    return site.kept(key, lambda: build_lives(site.store, rubrics, seen))
 
 
-CHANGED = ("count(finished) FROM runs", "max(rowid) FROM facts")
+CHANGE_MARK_COLUMNS = ("count(finished) FROM runs", "max(rowid) FROM facts")
 
 
 @post("/api/states")
-def state(
+def keep_state(
     site: Site,
     named: NamedSet,
     id_: str,
-    state: Said,
+    state: StateOfRubric,
     who: Name,
     release: Short = "",
     note: Words = "",
@@ -62,25 +64,25 @@ def state(
     """Keep what a person says of a rubric."""
     rubric = get_rubric(named.rubric_set, id_)
     try:
-        remark = said_of(rubric.model_dump(), state, release, note, who)
+        remark = make_rubric_state(rubric.model_dump(), state, release, note, who)
     except WrongUse as error:
         raise Fault(
             error.what,
             hint="name the release of what is mended, and of nothing else",
         ) from None
 
-    site.store.keep([row_of(remark)])
+    site.store.keep([make_state_row(remark)])
     return links.rubric(named.id, rubric.id), {"state": str(remark)}
 
 
-def open_lives(site: Site, rubric_set: RubricSet) -> list[RubricLife]:
+def list_open_lives(site: Site, rubric_set: RubricSet) -> list[RubricLife]:
     """Return what goes wrong and is not accepted or mended: what is back again first, then the most thumbs down.
 
     Hints are only there where somebody said something of them.
     """
     # rubrics that lead the list of what goes wrong
     leads = {headline.rubric.id for headline in list_headlines(rubric_set.rubrics, "dsat")}
-    every = lives_in(
+    every = get_lives(
         site,
         [rubric for rubric in rubric_set.rubrics if rubric.polarity == "dsat"],
     )
@@ -90,4 +92,4 @@ def open_lives(site: Site, rubric_set: RubricSet) -> list[RubricLife]:
         life for life in every if life.is_open and has_history and (life.state or life.id in leads)
     )
     # the gravest first, up to a page's length
-    return sorted(wrong, key=lambda life: life.rank)[:MOST_OPEN]
+    return sorted(wrong, key=lambda life: life.rank)[:MAX_OPEN_RUBRICS]

@@ -12,12 +12,12 @@ from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
 from pollex.rooms.remedy.services.life import (
-    family,
-    lives_of,
-    mark_back,
-    mended_in,
-    rubric_state,
-    states,
+    build_lives,
+    get_rubric_family,
+    list_mended_rubrics,
+    mark_rubrics_back,
+    read_states,
+    set_rubric_state,
 )
 from pollex.rubrics.answers import NEUTRAL, Answer
 from pollex.rubrics.rubric_set import RubricSet
@@ -52,10 +52,10 @@ def test_what_is_no_state_and_no_rubric_is_refused_with_what_to_give(own: Store)
     ]
     for state, more, says in refused:
         with pytest.raises(WrongUse, match=says):
-            rubric_state(run, name, state, **more)  # type: ignore[arg-type]
+            set_rubric_state(run, name, state, **more)  # type: ignore[arg-type]
     for other in ("zzz", "%"):  # a name is no pattern
         with pytest.raises(BadRubrics, match="begin"):
-            rubric_state(run, other)
+            set_rubric_state(run, other)
 
 
 def test_a_conversation_that_two_runs_scored_counts_once_as_the_last_has_it(own: Store) -> None:
@@ -69,7 +69,7 @@ def test_a_conversation_that_two_runs_scored_counts_once_as_the_last_has_it(own:
             each[rubric.id] for each in answers.values() if isinstance(each.get(rubric.id), Answer)
         ]
         held = sum(one.expected() > NEUTRAL for one in said if isinstance(one, Answer))
-        (life,) = lives_of(own, [rubric])
+        (life,) = build_lives(own, [rubric])
         (share,) = life.weeks.values()
         assert (share.n, round((share.value or 0) * len(said))) == (len(said), held)
         assert life.events[0].what == "found"
@@ -107,7 +107,9 @@ async def test_a_state_that_is_set_in_the_browser_is_on_the_page_and_decides_wha
     assert not opened.search(before), "how people sound leads nothing, unless somebody speaks of it"
     assert wrong[0].id in opened.findall(mending)[0]
     assert not opened.search(after) or wrong[0].id not in opened.findall(after)[0]
-    mark_back(own.folder, mended_in(own.folder, found).values(), "new against old")
+    mark_rubrics_back(
+        own.folder, list_mended_rubrics(own.folder, found).values(), "new against old"
+    )
     again = opened.findall((await web.get("/")).text)[0]
     assert again.index("back again") < again.index(wrong[0].id)
     async with client_of(made_app(own, read_only=True)) as client:
@@ -120,19 +122,19 @@ def test_the_state_of_one_is_not_that_of_another_of_its_family_beside_it(own: St
     two = one.model_copy(update={"id": "another", "text": "Another of its family."})
     both = found.model_copy(update={"rubrics": (one, two)})
     alone = found.model_copy(update={"rubrics": (two,)})
-    assert family(one) == family(two) != one.id
+    assert get_rubric_family(one) == get_rubric_family(two) != one.id
     kept_rubrics(own, runs(own)[0].id, both)
-    rubric_state(RunOptions(own.folder), one.id, "mended", release="3")
-    assert list(mended_in(own.folder, both)) == [one.id]
-    assert list(mended_in(own.folder, alone)) == [two.id]
+    set_rubric_state(RunOptions(own.folder), one.id, "mended", release="3")
+    assert list(list_mended_rubrics(own.folder, both)) == [one.id]
+    assert list(list_mended_rubrics(own.folder, alone)) == [two.id]
 
 
 def test_a_note_that_quotes_what_is_forgotten_goes_too(own: Store) -> None:
     name = the_set(own).rubrics[0].id
     said = "it works now, thanks 4"
-    rubric_state(RunOptions(own.folder), name, "mending", note=f"see: {said}")
+    set_rubric_state(RunOptions(own.folder), name, "mending", note=f"see: {said}")
     forget(own, conversations_to_forget(own, ["conversation 4"], []))
-    (kept,) = next(iter(states(own).values()))
+    (kept,) = next(iter(read_states(own).values()))
     assert (kept.state, said in kept.note) == ("mending", False)
 
 
@@ -180,10 +182,10 @@ def test_check_fails_where_a_mended_rubric_holds_more_often_and_marks_it(own: St
     }
     with pytest.raises(WrongUse, match="there is no condition"):
         check(same, old, found, progress=progress, **asked)
-    rubric_state(setting, wrong.id, "mended", release="2.14")
+    set_rubric_state(setting, wrong.id, "mended", release="2.14")
     for new, state in ((same, "mended"), (worse, "back")):
         result = check(new, old, found, progress=progress, **asked)
         assert (result.mended, result.failed) == (1, state == "back")
-        said = states(own)[family(wrong)][-1]
+        said = read_states(own)[get_rubric_family(wrong)][-1]
         assert (said.state, said.who == "check") == (state, state == "back")
     assert f"{wrong.id}, mended in 2.14, is back again" in result.verdicts[0].condition
