@@ -63,7 +63,10 @@ LABEL_NAMES = (
 THUMB_VALUES = (*LABEL_NAMES, "value")
 """Names inside an object of feedback whose numbers 1, 0 and -1 are thumbs."""
 RATING_NAMES = ("rating", "ratings", "stars", "csat")
-JUDGE_NAMES = ("judge", "annotator", "annotator_id", "rater")
+JUDGE_NAMES = (
+    *("judge", "annotator", "annotator_id", "rater"),
+    *("rater_id", "worker_id", "WorkerId"),
+)
 GROUP_NAMES = ("group",)
 SIDES = frozenset((Label.POSITIVE, Label.NEGATIVE))
 LABEL_SOURCES = ("log", "person", "adjudicated")

@@ -69,6 +69,8 @@ MOST_OF_BLOCKS = 0.6
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]")
 """Letters of scripts that put no space between words, or few."""
 LONGEST_UNSPACED_WORD = 6
+MOST_REPEATED = 0.6
+"""Share of the talks that differ at most, where several people rated the same ones."""
 FEWEST_ANSWERED = 3
 """Rows that others answer, where a column names what a row answers."""
 SIDES_OF_KEYS = {
@@ -791,7 +793,7 @@ def _of_transcripts(
         for turns in talks:
             if turns:
                 firsts[turns[0]["role"]] += 1
-        owner = _owner_of_whole(columns, named_columns)
+        owner = _owner_of_whole(columns, named_columns, column.values)
         speakers = Column("", [name for name, _ in names.most_common(MOST_ROLES)])
         met: Counter[str] = Counter()
         for turns in talks:
@@ -1170,10 +1172,20 @@ def _as_pairs(sides: Mapping[str, str | None], options: ReadOptions) -> tuple[tu
     )
 
 
-def _owner_of_whole(columns: Sequence[Column], named_columns: Mapping[str, str]) -> dict[str, str]:
-    """Return the column whose values name each row, where rows are whole conversations."""
+def _owner_of_whole(
+    columns: Sequence[Column],
+    named_columns: Mapping[str, str],
+    talks: Sequence[object] = (),
+) -> dict[str, str]:
+    """Return the column whose values name each row, where rows are whole conversations.
+
+    Args:
+        talks: What is said in each row: the same in several rows that several people rated.
+    """
     if "conversation" in named_columns:
         return {"conversation": named_columns["conversation"]}
+    if owner := _owner_of_repeated(columns, talks):
+        return {"conversation": owner}
 
     # columns with a value of its own for each row, all text or none
     unique = []
@@ -1204,6 +1216,26 @@ def _owner_of_whole(columns: Sequence[Column], named_columns: Mapping[str, str])
 
     best = usual or (named[order.index(max(order))] if named else None)
     return {} if best is None else {"conversation": best.path}
+
+
+def _owner_of_repeated(columns: Sequence[Column], talks: Sequence[object]) -> str | None:
+    """Return the first column of ids of which each goes with one talk, where the same talks come in several rows."""
+    said = [str(talk) for talk in talks]
+    if not said or len({*said}) > MOST_REPEATED * len(said):
+        return None
+
+    for column in columns:
+        ids = [as_word(value) for value in column.values]
+        one_each = len({*ids}) == len({*said}) == len({*zip(ids, said, strict=True)})
+        if (
+            one_each
+            and "" not in ids
+            and not any(map(is_transcript, ids))
+            and (is_called(column.path, "id") or is_called(column.path, "conversation"))
+        ):
+            return column.path
+
+    return None
 
 
 def _with_labels(

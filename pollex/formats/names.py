@@ -135,12 +135,14 @@ WITHOUT = _plain_words(_WITHOUT)
 _STEMS = frozenset(word[:4] for word in _plain_words(_RATINGS))
 _WORDS = re.compile(r"[a-z]+|[^\W\d_a-z]+")
 """Words of a plain name; a word of another script ends where Latin letters begin."""
+_CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=Ids?(?![a-z]))")
+"""Where a word begins by a capital: `ratedBy`, `HITId`."""
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def words_of(name: str) -> list[str]:
     """Return the words of a name without accents, those that capitals set apart, too."""
-    return _WORDS.findall(plain(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)))
+    return _WORDS.findall(plain(_CAPITALS.sub("_", name)))
 
 
 def says_unrated(text: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.formats.json_rows import LogRow
+from pollex.formats.labels import is_usual
 from pollex.formats.log_shapes.transcripts import (
     has_times,
     is_side,
@@ -30,12 +31,16 @@ _BETWEEN = re.compile(r"\s*([-=*_#~─━═—])\1{2,}(?P<inside>.*)")
 _HEADING = re.compile(r"\s*#{1,6}\s+(?P<inside>.*)")
 """A heading of Markdown, which begins a talk where a turn begins below it."""
 _DECORATION = " \t-=*_#~─━═—"
-_PIECES = re.compile(r"\s*[|·;]\s*")
+_PIECES = re.compile(r"\s*[|·;\t]\s*|\s{2,}")
 _FIELD = re.compile(
     r"[>*_\s]*(?P<name>[^\W\d_][^:=\n]{0,39}?)[*_]*\s*[:=][*_]*\s*(?P<value>.*?)\s*"
 )
 _REACTIONS = re.compile(r"\s*(?:[\U0001f44d\U0001f44e][\U0001f3fb-\U0001f3ff\ufe0f]?\s*\d+\s*)+")
 """A line of reactions with their numbers, as channels show them below a message."""
+_THUMB = re.compile(
+    r"\s*(?:(?P<sign>[\U0001f44d\U0001f44e])[\U0001f3fb-\U0001f3ff\ufe0f]?|[(\[](?P<word>[^\W\d][^()\[\]]*)[)\]])\s*"
+)
+"""A thumb in a heading: a sign, or a word in brackets that is a usual label."""
 _REACTION = re.compile("([\U0001f44d\U0001f44e])[\U0001f3fb-\U0001f3ff\ufe0f]?\\s*(\\d+)")
 
 
@@ -153,10 +158,20 @@ def _fields_between(inside: str) -> dict[str, Any]:
     for piece in pieces:
         if (pair := _FIELD.fullmatch(piece)) is not None:
             fields[_folded(pair["name"])] = pair["value"]
-        else:
+            continue
+        # a thumb beside the name of the talk is no part of it
+        thumbs = [thumb for thumb in _THUMB.finditer(piece) if _is_thumb(thumb)]
+        if len(thumbs) == 1:
+            fields.setdefault("thumb", thumbs[0]["sign"] or thumbs[0]["word"].strip())
+            piece = f"{piece[: thumbs[0].start()]} {piece[thumbs[0].end() :]}".strip()
+        if piece:
             fields.setdefault("id", piece)
 
     return fields
+
+
+def _is_thumb(thumb: re.Match[str]) -> bool:
+    return bool(thumb["sign"]) or is_usual(thumb["word"])
 
 
 def _take_edges(part: Part) -> None:
@@ -221,6 +236,15 @@ def _take_head(part: Part) -> None:
     """Move the fields in some lines above a talk, which an empty line parts from it, to the part's fields."""
     lines = part.text.splitlines()
     end = next((number for number, line in enumerate(lines) if not line.strip()), 0)
+    # lines with several fields, as `Chat #3   Rating: good`, are no turns
+    if 1 <= end <= MOST_ABOVE and not part.is_talk and any(map(_says_several, lines[:end])):
+        talk = "\n".join(lines[end:]).strip("\n")
+        if is_transcript(talk):
+            for line in lines[:end]:
+                for name, value in _fields_between(line).items():
+                    part.fields.setdefault(name, value)
+            part.lines = talk.splitlines()
+            return
     if not 2 <= end <= MOST_ABOVE:
         return
 
@@ -239,6 +263,12 @@ def _take_head(part: Part) -> None:
 
     part.fields |= {_folded(pair["name"]): pair["value"] for pair in pairs if pair is not None}
     part.lines = talk.splitlines()
+
+
+def _says_several(line: str) -> bool:
+    """Return whether a line has several pieces, of which one is a field."""
+    pieces = _PIECES.split(line.strip(_DECORATION))
+    return len(pieces) > 1 and any(map(_FIELD.fullmatch, pieces))
 
 
 def _id_among(fields: Mapping[str, Any]) -> Any:

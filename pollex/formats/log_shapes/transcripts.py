@@ -1,5 +1,6 @@
 """Talks written as text: each turn begins with who speaks, perhaps with a time beside the name."""
 
+import html
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +17,10 @@ _NAME = r"[^\W\d_][^:\[\]\n]{0,39}?"
 _COLON = r"(?:(?<!\d):|:(?!\d))"
 """A colon that isn't one within a time."""
 _MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
+_SINCE = r"(?:\d{1,3}h )?(?:\d{1,3}m )?\d{1,5}s"
+"""The time since a talk began, as Salesforce writes it."""
 _HEADS = (
+    re.compile(rf"\(\s*(?P<time>{_SINCE})\s*\)\s*(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"),
     re.compile(
         rf"[{_MARKS}]*\[(?P<time>{_TIME})\]\s*[{_MARKS}]*(?P<name>[^:>\n]{{1,60}}?)[:>][ \t]*(?P<words>.*)"
     ),
@@ -34,11 +38,14 @@ _HEADS = (
         rf"[*_]{{0,2}}(?P<name>{_NAME})(?:\s*\((?P<time>{_TIME})\))?[*_]{{0,2}}{_COLON}[*_]{{0,2}}[ \t]*(?P<words>.*)"
     ),
 )
-"""How a turn begins: as phones write it ([time] name: …, time - name: …), as Telegram's copies do (name, [time]), with
-the time before the name, as chats show it (<name> …), with the name and the time on a line of their own, as a heading,
-and with the name alone, also in bold."""
+"""How a turn begins: with the time since the beginning in brackets, as phones write it ([time] name: …,
+time - name: …), as Telegram's copies do (name, [time]), with the time before the name, as chats show it (<name> …),
+with the name and the time on a line of their own, as a heading, and with the name alone, also in bold."""
 _SAYS = re.compile(r"(?:^|;\s*)(?P<name>[^\W\d_][^\W_ ]{0,20}(?: [^\W_]{1,20})?) says: ")
 """How turns begin that stand behind each other on one line, as Copilot Studio writes them in a cell."""
+_BREAK = re.compile(r"(?i)<br\s*/?>|</(?:p|div|li)>")
+"""Where a line ends in a talk that is written as HTML."""
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _EVENT = re.compile(rf"[{_MARKS}]*(?:\[{_TIME}\]|{_TIME}\s+[-–])\s")
 """A line that begins with a time and names nobody: what the phone itself tells."""
 _OWN = "\u200e"
@@ -75,7 +82,7 @@ def is_transcript(text: str) -> bool:
         return True
 
     lines = []
-    for line in text.splitlines()[:LOOKED_AT]:
+    for line in _lines_of(text)[:LOOKED_AT]:
         if line.strip():
             lines.append(line)
 
@@ -87,7 +94,7 @@ def messages_in(text: str) -> list[dict[str, Any]]:
     if _SAYS.match(text):
         return _on_one_line(text)
 
-    lines = text.splitlines()
+    lines = _lines_of(text)
     filled_lines = []
     for line in lines:
         if line.strip():
@@ -103,7 +110,7 @@ def messages_in(text: str) -> list[dict[str, Any]]:
     for line in lines:
         head_match = head.fullmatch(line)
         if head_match and head_match["name"].strip(" *_") in speakers:
-            if head_match["time"]:
+            if head_match["time"] and not head_match["time"].endswith("s"):
                 time = {"timestamp": head_match["time"]}
             else:
                 time = {}
@@ -123,6 +130,21 @@ def messages_in(text: str) -> list[dict[str, Any]]:
         stripped.append({**message, "content": message["content"].strip()})
 
     return [message for message in stripped if message["content"]]
+
+
+def _lines_of(text: str) -> list[str]:
+    """Return the lines of a talk; of one that is HTML on one line from the first on that says who speaks."""
+    lines = text.strip().splitlines()
+    if len(lines) != 1 or len(_BREAK.findall(lines[0])) < 2:
+        return text.splitlines()
+
+    unfolded = []
+    for line in _BREAK.split(lines[0]):
+        unfolded.append(html.unescape(_TAG.sub("", line)).strip())
+
+    # what stands above the talk, as when it began, has no time
+    begins = (n for n, line in enumerate(unfolded) if _HEADS[0].fullmatch(line))
+    return unfolded[next(begins, 0) :]
 
 
 def _on_one_line(text: str) -> list[dict[str, Any]]:
@@ -177,8 +199,8 @@ def _speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
     # names of other languages count where both sides have one
     sides = {}
     for name in names:
-        if plain(name) in SPEAKERS:
-            sides[name] = SPEAKERS[plain(name)]
+        if side := SPEAKERS.get(plain(name)) or ROLES.get(_letters(name)):
+            sides[name] = side
 
     if {"user", "assistant"} <= {*sides.values()}:
         usual |= sides.keys()

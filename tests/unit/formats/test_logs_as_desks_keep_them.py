@@ -1,0 +1,129 @@
+"""Logs of help desks, clinics and test labs: headings with thumbs, talks in HTML, raters of one talk."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pollex.conversations.logs import Logs
+from pollex.errors import BadInput
+from pollex.formats.fields import ReadOptions
+from pollex.formats.mapping import pairs
+from pollex.formats.read_logs import read_logs, read_rows
+
+ASKED = ("Where is parcel {}?", "Can I return order {}?", "Why was I charged twice for {}?")
+TOLD = ("Parcel {} is at the depot.", "You have 30 days for order {}.", "I see one charge for {}.")
+TALKS = [
+    [
+        ("user", ASKED[number % 3].format(number)),
+        ("assistant", TOLD[number % 3].format(number)),
+        ("user", f"And what about number {number + 50}?"),
+        ("assistant", f"Number {number + 50} is the same: please wait."),
+    ][: 2 if number == 2 else 4]
+    for number in range(6)
+]
+LABELS = ("positive", "negative", "none", "negative", "positive", "none")
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def as_proposed(source: Path | Sequence[Path] | list[dict[str, Any]], **options: Any) -> Logs:
+    """Read a log; where a way to read it is proposed, read it so."""
+
+    def read(reading: ReadOptions) -> Logs:
+        if isinstance(source, list) and isinstance(source[0], dict):
+            return read_rows(source, options=reading)
+        return read_logs(source, options=reading)
+
+    try:
+        return read(ReadOptions(**options))
+    except BadInput as error:
+        proposed: dict[str, Any] = {name: str(value) for name, value in error.options.items()}
+        proposed |= {n: pairs(proposed[n]) for n in ("columns", "roles") if n in proposed}
+        return read(ReadOptions(**{**options, **proposed}))
+
+
+def words_in(logs: Logs) -> list[list[tuple[str, str]]]:
+    return [[(turn.role, turn.content) for turn in talk.turns] for talk in logs]
+
+
+def labels_in(logs: Logs) -> tuple[str, ...]:
+    return tuple(talk.label.value for talk in logs)
+
+
+NAMES = {"user": "Patient", "assistant": "Assistant"}
+
+
+def lines_of(talk: Sequence[tuple[str, str]], head: str = "{}: ") -> str:
+    return "".join(f"{head.format(NAMES[role])}{words}\n" for role, words in talk)
+
+
+WORDS = {"positive": "thumbs up", "negative": "thumbs down", "none": "none"}
+SIGNS = {"positive": " 👍🏽", "negative": " 👎", "none": ""}
+
+
+def test_a_line_above_a_talk_says_several_things_of_it(tmp_path: Path) -> None:
+    parts = ["Chats of March\n\n"]
+    for number, (talk, label) in enumerate(zip(TALKS, LABELS, strict=True)):
+        parts.append(f"{'-' * 40}\nChat #{number}   2026-03-02 10:14   Rating: {WORDS[label]}\n")
+        parts.append(f"Comment: word {number}\n\n" if number == 1 else "\n")
+        parts.append(lines_of(talk, "[10:15:00] {}: "))
+    logs = as_proposed(write(tmp_path / "chats.txt", "".join(parts)))
+    assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
+    assert [talk.id for talk in logs] == [f"Chat #{number}" for number in range(6)]
+    assert [said.comment for talk in logs for said in talk.feedback] == ["word 1"]
+
+
+@pytest.mark.parametrize("brackets", [False, True])
+def test_a_heading_may_hold_the_thumb(brackets: bool, tmp_path: Path) -> None:
+    parts = ["# Talks with the bot\n\nCollected in spring.\n\n"]
+    for number, (talk, label) in enumerate(zip(TALKS, LABELS, strict=True)):
+        said = f" ({WORDS[label]})" if brackets else SIGNS[label]
+        parts.append(f"## Conversation {number}{said}\n\n{lines_of(talk, '**{}:** ')}\n")
+    logs = as_proposed(write(tmp_path / "notes.md", "".join(parts)))
+    assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
+    assert {talk.id for talk in logs} >= {"Conversation 0", "Conversation 3"}
+
+
+def test_a_file_may_be_one_question_and_its_answer(tmp_path: Path) -> None:
+    for number, talk in enumerate(TALKS):
+        write(tmp_path / "calls" / f"call_{number}.txt", lines_of(talk))
+    assert words_in(as_proposed(tmp_path / "calls")) == TALKS
+
+
+def test_a_talk_in_html_has_the_time_since_it_began(tmp_path: Path) -> None:
+    rows = []
+    for number, talk in enumerate(TALKS):
+        body = '<p align="center">Chat Started: Monday, 09:00</p><p>Agent Nora V</p>'
+        for place, (role, words) in enumerate(talk):
+            name = "Visitor" if role == "user" else "Nora V"
+            body += f"( {place}m {number + 4}s ) {name}: {words} &amp; so on<br>"
+        rows.append({"ID": f"57{number}", "STATUS": "Completed", "BODY": body})
+    expected = [[(role, f"{words} & so on") for role, words in talk] for talk in TALKS]
+    assert words_in(as_proposed(rows)) == expected
+
+
+def test_of_several_workers_who_rated_a_talk_the_majority_counts() -> None:
+    rows = []
+    for number, (talk, label) in enumerate(zip(TALKS, LABELS, strict=True)):
+        for worker in range(3):
+            up = (label == "positive") is (worker != 1)
+            rows.append(
+                {
+                    "HITId": f"3H{number}X",
+                    "AssignmentId": f"A{number}{worker}",
+                    "WorkerId": f"W{worker}",
+                    "Input.dialog": lines_of(talk),
+                    "Answer.satisfaction": "satisfied" if up else "not satisfied",
+                }
+            )
+    logs = as_proposed(rows)
+    assert words_in(logs) == TALKS
+    assert labels_in(logs) == tuple(
+        "positive" if label == "positive" else "negative" for label in LABELS
+    )
