@@ -32,8 +32,8 @@ from small_form import table
 
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import (
+    PredictionQuality,
     Predictions,
-    Quality,
     assess_predictions,
     compute_answer_log_losses,
 )
@@ -57,7 +57,7 @@ class Row:
     """
 
     runs: tuple[Predictions, ...]
-    each: tuple[Quality, ...]
+    each: tuple[PredictionQuality, ...]
     interval: Mapping[str, Figure]
     seconds: float
     notes: tuple[str, ...]

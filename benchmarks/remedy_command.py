@@ -27,7 +27,7 @@ from remedy_log import TARGET, read_table_log, table_rubrics
 
 from pollex.cli.main import main as pollex
 from pollex.measures.intervals import compute_share_interval
-from pollex.reports.numbers import percent
+from pollex.reports.numbers import format_percent
 
 CONVERSATIONS = 240
 HARM = ("worse", "no gain, likely harm")
@@ -140,7 +140,9 @@ def measure(arguments: argparse.Namespace) -> Findings:
             low, high = compute_share_interval(told, times, units=None)
             verdicts = Counter(verdict for verdict, _ in ended)
             said = ", ".join(f"{verdict} {n}" for verdict, n in verdicts.most_common())
-            rows.append([what, f"{told} of {times} ({percent(low)} to {percent(high)})", said])
+            rows.append(
+                [what, f"{told} of {times} ({format_percent(low)} to {format_percent(high)})", said]
+            )
             figures[what] = {
                 "n": times,
                 "harm": told,

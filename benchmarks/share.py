@@ -37,7 +37,7 @@ from pollex.conversations.splits import split_conversations
 from pollex.formats.read_logs import logs_of
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.share import (
-    Labeled,
+    LabeledSample,
     bound_share,
     count_labels_for_difference,
     estimate_adjusted_share,
@@ -168,7 +168,7 @@ def at_random(
         rest = people.draw(REST, rng)
         known = np.isin(np.arange(len(people.good)), labeled)
         p = predict(known, people.good)
-        found = estimate_share_at_random(Labeled(people.good[labeled], p[labeled], p[rest]))
+        found = estimate_share_at_random(LabeledSample(people.good[labeled], p[labeled], p[rest]))
         classical = estimate_wilson_share(people.good[labeled], "labels alone")
         hits.append(found.low <= truth <= found.high)
         plain.append(classical.low <= truth <= classical.high)
@@ -276,7 +276,7 @@ def found_rate(
             mine = rng.choice(len(people.good), n, p=chance)
             others = rng.choice(len(people.good), rest, p=chance)
             p = people.score if scores else np.full(len(people.good), 0.5)
-            sides.append(Labeled(people.good[mine], p[mine], p[others]))
+            sides.append(LabeledSample(people.good[mine], p[mine], p[others]))
         found = estimate_difference_at_random(*sides)
         hits += not found.low <= 0 <= found.high
     return hits / runs

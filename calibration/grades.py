@@ -16,7 +16,7 @@ from pollex.calibration.thumbs import (
     make_thumb_questionnaire,
 )
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import Predictions, Quality, assess_predictions
+from pollex.measures.distributions import PredictionQuality, Predictions, assess_predictions
 
 FIFTHS = 5
 WHY_CHOSEN = "it is the model of every rating"
@@ -39,7 +39,7 @@ class GradeComparison:
 
     chosen: str
     why: str
-    figures: dict[str, Quality]
+    figures: dict[str, PredictionQuality]
     reliability: tuple[tuple[float, float, int], ...]
 
 

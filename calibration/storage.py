@@ -26,8 +26,8 @@ from pollex.calibration.file_names import JSON_NAME
 from pollex.calibration.models import get_model_class, get_model_name
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadCalibrator, WrongUse
-from pollex.outputs import write_whole
-from pollex.text import read_content, read_lines
+from pollex.outputs import write_file
+from pollex.text import read_file_bytes, read_file_text
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
@@ -265,8 +265,8 @@ def save(
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / arrays, pack.arrays, named=False)
-        write_whole(folder / JSON_NAME, f"{text}\n".encode(), named=False)
+        write_file(folder / arrays, pack.arrays, named=False)
+        write_file(folder / JSON_NAME, f"{text}\n".encode(), named=False)
         # arrays of earlier calibrators are no longer named by anything
         for other in folder.glob("calibrator-*.safetensors"):
             if other.name != arrays:
@@ -333,7 +333,7 @@ def _read_files(path: Path) -> tuple[dict[str, Any], bytes, str]:
     # the JSON, and then the arrays that it names
     file = path / JSON_NAME if path.is_dir() else path
     try:
-        facts = json.loads(read_lines(file))
+        facts = json.loads(read_file_text(file))
     except OSError as error:
         hint = "name the folder that `pollex calibrate fit --out` wrote"
         raise BadCalibrator(
@@ -360,7 +360,7 @@ def _read_files(path: Path) -> tuple[dict[str, Any], bytes, str]:
         )
 
     try:
-        arrays = read_content(file.parent / name)
+        arrays = read_file_bytes(file.parent / name)
     except OSError as error:
         hint = f"put {name} beside it again, or {FIT_AGAIN}"
         raise BadCalibrator(

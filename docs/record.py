@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.roles import ask_sides
-from pollex.cli.demo import learned_and_scored
+from pollex.cli.demo import learn_and_score
 from pollex.conversations.conversation import Label
 from pollex.formats.read_logs import read_logs
 from pollex.gateway.budget import Limits
@@ -153,7 +153,7 @@ def record(folder: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
     endpoint = AskedEndpoint(MODEL, file=HERE / REPLIES, folder=folder)
     recording.prepare(out / ".pollex")
-    learned_and_scored(
+    learn_and_score(
         out, ModelOptions(chat=endpoint, limits=PATIENT), as_json=False, beside=recording
     )
     asyncio.run(judge_the_rest(out / ".pollex", endpoint))
@@ -195,7 +195,7 @@ def record_remedy(folder: Path, here: Path = HERE) -> None:
     os.chdir(folder)
     shutil.rmtree(out, ignore_errors=True)
     recording.prepare(out / ".pollex")
-    learned_and_scored(out, options_for(recording.endpoint()), as_json=False, beside=recording)
+    learn_and_score(out, options_for(recording.endpoint()), as_json=False, beside=recording)
     endpoint = AskedEndpoint(MODEL, file=here / REMEDY, folder=folder)
     propose_and_prove_changes(out, ModelOptions(chat=endpoint, limits=PATIENT), as_json=False)
     lines = kept(endpoint.given, here / REMEDY)

@@ -86,7 +86,7 @@ def __getattr__(name: str) -> Any:
         module_named("usecases", name) is None and name not in python_names()
     ):
         raise AttributeError(f"module 'pollex' has no attribute {name!r}")
-    return import_module(f"{__name__}.api.verbs").function_named(name)
+    return import_module(f"{__name__}.api.verbs").find_function(name)
 
 
 def __dir__() -> list[str]:

@@ -9,20 +9,20 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-SAFE_PATH = {"PYTHONSAFEPATH": "1"}
+SAFE_PATH_VARIABLES = {"PYTHONSAFEPATH": "1"}
 """Has Python leave the current folder out, also in what a child starts."""
 
 
-def safe_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+def make_safe_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return this process's environment for a child, with more beside it."""
-    return {**os.environ, **(more or {}), **SAFE_PATH}
+    return {**os.environ, **(more or {}), **SAFE_PATH_VARIABLES}
 
 
 @contextmanager
-def safe_children() -> Iterator[None]:
+def protect_children() -> Iterator[None]:
     """Have what is started until the block ends leave the current folder out, where a library starts it."""
-    before = {name: os.environ.get(name) for name in SAFE_PATH}
-    os.environ.update(SAFE_PATH)
+    before = {name: os.environ.get(name) for name in SAFE_PATH_VARIABLES}
+    os.environ.update(SAFE_PATH_VARIABLES)
     try:
         yield
     finally:

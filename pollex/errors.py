@@ -24,34 +24,34 @@ This module imports nothing of ours, and every room may import it.
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 
-UNREADABLE = "check the path; the file is to be UTF-8"
+UNREADABLE_FILE_HINT = "check the path; the file is to be UTF-8"
 """What to do about a file of settings, rubrics or people's words that can't be read."""
 
 
-Options = Mapping[str, object]
+ProposedOptions = Mapping[str, object]
 """Arguments that an error names, with the values that it proposes; None where it proposes none."""
 
 
-def as_arguments(options: Options) -> str:
+def spell_as_arguments(options: ProposedOptions) -> str:
     """Spell options as Python does: `label_field='stars', positive='>=4'`."""
     return ", ".join(
         f"{name}=" if value is None else f"{name}={value!r}" for name, value in options.items()
     )
 
 
-SPELLING: ContextVar[Callable[[Options], str]] = ContextVar(
+OPTION_SPELLER: ContextVar[Callable[[ProposedOptions], str]] = ContextVar(
     "spelling",
-    default=as_arguments,
+    default=spell_as_arguments,
 )
 """How options are written in messages; a command line sets its own way."""
 
 
-def spell(**options: object) -> str:
+def spell_options(**options: object) -> str:
     """Spell options as whoever calls writes them."""
-    return SPELLING.get()(options)
+    return OPTION_SPELLER.get()(options)
 
 
-def options_by_name(option: str | Options) -> Options:
+def map_options_by_name(option: str | ProposedOptions) -> ProposedOptions:
     """Return options by name, of which one may be given by its name alone."""
     # a name alone proposes no value
     if isinstance(option, str):
@@ -78,12 +78,12 @@ class PollexError(Exception):
         *,
         where: str = "",
         hint: str = "",
-        option: str | Options = "",
+        option: str | ProposedOptions = "",
     ) -> None:
         self.what = what
         self.where = where
         self.hint = hint
-        self.options = options_by_name(option)
+        self.options = map_options_by_name(option)
         super().__init__(what)
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class PollexError(Exception):
     @property
     def advice(self) -> str:
         """The remedy with its options."""
-        return ": ".join(filter(None, [self.hint, SPELLING.get()(self.options)]))
+        return ": ".join(filter(None, [self.hint, OPTION_SPELLER.get()(self.options)]))
 
 
 class WrongUse(PollexError):

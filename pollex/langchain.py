@@ -8,7 +8,7 @@ from langchain.agents.middleware.types import OmitFromInput
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
-from pollex.langgraph import DEADLINE, LiveScore, thread_of
+from pollex.langgraph import DEFAULT_DEADLINE_SECONDS, LiveScore, get_thread_id
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.scorer import Scorer
 
@@ -39,27 +39,27 @@ class ScoreMiddleware(AgentMiddleware[ScoredState, Any, Any]):
         rubrics: str | Path | RubricSet | Scorer,
         *,
         events: bool = False,
-        deadline: float = DEADLINE,
+        deadline: float = DEFAULT_DEADLINE_SECONDS,
     ) -> None:
         super().__init__()
         self._live = LiveScore(rubrics, events=events, deadline=deadline)
 
     def after_agent(self, state: ScoredState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Score the conversation."""
-        return _told(
+        return _write_score(
             runtime,
-            self._live.of(state["messages"], thread_of(get_config())),
+            self._live.of(state["messages"], get_thread_id(get_config())),
         )
 
     async def aafter_agent(self, state: ScoredState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Score the conversation in a thread."""
-        return _told(
+        return _write_score(
             runtime,
-            await self._live.aof(state["messages"], thread_of(get_config())),
+            await self._live.aof(state["messages"], get_thread_id(get_config())),
         )
 
 
-def _told(runtime: Runtime[Any], score: dict[str, Any]) -> dict[str, Any]:
+def _write_score(runtime: Runtime[Any], score: dict[str, Any]) -> dict[str, Any]:
     # for `stream_mode="custom"`
     runtime.stream_writer({"pollex": score})
     return {"pollex": score}

@@ -13,7 +13,7 @@ from pollex.services.named_sets import read_set
 from pollex.services.scorer import Scorer, conversation_from
 from pollex.services.telemetry import emit_score_events
 
-DEADLINE = 30.0
+DEFAULT_DEADLINE_SECONDS = 30.0
 
 
 class LiveScore:
@@ -30,7 +30,7 @@ class LiveScore:
         rubrics: str | Path | RubricSet | Scorer,
         *,
         events: bool = False,
-        deadline: float = DEADLINE,
+        deadline: float = DEFAULT_DEADLINE_SECONDS,
     ) -> None:
         # a path or a name is read as a set
         if isinstance(rubrics, RubricSet | Scorer):
@@ -84,7 +84,7 @@ def score_node(
     key: str = "pollex",
     messages: str = "messages",
     events: bool = False,
-    deadline: float = DEADLINE,
+    deadline: float = DEFAULT_DEADLINE_SECONDS,
 ) -> RunnableLambda[Any, dict[str, Any]]:
     """Make a node that writes netsat, probability and decision of the conversation into the state.
 
@@ -98,18 +98,18 @@ def score_node(
     live = LiveScore(rubrics, events=events, deadline=deadline)
 
     def score(state: Any, config: RunnableConfig) -> dict[str, Any]:
-        log_messages = messages_of(state, messages)
+        log_messages = read_messages(state, messages)
         # a state without messages has the error in the score's place
         return {
-            key: live.of(log_messages, thread_of(config))
+            key: live.of(log_messages, get_thread_id(config))
             if isinstance(log_messages, Sequence)
             else log_messages
         }
 
     async def ascore(state: Any, config: RunnableConfig) -> dict[str, Any]:
-        log_messages = messages_of(state, messages)
+        log_messages = read_messages(state, messages)
         return {
-            key: await live.aof(log_messages, thread_of(config))
+            key: await live.aof(log_messages, get_thread_id(config))
             if isinstance(log_messages, Sequence)
             else log_messages
         }
@@ -117,7 +117,7 @@ def score_node(
     return RunnableLambda(score, ascore, name="pollex")
 
 
-def messages_of(state: Any, name: str) -> Sequence[Any] | dict[str, str]:
+def read_messages(state: Any, name: str) -> Sequence[Any] | dict[str, str]:
     """Return the messages of a state, or what is wrong as `error`: a missing score never ends a graph."""
     # graphs declare their states as dictionaries or as classes
     if isinstance(state, Mapping):
@@ -135,6 +135,6 @@ def messages_of(state: Any, name: str) -> Sequence[Any] | dict[str, str]:
     }
 
 
-def thread_of(config: RunnableConfig) -> str:
+def get_thread_id(config: RunnableConfig) -> str:
     """Return the id of the thread; graphs without a checkpointer have none."""
     return str(config.get("configurable", {}).get("thread_id", "conversation"))

@@ -24,7 +24,7 @@ from pollex.errors import WrongUse
 
 STDOUT = Path("-")
 """In a file's place: standard output."""
-HARMLESS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
+HARMLESS_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 """Devices that may be written into, beside terminals; another may be a disk, or do something when it is opened."""
 
 
@@ -79,7 +79,9 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
             hint=name_a_file,
         )
 
-    if not (stat.S_ISFIFO(kind.st_mode) or (stat.S_ISCHR(kind.st_mode) and _is_harmless(kind))):
+    if not (
+        stat.S_ISFIFO(kind.st_mode) or (stat.S_ISCHR(kind.st_mode) and _is_harmless_device(kind))
+    ):
         raise WrongUse(
             "it is a device or a socket",
             where=where,
@@ -132,11 +134,11 @@ def make_folder(path: Path, *, named: bool = True) -> None:
         raise WrongUse(what, where=str(path), hint="give the name of a folder") from None
 
 
-def _is_harmless(device: os.stat_result) -> bool:
+def _is_harmless_device(device: os.stat_result) -> bool:
     """Return whether a device swallows what is written, or is a terminal."""
     harmless_devices = []
     # devices by their numbers, as they may have other names, too
-    for name in HARMLESS:
+    for name in HARMLESS_DEVICES:
         if Path(name).exists():
             harmless_devices.append(Path(name).stat().st_rdev)
     # pseudo-terminals, on Linux
@@ -144,7 +146,7 @@ def _is_harmless(device: os.stat_result) -> bool:
 
 
 @contextmanager
-def draft_of(path: Path, *, named: bool = True) -> Iterator[Path]:
+def open_draft(path: Path, *, named: bool = True) -> Iterator[Path]:
     """Open a draft that takes the place of a file on success and is removed on failure.
 
     Args:
@@ -165,7 +167,7 @@ def draft_of(path: Path, *, named: bool = True) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         with tempfile.TemporaryDirectory() as folder:
             yield (draft := Path(folder) / "draft")
-            _pour(draft, path)
+            _pour_draft_into(draft, path)
         return
 
     # a link stays, and the file that it leads to is replaced
@@ -203,7 +205,7 @@ def take_over_rights(draft: Path, replaced: os.stat_result) -> None:
     draft.chmod(stat.S_IMODE(replaced.st_mode))
 
 
-def drafts_left_of(path: Path) -> list[Path]:
+def find_left_drafts(path: Path) -> list[Path]:
     """Return drafts of a file that a killed command left beside it: hidden, named by the file and 8 hex digits.
 
     Whatever else is hidden there, an editor's file or a copy, is the user's.
@@ -218,7 +220,7 @@ def drafts_left_of(path: Path) -> list[Path]:
     return drafts
 
 
-def _pour(draft: Path, path: Path) -> None:
+def _pour_draft_into(draft: Path, path: Path) -> None:
     """Write a draft into what is no file.
 
     Raises:
@@ -242,15 +244,15 @@ def _pour(draft: Path, path: Path) -> None:
         shutil.copyfileobj(source, target)
 
 
-def write_whole(path: Path, content: bytes, *, named: bool = True) -> None:
-    """Write a file, whole or not at all; see `draft_of`."""
-    with draft_of(path, named=named) as draft:
+def write_file(path: Path, content: bytes, *, named: bool = True) -> None:
+    """Write a file, whole or not at all; see `open_draft`."""
+    with open_draft(path, named=named) as draft:
         draft.write_bytes(content)
 
 
 def write_text(path: Path, text: str, *, named: bool = True) -> None:
-    """Write a text as UTF-8, whole or not at all; half characters become question marks. See `draft_of`."""
-    write_whole(path, text.encode("utf-8", "replace"), named=named)
+    """Write a text as UTF-8, whole or not at all; half characters become question marks. See `open_draft`."""
+    write_file(path, text.encode("utf-8", "replace"), named=named)
 
 
 @dataclass
@@ -266,30 +268,30 @@ class WrittenOutputs:
     run: str = ""
 
 
-_WRITTEN: ContextVar[WrittenOutputs | None] = ContextVar("written", default=None)
+_WRITTEN_OUTPUTS: ContextVar[WrittenOutputs | None] = ContextVar("written", default=None)
 
 
 def note_output(path: object) -> None:
     """Note that a file was written; without a listener nothing happens."""
-    if (written := _WRITTEN.get()) is not None:
+    if (written := _WRITTEN_OUTPUTS.get()) is not None:
         written.paths[str(path)] = None
 
 
 def note_run(run: str) -> None:
     """Note that a run begins, or goes on."""
-    if (written := _WRITTEN.get()) is not None:
+    if (written := _WRITTEN_OUTPUTS.get()) is not None:
         written.run = run
 
 
 @contextmanager
 def listen_for_outputs() -> Iterator[WrittenOutputs]:
     """Collect what is written until the block ends; an inner block has the files that are its own."""
-    outer = _WRITTEN.get()
-    token = _WRITTEN.set(written := WrittenOutputs())
+    outer = _WRITTEN_OUTPUTS.get()
+    token = _WRITTEN_OUTPUTS.set(written := WrittenOutputs())
     try:
         yield written
     finally:
-        _WRITTEN.reset(token)
+        _WRITTEN_OUTPUTS.reset(token)
         # files are the inner block's own, and its run is the outer block's, too
         if outer is not None and written.run:
             outer.run = written.run

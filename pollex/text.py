@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 LINE_BREAKS = "\n\t"
-_UNSEEN = frozenset(["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"])
+_UNSEEN_CATEGORIES = frozenset(["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"])
 """Unicode categories that are controls, invisible, or reorder what stands around them."""
 
 
-def printable(text: str, limit: int | None = None, *, keep_lines: bool = False) -> str:
+def escape_controls(text: str, limit: int | None = None, *, keep_lines: bool = False) -> str:
     """Escape control, bidirectional and zero-width characters visibly, such as ESC.
 
     Args:
@@ -34,25 +34,25 @@ def printable(text: str, limit: int | None = None, *, keep_lines: bool = False) 
     if head.isprintable():
         shown = head
     else:
-        shown = "".join(c if c in line_breaks else _visible(c) for c in head)
+        shown = "".join(c if c in line_breaks else _escape_character(c) for c in head)
 
     if limit is not None and len(shown) > limit:
         return shown[: max(limit - 1, 0)] + "…" * (limit > 0)
     return shown
 
 
-_OUR_SYNTAX = re.compile(r"→|: |[\x00-\x1f\x7f\x85\u2028\u2029]")
+_MESSAGE_SYNTAX = re.compile(r"→|: |[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
-def one_line(name: str) -> str:
+def quote_unclear_name(name: str) -> str:
     """Return a file name or id for a message, quoted if it could be misread."""
-    if _OUR_SYNTAX.search(name):
+    if _MESSAGE_SYNTAX.search(name):
         return repr(name)
     return name
 
 
-def _visible(character: str) -> str:
-    if unicodedata.category(character) not in _UNSEEN:
+def _escape_character(character: str) -> str:
+    if unicodedata.category(character) not in _UNSEEN_CATEGORIES:
         return character
 
     # line breaks by their letters, others by their number
@@ -66,50 +66,52 @@ def _visible(character: str) -> str:
     return f"\\U{code:08x}"
 
 
-SURROGATES = re.compile("[\ud800-\udfff]")
+SURROGATE_PATTERN = re.compile("[\ud800-\udfff]")
 
 
-def writable(value: Any) -> Any:
+def replace_surrogates(value: Any) -> Any:
     """Replace lone surrogates by U+FFFD in a value and everything in it."""
     if isinstance(value, str):
         # a check that is quick, and true of most texts
         if value.isascii():
             return value
-        return SURROGATES.sub("\ufffd", value)
+        return SURROGATE_PATTERN.sub("\ufffd", value)
     if isinstance(value, dict):
-        return {writable(name): writable(inner) for name, inner in value.items()}
+        return {
+            replace_surrogates(name): replace_surrogates(inner) for name, inner in value.items()
+        }
     if isinstance(value, list):
-        return [writable(inner) for inner in value]
+        return [replace_surrogates(inner) for inner in value]
     return value
 
 
-_NAME_WORD = r"[\w.,:;/@+()=~#&|*!?\[\]-]+"
-_NAME = re.compile(f"{_NAME_WORD}(?: {_NAME_WORD})*")
-_LONGEST_NAME = 300
-NAMED = "use letters, digits and marks, as in gpt-5, learn-1 or org/model:free; no quotes, braces or line breaks"
+_NAME_WORD_PATTERN = r"[\w.,:;/@+()=~#&|*!?\[\]-]+"
+_NAME_PATTERN = re.compile(f"{_NAME_WORD_PATTERN}(?: {_NAME_WORD_PATTERN})*")
+_MAX_NAME_CHARACTERS = 300
+NAME_HINT = "use letters, digits and marks, as in gpt-5, learn-1 or org/model:free; no quotes, braces or line breaks"
 
 
-def without_nan(value: Any) -> Any:
+def replace_nan_by_none(value: Any) -> Any:
     """Return a value with None for each number that JSON doesn't have: what was paid for is written all the same."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {name: without_nan(inner) for name, inner in value.items()}
+        return {name: replace_nan_by_none(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [without_nan(inner) for inner in value]
+        return [replace_nan_by_none(inner) for inner in value]
     return value
 
 
-def is_name(name: str) -> bool:
+def is_valid_name(name: str) -> bool:
     """Return whether a text can be the name of a model, a run or a rubric, in our files and in other tools'."""
-    return len(name) <= _LONGEST_NAME and bool(_NAME.fullmatch(name))
+    return len(name) <= _MAX_NAME_CHARACTERS and bool(_NAME_PATTERN.fullmatch(name))
 
 
-LARGEST_FILE = 256 << 20
+MAX_FILE_BYTES = 256 << 20
 """Bytes of a file that is read whole: settings, prompts, rubrics, answers of people."""
 
 
-def read_content(path: str | Path, largest: int = LARGEST_FILE) -> bytes:
+def read_file_bytes(path: str | Path, largest: int = MAX_FILE_BYTES) -> bytes:
     """Return what a file of the user holds, which is read whole.
 
     Args:
@@ -136,21 +138,21 @@ def read_content(path: str | Path, largest: int = LARGEST_FILE) -> bytes:
     return content
 
 
-def read_lines(path: str | Path, largest: int = LARGEST_FILE) -> str:
-    """Return the text of such a file, whose lines end as Python has them. Raises as `read_content`, or UnicodeError."""
+def read_file_text(path: str | Path, largest: int = MAX_FILE_BYTES) -> str:
+    """Return the text of such a file, with Python's line ends. Raises as `read_file_bytes`, or UnicodeError."""
     # without a byte order mark, and with \n at the ends of lines
-    return io.TextIOWrapper(io.BytesIO(read_content(path, largest)), "utf-8-sig").read()
+    return io.TextIOWrapper(io.BytesIO(read_file_bytes(path, largest)), "utf-8-sig").read()
 
 
-def is_text(name: str | Path) -> bool:
+def is_unicode_path(name: str | Path) -> bool:
     """Return whether a file's name is valid text, as DuckDB needs.
 
     Old names may hold bytes that are not UTF-8.
     """
-    return SURROGATES.search(str(name)) is None
+    return SURROGATE_PATTERN.search(str(name)) is None
 
 
-def count(n: int, singular: str, more: str = "") -> str:
+def format_count(n: int, singular: str, more: str = "") -> str:
     """Return a number with its noun: `1 row is`, `2 rows are`.
 
     Args:
@@ -160,7 +162,7 @@ def count(n: int, singular: str, more: str = "") -> str:
     return f"{n} {singular if n == 1 else more or singular + 's'}"
 
 
-_UNITS = {
+_BYTES_BY_UNIT = {
     "": 1,
     "K": 10**3,
     "M": 10**6,
@@ -169,7 +171,7 @@ _UNITS = {
 }
 
 
-def size_given(text: str | int) -> int:
+def parse_size(text: str | int) -> int:
     """Return the bytes of a size such as `5GB`, `500 MB` or `1000`.
 
     Raises:
@@ -181,7 +183,7 @@ def size_given(text: str | int) -> int:
         re.IGNORECASE,
     )
     if written:
-        size = float(written[1]) * _UNITS[written[2].upper()]
+        size = float(written[1]) * _BYTES_BY_UNIT[written[2].upper()]
     else:
         size = 0
 
@@ -191,7 +193,7 @@ def size_given(text: str | int) -> int:
     return int(size)
 
 
-def size_told(size: int) -> str:
+def format_size(size: int) -> str:
     """Return a size in words: `5 GB`, `1.2 MB`."""
     for unit, bytes_ in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= bytes_:
@@ -199,7 +201,7 @@ def size_told(size: int) -> str:
     return f"{size} bytes"
 
 
-MAX_DEPTH = 64
+MAX_JSON_DEPTH = 64
 
 
 def parse_json(text: str) -> Any:
@@ -209,13 +211,15 @@ def parse_json(text: str) -> Any:
         ValueError: Not JSON, two equal keys in an object, or nested too deep.
     """
     try:
-        value = _STRICT.decode(text)
+        value = _STRICT_DECODER.decode(text)
     except RecursionError:
-        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
+        raise ValueError(f"nested deeper than {MAX_JSON_DEPTH} levels") from None
 
     # so many brackets are rare, and only then is the depth measured
-    if text.count("{") + text.count("[") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
-        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    if text.count("{") + text.count("[") > MAX_JSON_DEPTH and _is_nested_deeper(
+        value, MAX_JSON_DEPTH
+    ):
+        raise ValueError(f"nested deeper than {MAX_JSON_DEPTH} levels")
     return value
 
 
@@ -227,7 +231,7 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError("nested too deep") from None
 
 
-def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def make_object_of_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object for `json.loads`; raise ValueError for duplicate keys."""
     fields = dict(pairs)
     # in the dictionary the later of two equal keys is left
@@ -238,7 +242,7 @@ def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def finite(digits: str) -> float:
+def parse_finite_number(digits: str) -> float:
     """Make a number for `json.loads`; raise ValueError for NaN and what is infinite."""
     number = float(digits)
     if not math.isfinite(number):
@@ -246,33 +250,36 @@ def finite(digits: str) -> float:
     return number
 
 
-_STRICT = json.JSONDecoder(object_pairs_hook=object_of)
+_STRICT_DECODER = json.JSONDecoder(object_pairs_hook=make_object_of_unique_keys)
 
 
-def _is_deeper(value: object, levels: int) -> bool:
+def _is_nested_deeper(value: object, levels: int) -> bool:
     """Return whether objects and lists are nested deeper than `levels`, without recursion."""
     # one level after another; what is left at the end lies deeper
     level = [value]
     for _ in range(levels):
         level = [
-            inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in _list_inner_values(outer)
         ]
 
     return any(isinstance(inner, dict | list) for inner in level)
 
 
-def _inside(outer: dict[str, Any] | list[Any]) -> Iterable[Any]:
+def _list_inner_values(outer: dict[str, Any] | list[Any]) -> Iterable[Any]:
     if isinstance(outer, dict):
         return outer.values()
     return outer
 
 
-DATA = "data"
+DATA_STYLE = "data"
 """Style of a line that a program reads from standard output, as it is."""
 
 
 @dataclass(frozen=True)
-class Line:
+class TerminalLine:
     """A line for people.
 
     Attributes:
@@ -288,7 +295,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Rows:
+class TerminalTable:
     """A table for people; a cell is empty where there is no value.
 
     Attributes:
@@ -301,7 +308,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Command:
+class NextCommand:
     """A command that goes on from here, with options by their names; a terminal spells it as one types it."""
 
     before: str
@@ -310,16 +317,16 @@ class Command:
     options: Mapping[str, object]
 
 
-TerminalLines = Iterator[str | Line | Rows | Command]
+TerminalLines = Iterator[str | TerminalLine | TerminalTable | NextCommand]
 """A result in words: what a terminal shows, in this order."""
 
 
-def notes_told(notes: Iterable[object]) -> TerminalLines:
+def render_notes(notes: Iterable[object]) -> TerminalLines:
     """Yield notes, marked as such."""
-    return (Line(f"Note: {note}", "yellow") for note in notes)
+    return (TerminalLine(f"Note: {note}", "yellow") for note in notes)
 
 
-def some_told(
+def render_first_lines(
     singular: str,
     more: str,
     lines: Sequence[str],
@@ -327,7 +334,7 @@ def some_told(
 ) -> TerminalLines:
     """Yield a count with its noun, and the first lines; nothing where there are none."""
     if lines:
-        yield Line(f"{count(len(lines), singular, more)}:", "yellow")
+        yield TerminalLine(f"{format_count(len(lines), singular, more)}:", "yellow")
 
     for line in lines[:most]:
         yield f"  {line}"
@@ -336,7 +343,7 @@ def some_told(
         yield f"  and {len(lines) - most} more"
 
 
-def encode(value: Any) -> Any:
+def make_json_values(value: Any) -> Any:
     """Return a value as JSON has it: what is made of fields by their names, a path as its text."""
     if value is None or isinstance(value, str | int | float):
         return value
@@ -346,19 +353,19 @@ def encode(value: Any) -> Any:
     if callable(dumped := getattr(value, "model_dump", None)):
         return dumped(mode="json")
     if is_dataclass(value):
-        return {field.name: encode(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: make_json_values(getattr(value, field.name)) for field in fields(value)}
     if callable(named := getattr(value, "_asdict", None)):
-        return encode(named())
+        return make_json_values(named())
     if isinstance(value, Mapping):
-        return {name: encode(inner) for name, inner in value.items()}
+        return {name: make_json_values(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [encode(inner) for inner in value]
+        return [make_json_values(inner) for inner in value]
     if isinstance(value, Path):
         return str(value)
     return value
 
 
-def html_table(
+def make_html_table(
     title: str,
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic.fields import FieldInfo
 
-from pollex.errors import UNREADABLE, WrongUse
-from pollex.text import parse_toml, read_content, read_lines
+from pollex.errors import UNREADABLE_FILE_HINT, WrongUse
+from pollex.text import parse_toml, read_file_bytes, read_file_text
 
 NEUTRAL_PROFILE = Path(__file__).with_name("neutral.toml")
 CORRECT_PROFILE = "correct it; `pollex domain new` writes a complete one"
@@ -70,10 +70,10 @@ class DomainProfile(BaseModel):
             WrongUse: The file can't be read, isn't TOML, or misses fields; all of them are named.
         """
         try:
-            return cls.parse(read_lines(path), where=str(path))
+            return cls.parse(read_file_text(path), where=str(path))
         except (OSError, UnicodeDecodeError) as error:
             what = f"the domain profile can't be read: {error}"
-            raise WrongUse(what, where=str(path), hint=UNREADABLE) from error
+            raise WrongUse(what, where=str(path), hint=UNREADABLE_FILE_HINT) from error
 
     @classmethod
     def parse(cls, text: str, where: str = "domain profile") -> DomainProfile:
@@ -141,7 +141,7 @@ def get_log_table(rubrics: object) -> dict[str, Any]:
     # a file is read as plain JSON: to load the set takes longer, and may fail
     if isinstance(rubrics, str | Path):
         try:
-            rubrics = json.loads(read_content(rubrics))["domain"]
+            rubrics = json.loads(read_file_bytes(rubrics))["domain"]
         except (
             OSError,
             ValueError,

@@ -9,7 +9,7 @@ from pollex.calibration.thumbs import fit_candidate
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
-from pollex.reports.learning import LeftOut, learning_page
+from pollex.reports.learning import SkippedItem, render_learning_page
 from pollex.rubrics.answers import LIKERT, Answer
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import (
@@ -170,10 +170,10 @@ def page(words: Words = plain, **changes: Any) -> str:
     """The report with every text passed through `words`."""
     unscored = LabelledScore(words("conversation 9"), "held_out", True, None, words("refused"))
     rubrics = rubric_set(words, **changes)
-    return learning_page(
+    return render_learning_page(
         rubrics,
         [*scores(words), unscored],
-        [LeftOut(words("log.jsonl:7"), words("no messages"), words("give it messages"))],
+        [SkippedItem(words("log.jsonl:7"), words("no messages"), words("give it messages"))],
         means={rubric.id: (6.5, 4.25) for rubric in rubrics.rubrics},
         path=words("rubrics.json"),
     )

@@ -13,7 +13,7 @@ import pytest
 from small_log import Ended, small_log, with_embeddings, write_log
 
 from pollex.cli.main import main
-from pollex.errors import SPELLING, as_arguments
+from pollex.errors import OPTION_SPELLER, spell_as_arguments
 from pollex.runs.workspace import STOP_SIGNALS
 
 
@@ -59,7 +59,7 @@ def run_here(*arguments: object) -> Ended:
         patch.setattr(sys, "argv", ["pollex", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             main()
-    SPELLING.set(as_arguments)
+    OPTION_SPELLER.set(spell_as_arguments)
     for number, handler in handlers.items():
         signal.signal(number, handler)
     assert isinstance(ended.value.code, int)

@@ -23,7 +23,7 @@ from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
 from pollex.rooms.remedy.services.prompt_text import PromptText
-from pollex.text import read_content
+from pollex.text import read_file_bytes
 
 TOLD = "My cousin Ottokar keeps seventeen alpacas behind the lighthouse."
 WORDS = re.compile(rb"ottokar|alpacas|lighthouse|anna-1", re.IGNORECASE)
@@ -149,7 +149,7 @@ def files_without_end(folder: Path) -> str:
     begun = time.monotonic()
     for place in (pipe, "/dev/zero", "/proc/kmsg"):
         with pytest.raises(OSError, match="a pipe or a device"):
-            read_content(place)
+            read_file_bytes(place)
     for words in (
         ("score", log, "--rubrics"),
         ("learn", log, "--rubrics-from"),

@@ -33,7 +33,7 @@ from pollex.store.folder import remove_caches
 from pollex.store.store import Store
 from pollex.store.tables import FactRow
 from pollex.studio.hooks import StudioGraph
-from pollex.studio.use_cases import filled_in
+from pollex.studio.use_cases import collect_filled_fields
 from pollex.web.kept_commands import read_kept_command
 
 
@@ -301,6 +301,6 @@ def contexts(folder: Path) -> str:  # noqa: ARG001 - a case's form
         for field in fields(form):
             for value in ({"a": {"b": 1}}, [[5]], float("nan")):
                 with pytest.raises(WrongUse, match=rf"^{field.name} can't be .*give "):
-                    filled_in(form(**{field.name: value}))
+                    collect_filled_fields(form(**{field.name: value}))
                 refused += 1
     return f"{refused} values"

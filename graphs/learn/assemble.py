@@ -79,7 +79,7 @@ from pollex.rubrics.worth import (
 )
 from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import fit_calibration
-from pollex.text import count
+from pollex.text import format_count
 
 WIDENED_BY_CHOICE = 1.2
 """How much wider the interval of a cross-fitted AUC is than one of scores that nobody chose: in planted worlds of 250
@@ -509,13 +509,13 @@ def describe_yield(
     if left_out == unquoted:
         why = ", because their quotes don't stand in the conversation"
 
-    what = f"{left_out} of {count(proposed, 'reason')} {'was' if left_out == 1 else 'were'} left out{why}"
+    what = f"{left_out} of {format_count(proposed, 'reason')} {'was' if left_out == 1 else 'were'} left out{why}"
     if from_model and 2 * left_out < proposed:
         return [f"Of the model, {what}."]
 
     if not left_out:
         if proposed:
-            what = f"none of its {count(proposed, 'reason')} led to one that was chosen"
+            what = f"none of its {format_count(proposed, 'reason')} led to one that was chosen"
         else:
             what = "it gave no reason"
 

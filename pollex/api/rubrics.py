@@ -11,14 +11,14 @@ from typing_extensions import Unpack
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import OnDuplicate, Redact
 from pollex.outputs import write_text
-from pollex.reports.learning import learning_page
+from pollex.reports.learning import render_learning_page
 from pollex.rubrics import rubric_set
 from pollex.services.hooks import set_forms
 from pollex.services.learn_result import LearnResult
 from pollex.services.logs import Data, logs_given
 from pollex.usecases.families import read_options
 
-PAGE = "page of the run"
+REPORT_DATA_KEY = "page of the run"
 """Where a learned set has what renders its report."""
 
 
@@ -35,16 +35,16 @@ class RubricSet(rubric_set.RubricSet):
         # arrays stand beside the fields
         rubric_set._arrays = result.rubrics._arrays
         # beside the fields: two sets are equal whatever run they are of
-        rubric_set.__dict__[PAGE] = result.page
+        rubric_set.__dict__[REPORT_DATA_KEY] = result.page
 
         return rubric_set
 
     def report(self, path: str | Path = "report.html") -> Path:
         """Write the report page; of a set that was loaded it shows what the set's file holds."""
-        if PAGE in self.__dict__:
-            page = self.__dict__[PAGE]()
+        if REPORT_DATA_KEY in self.__dict__:
+            page = self.__dict__[REPORT_DATA_KEY]()
         else:
-            page = learning_page(self)
+            page = render_learning_page(self)
 
         write_text(Path(path), page)
         return Path(path)

@@ -18,7 +18,7 @@ from pollex.graphs.context import NullProgress, Progress
 from pollex.rooms import module_named, python_names
 from pollex.runs.options import RunOptions
 from pollex.services.results import Result
-from pollex.text import printable
+from pollex.text import escape_controls
 from pollex.usecases.check import CheckRelease
 from pollex.usecases.compare import CompareSamples
 from pollex.usecases.evaluate import EvaluateSet
@@ -29,16 +29,16 @@ from pollex.usecases.rubrics import DiffSets
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.share import EstimateShare
 from pollex.usecases.use_case import (
-    VERBS,
-    AtTerminal,
+    USE_CASES_BY_MODULE,
     CallContext,
+    TerminalUseCase,
     UseCase,
     VerbOption,
-    import_named,
-    options_of,
+    import_by_name,
+    iterate_options,
 )
 
-EVERY = 0.2
+SECONDS_BETWEEN_DRAWINGS = 0.2
 """Seconds between two drawings."""
 
 
@@ -60,12 +60,12 @@ class NotebookProgress:
         """Move a stage's bar."""
         self._stages[stage][0] += by
         # many steps are quick: not each of them is drawn
-        if monotonic() - self._drawn_at >= EVERY:
+        if monotonic() - self._drawn_at >= SECONDS_BETWEEN_DRAWINGS:
             self._draw()
 
     def note(self, text: str) -> None:
         """Add a line."""
-        self._notes.append(printable(text, keep_lines=True))
+        self._notes.append(escape_controls(text, keep_lines=True))
         self._draw()
 
     def html(self) -> str:
@@ -109,14 +109,14 @@ R = TypeVar("R", bound=Result)
 
 
 @overload
-def function(kind: Callable[P, UseCase[R]]) -> Callable[P, R]: ...
+def make_function(kind: Callable[P, UseCase[R]]) -> Callable[P, R]: ...
 
 
 @overload
-def function(kind: Callable[P, UseCase[R]], then: Callable[[R], T]) -> Callable[P, T]: ...
+def make_function(kind: Callable[P, UseCase[R]], then: Callable[[R], T]) -> Callable[P, T]: ...
 
 
-def function(
+def make_function(
     kind: Callable[..., UseCase[R]], then: Callable[[R], Any] = lambda result: result
 ) -> Callable[..., Any]:
     """Make the function of a use case, with a true signature.
@@ -128,38 +128,38 @@ def function(
 
     def made(*args: Any, **options: Any) -> Any:
         call = kind(*args, **options)
-        with shown_progress(getattr(call, "progress", None)) as progress:
+        with show_progress(getattr(call, "progress", None)) as progress:
             return then(call.perform(CallContext(progress, RunOptions())))
 
     made.__name__ = made.__qualname__ = use_case.verb.rpartition(" ")[2]
-    made.__doc__ = docstring_of(use_case)
-    made.__signature__ = signature_of(use_case)  # type: ignore[attr-defined]
+    made.__doc__ = write_docstring(use_case)
+    made.__signature__ = make_signature(use_case)  # type: ignore[attr-defined]
 
     return made
 
 
 @cache
-def function_named(name: str) -> Callable[..., Any]:
+def find_function(name: str) -> Callable[..., Any]:
     """Return what `import pollex` has of a room by its name, or the function of a use case by its verb."""
     # a public name of a room: the class of a use case becomes a function
     if name in python_names():
-        public: Any = import_named(python_names()[name])
-        return function(cast(type[UseCase[Any]], public)) if isclass(public) else public
+        public: Any = import_by_name(python_names()[name])
+        return make_function(cast(type[UseCase[Any]], public)) if isclass(public) else public
 
     # else the verb of a use case, unless it is for the terminal alone
     home = module_named("usecases", name)
     if home is not None:
         import_module(home)
-        for kind in VERBS[home]:
-            if kind.verb == name and not issubclass(kind, AtTerminal):
-                return function(kind)
+        for kind in USE_CASES_BY_MODULE[home]:
+            if kind.verb == name and not issubclass(kind, TerminalUseCase):
+                return make_function(kind)
 
     raise AttributeError(f"pollex has no function {name!r}: the verb is for the terminal alone")
 
 
-def spread(kind: Callable[..., UseCase[R]]) -> Callable[..., R]:
+def make_variadic_function(kind: Callable[..., UseCase[R]]) -> Callable[..., R]:
     """Make a function whose first argument is all that is given without a name."""
-    inner = function(kind)
+    inner = make_function(kind)
     first, *rest = signature(inner).parameters.values()
 
     @wraps(inner)
@@ -170,7 +170,7 @@ def spread(kind: Callable[..., UseCase[R]]) -> Callable[..., R]:
     return made
 
 
-def signature_of(kind: type[UseCase[Any]]) -> Signature:
+def make_signature(kind: type[UseCase[Any]]) -> Signature:
     """Return the arguments of a use case, without those that only a terminal has."""
     parameters = signature(kind).parameters
     # arguments by place keep their order; of those by name the use case's own come first
@@ -180,14 +180,14 @@ def signature_of(kind: type[UseCase[Any]]) -> Signature:
             places.append(parameter)
 
     named = []
-    for option in own_first(kind):
+    for option in sort_own_options_first(kind):
         if parameters[option.name] not in places:
             named.append(parameters[option.name])
 
-    return Signature([*places, *named], return_annotation=result_of(kind))
+    return Signature([*places, *named], return_annotation=get_result_name(kind))
 
 
-def result_of(kind: type[UseCase[Any]]) -> str:
+def get_result_name(kind: type[UseCase[Any]]) -> str:
     """Return the name of what a use case comes to."""
     # what stands in brackets behind `UseCase` is what it comes to
     (result,) = (
@@ -196,20 +196,20 @@ def result_of(kind: type[UseCase[Any]]) -> str:
     return getattr(result, "__forward_arg__", str(result))
 
 
-def own_first(kind: type[UseCase[Any]]) -> list[VerbOption]:
+def sort_own_options_first(kind: type[UseCase[Any]]) -> list[VerbOption]:
     """Return a use case's arguments, those of its families last."""
     return sorted(
-        (option for option in options_of(kind) if option.door != "terminal"),
+        (option for option in iterate_options(kind) if option.door != "terminal"),
         key=lambda option: option.name not in vars(kind).get("__annotations__", {}),
     )
 
 
-def docstring_of(kind: type[UseCase[Any]]) -> str:
+def write_docstring(kind: type[UseCase[Any]]) -> str:
     """Return the docstring of a function: what the use case is for, and what its arguments are."""
     # what stands behind the mark is for the terminal
     about = cleandoc(kind.__doc__ or "").partition("\n\b\n")[0].strip()
     arguments = []
-    for option in own_first(kind):
+    for option in sort_own_options_first(kind):
         if option.help:
             arguments.append(f"    {option.name}: {option.help}")
 
@@ -218,7 +218,7 @@ def docstring_of(kind: type[UseCase[Any]]) -> str:
 
 
 @contextmanager
-def shown_progress(progress: Progress | None) -> Iterator[Progress]:
+def show_progress(progress: Progress | None) -> Iterator[Progress]:
     """Yield where progress goes: as bars in a notebook, and elsewhere to what is given."""
     # only a notebook has a cell to draw in
     if progress is not None or "ipykernel" not in sys.modules:
@@ -229,12 +229,12 @@ def shown_progress(progress: Progress | None) -> Iterator[Progress]:
         yield shown
 
 
-check = function(CheckRelease)
-compare = spread(CompareSamples)
-diff_sets = function(DiffSets)
-evaluate = function(EvaluateSet)
-inspect = function(InspectLogs)
-learn = function(LearnRubrics, RubricSet.of)
-refit = function(RefitSet, RubricSet.of)
-score = function(ScoreLogs)
-share = function(EstimateShare)
+check = make_function(CheckRelease)
+compare = make_variadic_function(CompareSamples)
+diff_sets = make_function(DiffSets)
+evaluate = make_function(EvaluateSet)
+inspect = make_function(InspectLogs)
+learn = make_function(LearnRubrics, RubricSet.of)
+refit = make_function(RefitSet, RubricSet.of)
+score = make_function(ScoreLogs)
+share = make_function(EstimateShare)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pollex.cli import session as cli
-from pollex.cli.hooks import DemoSequel, demo_sequel
+from pollex.cli.hooks import DemoSequel, find_demo_sequel
 from pollex.formats.fields import ReadOptions
 from pollex.gateway.recorded import NotRecorded
 from pollex.rubrics.learning.settings import LearnSettings
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from pollex.usecases.demo import RunDemo
 
 
-def demo(use_case: RunDemo) -> int:
+def run_demo(use_case: RunDemo) -> int:
     """Run it, say what to look at, and return the exit code."""
     out = use_case.out
     as_json = use_case.as_json
     with noted_outputs(out / ".pollex"):
         sequel = None
         if use_case.remedy:
-            sequel = demo_sequel("remedy")
+            sequel = find_demo_sequel("remedy")
         # recorded changes are of the recorded run, and come with it
         if use_case.recorded or (use_case.remedy and (bundled_recording() / REMEDY).exists()):
-            code = replay(Recording.bundled(), out, as_json, sequel)
+            code = replay_recording(Recording.bundled(), out, as_json, sequel)
         else:
-            code = learned_and_scored(out, ModelOptions(), as_json)
+            code = learn_and_score(out, ModelOptions(), as_json)
             if sequel is not None:
                 # the worse of two exit codes
                 code = max(code, sequel.show_built_in(out, out, as_json))
@@ -60,7 +60,7 @@ def demo(use_case: RunDemo) -> int:
     return code
 
 
-def learned_and_scored(
+def learn_and_score(
     out: Path,
     model: ModelOptions,
     as_json: bool,
@@ -91,7 +91,7 @@ def learned_and_scored(
             rubrics_from=None,
             settings=settings,
         )
-        learned = cli.run(
+        learned = cli.run_and_show(
             partial(bound, reading=reading, run=run, model=model),
             as_json=as_json,
         )
@@ -105,10 +105,10 @@ def learned_and_scored(
             run=run,
             model=model,
         )
-        return max(learned, cli.run(scoring, as_json=as_json))
+        return max(learned, cli.run_and_show(scoring, as_json=as_json))
 
 
-def replay(
+def replay_recording(
     recording: Recording,
     out: Path,
     as_json: bool,
@@ -122,7 +122,7 @@ def replay(
     recording.prepare(store)
     # in the same store, so that both runs can be looked at together
     click.echo("First the built-in roles (no LLM), for comparison:\n", err=as_json)
-    learned_and_scored(
+    learn_and_score(
         out / BUILT_IN,
         ModelOptions(),
         as_json,
@@ -136,7 +136,7 @@ def replay(
 
     try:
         endpoint = recording.endpoint()
-        code = learned_and_scored(
+        code = learn_and_score(
             out,
             options_for(endpoint),
             as_json,
@@ -175,4 +175,4 @@ def replay(
             err=True,
         )
         recording.restore(out)
-        return cli.PARTLY
+        return cli.PARTLY_DONE_EXIT_CODE

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pollex.usecases.domain import WriteProfile
 
 
-def make_profile(use_case: WriteProfile) -> None:
+def ask_for_profile(use_case: WriteProfile) -> None:
     """Ask, and write the profile."""
     out = use_case.out
     if out.exists():
@@ -33,7 +33,7 @@ def make_profile(use_case: WriteProfile) -> None:
     for name, field in DomainProfile.questions().items():
         # lists take an answer a line, and only expectations must have one
         if name in ("expectations", "notes"):
-            answers[name] = ask_list(field.description, needed=name == "expectations")
+            answers[name] = ask_for_lines(field.description, needed=name == "expectations")
         else:
             answers[name] = click.prompt(str(field.description))
 
@@ -43,7 +43,7 @@ def make_profile(use_case: WriteProfile) -> None:
     click.echo(f"Wrote {out}. Use it: pollex learn LOGS --domain {shlex.quote(str(out))}")
 
 
-def ask_list(question: str | None, *, needed: bool) -> list[str]:
+def ask_for_lines(question: str | None, *, needed: bool) -> list[str]:
     """Ask for answers, one a line, until an empty one."""
     click.echo(f"{question} An empty line ends the list.")
     lines: list[str] = []

@@ -12,26 +12,39 @@ from typing import Any
 
 import click
 
-from pollex.cli.help import Group, Verb
-from pollex.cli.session import DONE, PARTLY, Screen, announce_stop, print_json, show_result
-from pollex.cli.settings import VALUES, SetOption, describe_preset, spell, take_preset
+from pollex.cli.help import VerbCommand, VerbGroup
+from pollex.cli.session import (
+    DONE_EXIT_CODE,
+    PARTLY_DONE_EXIT_CODE,
+    Screen,
+    announce_stop,
+    print_json,
+    show_result,
+)
+from pollex.cli.settings import (
+    SETTINGS_KEY,
+    SetOption,
+    apply_preset,
+    describe_preset,
+    spell_options_of_command,
+)
 from pollex.errors import WrongUse
 from pollex.rooms import module_named, modules_named
 from pollex.runs.options import RunOptions
-from pollex.text import Command
-from pollex.usecases.families import Calls
+from pollex.text import NextCommand
+from pollex.usecases.families import ModelCallOptions
 from pollex.usecases.use_case import (
-    NEEDED,
-    VERBS,
-    AtTerminal,
+    REQUIRED,
+    USE_CASES_BY_MODULE,
     CallContext,
+    TerminalUseCase,
     UseCase,
     VerbOption,
-    options_of,
+    iterate_options,
 )
 
 
-def typed_command() -> str:
+def write_typed_command() -> str:
     """Return the command without `--resume`; empty if the verb can't be resumed."""
     arguments = sys.argv[1:]
     home = None
@@ -42,7 +55,7 @@ def typed_command() -> str:
 
     import_module(home)
     # the first word names a module, which may have several verbs
-    if not any(use_case.resumable for use_case in VERBS[home]):
+    if not any(use_case.resumable for use_case in USE_CASES_BY_MODULE[home]):
         return ""
     # `label next` makes no run of these
     if any(argument.startswith("--calibrator") for argument in arguments):
@@ -57,11 +70,11 @@ def typed_command() -> str:
 
     return redact_secrets(
         shlex.join(["pollex", *other_arguments]),
-        secrets_given(),
+        collect_typed_secrets(),
     )
 
 
-def command_with(options: str, names: list[str]) -> str:
+def write_typed_command_with(options: str, names: list[str]) -> str:
     """Return the command that was typed with further options, which take the place of those of their names."""
     words: list[str] = []
     # the value behind an option that is replaced goes with it
@@ -79,13 +92,13 @@ def command_with(options: str, names: list[str]) -> str:
     return f"{shlex.join(['pollex', *remaining])} {options}"
 
 
-def resume_command() -> str:
+def write_resume_command() -> str:
     """Return the command that resumes the run; empty if the verb can't be resumed."""
-    typed = typed_command()
+    typed = write_typed_command()
     return typed and f"{typed} --resume"
 
 
-def secrets_given() -> list[str]:
+def collect_typed_secrets() -> list[str]:
     """Collect the key and what the addresses on the command line hold."""
     from pollex.gateway.redaction import find_secrets_in_address
 
@@ -106,13 +119,13 @@ def secrets_given() -> list[str]:
     return sorted(secrets, key=len, reverse=True)
 
 
-JSON = partial(
+make_json_option = partial(
     click.Option,
     ["--json", "as_json"],
     is_flag=True,
     help="Print one JSON object as the last line.",
 )
-DRY_RUN = partial(
+make_dry_run_option = partial(
     click.Option,
     ["--dry-run"],
     is_flag=True,
@@ -120,7 +133,7 @@ DRY_RUN = partial(
 )
 
 
-def command_in(name: str) -> click.Command:
+def make_module_command(name: str) -> click.Command:
     """Make the verb of a module of use cases; a group, where it has several."""
     homes = modules_named("usecases", name)
     if not homes:
@@ -133,11 +146,11 @@ def command_in(name: str) -> click.Command:
     modules = [import_module(home) for home in homes]
     use_cases = []
     for home in homes:
-        use_cases.extend(VERBS[home])
+        use_cases.extend(USE_CASES_BY_MODULE[home])
 
     commands = {}
     for use_case in use_cases:
-        commands[use_case.verb] = command_of(use_case)
+        commands[use_case.verb] = make_use_case_command(use_case)
 
     # a module with one verb, or a group of several: `label next`, `label queue`
     if name in commands:
@@ -145,7 +158,7 @@ def command_in(name: str) -> click.Command:
     else:
         inner = {verb.partition(" ")[2]: command for verb, command in commands.items()}
         settings = {"help_option_names": ["-h", "--help", "--help-all"]}
-        command = Group(
+        command = VerbGroup(
             name,
             commands=inner,
             help=inspect.getdoc(modules[0]),
@@ -161,51 +174,51 @@ def command_in(name: str) -> click.Command:
     return command
 
 
-def command_of(kind: type[UseCase[Any]]) -> click.Command:
+def make_use_case_command(kind: type[UseCase[Any]]) -> click.Command:
     """Make the verb of a use case."""
     # options that only Python has are left out
     declared = {}
-    for option in options_of(kind):
+    for option in iterate_options(kind):
         if option.door != "python":
             declared[option.name] = option
 
     params = []
     for option in declared.values():
         if option.place != "setting":
-            params.append(parameter_of(option))
+            params.append(make_parameter(option))
 
     # what speaks for itself has neither `--json` nor `--dry-run`
-    if issubclass(kind, AtTerminal):
-        return Verb(
+    if issubclass(kind, TerminalUseCase):
+        return VerbCommand(
             kind.verb,
             params=params,
-            callback=partial(left_to, kind),
+            callback=partial(run_terminal_use_case, kind),
             help=inspect.getdoc(kind),
             declared=declared,
         )
 
     # only what calls a model has calls to count
-    counted = issubclass(kind, Calls)
+    counted = issubclass(kind, ModelCallOptions)
     if any(option.place == "setting" for option in declared.values()):
         settings = [SetOption(declared)]
     else:
         settings = []
 
-    params += [JSON(), *([DRY_RUN()] if counted else []), *settings]
-    return Verb(
+    params += [make_json_option(), *([make_dry_run_option()] if counted else []), *settings]
+    return VerbCommand(
         kind.verb,
         params=params,
-        callback=partial(carry_out, kind),
+        callback=partial(run_typed_use_case, kind),
         help=inspect.getdoc(kind),
         declared=declared,
     )
 
 
-def parameter_of(option: VerbOption) -> click.Parameter:
+def make_parameter(option: VerbOption) -> click.Parameter:
     """Make what click parses."""
-    required = option.usual is NEEDED
+    required = option.usual is REQUIRED
     shared: dict[str, Any] = {
-        "type": type_of(option),
+        "type": choose_click_type(option),
         "required": required,
         "metavar": option.metavar,
     }
@@ -229,7 +242,7 @@ def parameter_of(option: VerbOption) -> click.Parameter:
 
     # a preset is read before other options, whose defaults it sets
     if option.presets is not None:
-        more |= {"is_eager": True, "callback": take_preset}
+        more |= {"is_eager": True, "callback": apply_preset}
     if option.name == "verbose":
         names.insert(0, "-v")
 
@@ -242,11 +255,11 @@ def parameter_of(option: VerbOption) -> click.Parameter:
     )
 
 
-def type_of(option: VerbOption) -> click.ParamType[Any] | None:
+def choose_click_type(option: VerbOption) -> click.ParamType[Any] | None:
     """Return click's type of an option."""
     # a parser of its own, words to choose from, a path, bounds, or a plain type
     if option.parse is not None:
-        return Parsed(option)
+        return ParsedParamType(option)
     if words := option.presets or (option.kind if isinstance(option.kind, tuple) else ()):
         return click.Choice(list(words))
     if option.kind is Path:
@@ -268,7 +281,7 @@ def type_of(option: VerbOption) -> click.ParamType[Any] | None:
     return click.types.convert_type(option.kind)
 
 
-class Parsed(click.ParamType[Any]):
+class ParsedParamType(click.ParamType[Any]):
     """What a function of the option makes of a text."""
 
     def __init__(self, option: VerbOption) -> None:
@@ -289,10 +302,10 @@ class Parsed(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-def typed_out(command: Command) -> str:
+def spell_next_command(command: NextCommand) -> str:
     """Return what to type for a command with options by their names."""
     name, _, inner = command.verb.partition(" ")
-    verb = command_in(name)
+    verb = make_module_command(name)
     if inner:
         assert isinstance(verb, click.Group), f"{name} is a group of verbs"
         verb = verb.commands[inner]
@@ -301,12 +314,12 @@ def typed_out(command: Command) -> str:
     for option, value in command.options.items():
         values = value if isinstance(value, tuple) else (value,)
         for each_value in values:
-            words.append(spell(verb, {option: each_value}))
+            words.append(spell_options_of_command(verb, {option: each_value}))
 
     return " ".join(words)
 
 
-def interview(screen: Screen, *arguments: Any, **named: Any) -> Any:
+def make_interview(screen: Screen, *arguments: Any, **named: Any) -> Any:
     """Ask the person at the terminal; see `Interview`."""
     # what holds conversations is not needed for --help
     from pollex.cli.interview import Interview
@@ -314,7 +327,7 @@ def interview(screen: Screen, *arguments: Any, **named: Any) -> Any:
     return Interview(screen, *arguments, **named)
 
 
-def editor(screen: Screen) -> Any:
+def make_pool_editor(screen: Screen) -> Any:
     """Have the person at the terminal edit a pool; None where nobody sits at one."""
     from pollex.cli.interview import PoolEditor  # as above
 
@@ -323,7 +336,7 @@ def editor(screen: Screen) -> Any:
     return None
 
 
-def left_to(kind: type[AtTerminal], **typed: Any) -> Any:
+def run_terminal_use_case(kind: type[TerminalUseCase], **typed: Any) -> Any:
     """Have a use case do what was typed, and return the exit code."""
     settings = {}
     for name, value in typed.items():
@@ -333,30 +346,30 @@ def left_to(kind: type[AtTerminal], **typed: Any) -> Any:
     return kind(**settings).work()
 
 
-def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
+def run_typed_use_case(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     """Carry out what was typed, show its result or print JSON, and return the exit code."""
     context = click.get_current_context()
-    dry_run = issubclass(kind, Calls) and typed.pop("dry_run")
+    dry_run = issubclass(kind, ModelCallOptions) and typed.pop("dry_run")
     # what was given by `--set` counts before options of the same name
     typed_values = {}
     for name, value in typed.items():
         if value is not None:
             typed_values[name] = value
 
-    values = typed_values | context.meta.get(VALUES, {})
+    values = typed_values | context.meta.get(SETTINGS_KEY, {})
     use_case = kind(**values).typed()
     if use_case.to_confirm:
         click.confirm(use_case.to_confirm, abort=True, err=True)
 
-    run = RunOptions(on_interrupt=announce_stop, typed=typed_command())
+    run = RunOptions(on_interrupt=announce_stop, typed=write_typed_command())
     with Screen(
         as_json=as_json or use_case.data, verbose=bool(values.get("verbose")), apart=use_case.apart
     ) as screen:
         call_context = CallContext(
             screen,
             run,
-            partial(interview, screen),
-            partial(editor, screen),
+            partial(make_interview, screen),
+            partial(make_pool_editor, screen),
         )
         if dry_run:
             result = use_case.plan(call_context)
@@ -364,7 +377,7 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
             result = use_case.perform(call_context)
 
     # the plan begins with the settings of the system that it is of
-    if dry_run and (system := values.get("system")) and VALUES in context.meta:
+    if dry_run and (system := values.get("system")) and SETTINGS_KEY in context.meta:
         result = replace(result, notes=(describe_preset(context, system), *result.notes))
 
     # what the printer needs of the use case; a plan needs nothing
@@ -374,7 +387,7 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
         show_result(
             screen,
             result.told(**{name: getattr(use_case, name) for name in needed}),
-            typed_out,
+            spell_next_command,
         )
 
     if as_json:
@@ -385,5 +398,5 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     if code is not None:
         return code
     if result.complete:
-        return DONE
-    return PARTLY
+        return DONE_EXIT_CODE
+    return PARTLY_DONE_EXIT_CODE

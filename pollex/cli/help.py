@@ -5,18 +5,18 @@ from typing import Any, ClassVar
 
 import click
 
-from pollex.cli.settings import SetOption, help_of
+from pollex.cli.settings import SetOption, get_setting_help
 from pollex.usecases.use_case import VerbOption
 
-ALL = "pollex.help_all"
-OF_ALL = ("as_json", "dry_run", "settings")
+WHOLE_HELP_KEY = "pollex.help_all"
+OPTIONS_OF_EVERY_VERB = ("as_json", "dry_run", "settings")
 """Options that verbs have besides those of their use case."""
 
-TITLES = ("Data", "Rubrics", "Question", "Model", "Limits", "Output")
+OPTION_TITLES = ("Data", "Rubrics", "Question", "Model", "Limits", "Output")
 """Of options; others stand at the end."""
 
 
-class Group(click.Group):
+class VerbGroup(click.Group):
     """A group whose commands are described in whole sentences, under titles where it has any.
 
     A command of a room names its title itself, as `help_title`.
@@ -63,7 +63,7 @@ class Group(click.Group):
         return ""
 
 
-class Verb(click.Command):
+class VerbCommand(click.Command):
     """A command whose options are shown in groups.
 
     Args:
@@ -84,7 +84,7 @@ class Verb(click.Command):
                 is_flag=True,
                 is_eager=True,
                 expose_value=False,
-                callback=show_all,
+                callback=show_whole_help,
                 help="Show this message with all options, and exit.",
             )
         )
@@ -111,7 +111,7 @@ class Verb(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups."""
-        everything = ctx.meta.get(ALL, False)
+        everything = ctx.meta.get(WHOLE_HELP_KEY, False)
         options = []
         for parameter in self.get_params(ctx):
             if isinstance(parameter, click.Option):
@@ -137,9 +137,9 @@ class Verb(click.Command):
         for name, declared in self.declared.items():
             groups[name] = declared.group
 
-        titles = dict.fromkeys(OF_ALL, "Output") | groups
+        titles = dict.fromkeys(OPTIONS_OF_EVERY_VERB, "Output") | groups
         # each option stands under one title; what is left comes last
-        for title in TITLES:
+        for title in OPTION_TITLES:
             shown = []
             for name in list(records):
                 if titles.get(name) == title:
@@ -158,17 +158,17 @@ class Verb(click.Command):
             if everything and isinstance(option, SetOption):
                 with formatter.section("Settings (--set NAME=VALUE)"):
                     formatter.write_dl(
-                        [(name, help_of(option.declared[name])) for name in option.names]
+                        [(name, get_setting_help(option.declared[name])) for name in option.names]
                     )
 
 
-def show_all(
+def show_whole_help(
     ctx: click.Context,
     _option: click.Parameter,
     requested: bool,
 ) -> None:
     """Print the whole help, and end."""
     if requested:
-        ctx.meta[ALL] = True
+        ctx.meta[WHOLE_HELP_KEY] = True
         click.echo(ctx.get_help(), color=ctx.color)
         ctx.exit()

@@ -26,7 +26,7 @@ class DemoSequel(ABC):
         """Show it with a model, and return the exit code."""
 
 
-def demo_sequel(option: str) -> DemoSequel:
+def find_demo_sequel(option: str) -> DemoSequel:
     """Return the sequel that an option asks for.
 
     Raises:

@@ -9,7 +9,7 @@ import click
 
 from pollex.cli.session import Screen
 from pollex.conversations.conversation import Conversation
-from pollex.text import count
+from pollex.text import format_count
 
 
 @dataclass
@@ -52,7 +52,9 @@ class Interview:
 
     def _show(self, id_: str, asked_of: Mapping[str, Any]) -> None:
         self.screen.say()
-        self.screen.say(f"── {id_} · {count(len(asked_of['conversations']), 'waits', 'wait')}")
+        self.screen.say(
+            f"── {id_} · {format_count(len(asked_of['conversations']), 'waits', 'wait')}"
+        )
         for turn in self.find(id_).turns:
             first, *more = turn.content.split("\n")
             # no text begins as a turn does

@@ -16,23 +16,30 @@ from typing import ClassVar
 
 import click
 
-from pollex.children import SAFE_PATH
+from pollex.children import SAFE_PATH_VARIABLES
 from pollex.cli.generator import (
-    command_in,
-    command_with,
-    resume_command,
-    secrets_given,
-    typed_command,
+    collect_typed_secrets,
+    make_module_command,
+    write_resume_command,
+    write_typed_command,
+    write_typed_command_with,
 )
-from pollex.cli.help import Group
-from pollex.cli.settings import spell
+from pollex.cli.help import VerbGroup
+from pollex.cli.settings import spell_options_of_command
 from pollex.cli.signals import (
     end_at_once,
     handle_signals,
+    hold_signals,
     raise_waiting_signal,
-    waiting_signals,
 )
-from pollex.errors import SPELLING, Interrupted, LimitReached, Options, PollexError, WrongUse
+from pollex.errors import (
+    OPTION_SPELLER,
+    Interrupted,
+    LimitReached,
+    PollexError,
+    ProposedOptions,
+    WrongUse,
+)
 from pollex.gateway.langsmith import switch_tracing
 from pollex.outputs import listen_for_outputs
 from pollex.rooms import module_named, modules_in
@@ -41,7 +48,7 @@ GONE_READER_ERRORS = {errno.EPIPE, errno.EIO}
 """Of a pipe without a reader, and of a terminal whose window was closed."""
 
 
-class Lasting(io.FileIO):
+class LastingStream(io.FileIO):
     """A stream that discards output when its reader is gone, so that runs go on."""
 
     def __init__(self, stream: io.TextIOWrapper) -> None:
@@ -69,7 +76,7 @@ def make_streams_lasting() -> None:
         # what took a stream's place, in a test for example, stays
         if isinstance(stream, io.TextIOWrapper):
             stream.flush()
-            buffer = io.BufferedWriter(Lasting(stream))  # type: ignore[type-var]
+            buffer = io.BufferedWriter(LastingStream(stream))  # type: ignore[type-var]
             lasting = io.TextIOWrapper(
                 buffer,
                 stream.encoding,
@@ -79,26 +86,26 @@ def make_streams_lasting() -> None:
             setattr(sys, name, lasting)
 
 
-PARTS = {"families", "use_case"}
+MODULES_WITHOUT_VERBS = {"families", "use_case"}
 """Modules beside those of the use cases."""
 UNKNOWN_VERB_HINT = (
     "It may be of a room that isn't installed: pip install 'pollex[all]' has all rooms."
 )
-SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
+SCREEN_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
 """Variables of the environment that Linux has with a screen; without one a browser would be one in the terminal."""
 FULL_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
-PROPOSED = {"columns", "roles", "positive", "negative", "thumbs", "pairs", "label_field"}
+PERMISSION_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS)
+PROPOSABLE_OPTIONS = {"columns", "roles", "positive", "negative", "thumbs", "pairs", "label_field"}
 """Options whose values in an error are tried or sure, so that the whole command can be gone on with."""
-SHOWN_QUOTE_CHARACTERS = 200
-LONG_WORD = re.compile(rf"\S{{{2 * SHOWN_QUOTE_CHARACTERS},}}")
-LONGEST_MESSAGE = 4_000
+MAX_QUOTE_CHARACTERS = 200
+LONG_WORD_PATTERN = re.compile(rf"\S{{{2 * MAX_QUOTE_CHARACTERS},}}")
+MAX_MESSAGE_CHARACTERS = 4_000
 """Characters of a message, and of a word in it that is cut: paths are shorter."""
-ADDRESSES = {"base_url", "events", "behind", "host", "allow_host", "address"}
+ADDRESS_OPTIONS = {"base_url", "events", "behind", "host", "allow_host", "address"}
 """Options that name a place and are no path."""
 
 
-class Verbs(Group):
+class LazyVerbGroup(VerbGroup):
     """One module of `pollex.usecases` a verb, imported when it is needed."""
 
     titles: ClassVar = {
@@ -111,12 +118,14 @@ class Verbs(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's contract
         # modules that declare options alone are no verbs
-        return sorted(modules_in("usecases").keys() - PARTS)
+        return sorted(modules_in("usecases").keys() - MODULES_WITHOUT_VERBS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click's contract
-        with waiting_signals():
-            is_command = name not in PARTS and module_named("usecases", name) is not None
-            return command_in(name) if is_command else None
+        with hold_signals():
+            is_command = (
+                name not in MODULES_WITHOUT_VERBS and module_named("usecases", name) is not None
+            )
+            return make_module_command(name) if is_command else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -131,7 +140,8 @@ class Verbs(Group):
 
 
 @click.command(
-    cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=LazyVerbGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="pollex")
 def pollex() -> None:
@@ -158,17 +168,17 @@ def main() -> None:
     interrupted.
     """
     sys.unraisablehook = interrupt_again
-    os.environ.update(SAFE_PATH)
+    os.environ.update(SAFE_PATH_VARIABLES)
     # of every verb: one that knows no --langsmith sends nothing either
     switch_tracing(on=False)
     make_streams_lasting()
-    SPELLING.set(spell_options)
+    OPTION_SPELLER.set(spell_options_of_typed_command)
 
     # a proposed command that the person takes is carried out in place of the typed one
     while True:
         try:
             sys.exit(carry_out_typed())
-        except GoOn as proposed:
+        except ProposalAccepted as proposed:
             sys.argv[1:] = proposed.words
 
 
@@ -199,32 +209,32 @@ def carry_out_typed() -> int:
             handle_signals(signal.default_int_handler)
             raise_waiting_signal()
             refuse_early_clock()
-            if len(sys.argv) == 1 and opens_a_browser():
+            if len(sys.argv) == 1 and can_open_browser():
                 sys.argv.append("serve")
             # before click reads them: an empty place would be taken for the usual one
-            refuse_blank_places(running(), sys.argv[1:])
+            refuse_blank_places(get_typed_command(), sys.argv[1:])
             code = pollex.main(standalone_mode=False)
         except click.ClickException as error:
             error.show()
             sys.exit(2)
         except PollexError as error:
-            fail(error, has_run=bool(written.run))
+            exit_with_error(error, has_run=bool(written.run))
         except (click.Abort, KeyboardInterrupt):
             handle_signals(end_at_once)
-            fail(Interrupted("interrupted"), has_run=bool(written.run))
+            exit_with_error(Interrupted("interrupted"), has_run=bool(written.run))
         except OSError as error:
-            fail(explain_disk_error(error), error)
+            exit_with_error(explain_disk_error(error), error)
         except Exception as error:
-            fail(explain_failure(error), error, has_run=bool(written.run))
+            exit_with_error(explain_failure(error), error, has_run=bool(written.run))
     return code if isinstance(code, int) else 0
 
 
-def opens_a_browser() -> bool:
+def can_open_browser() -> bool:
     """Return whether somebody sits at a terminal of a machine that has a browser to open."""
     # over ssh the browser would open on the other machine
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("SSH_CONNECTION"):
         return False
-    if sys.platform.startswith("linux") and not any(map(os.environ.get, SCREENS)):
+    if sys.platform.startswith("linux") and not any(map(os.environ.get, SCREEN_VARIABLES)):
         return False
 
     try:
@@ -245,7 +255,7 @@ def explain_disk_error(error: OSError) -> PollexError:
             hint=hint,
         )
 
-    if error.errno in NOT_ALLOWED:
+    if error.errno in PERMISSION_ERRORS:
         what = error.strerror or "not allowed"
         return PollexError(
             what,
@@ -316,20 +326,25 @@ def make_fault_error(error: Exception) -> PollexError:
     )
 
 
-def fail(error: PollexError, cause: Exception | None = None, *, has_run: bool = False) -> None:
+def exit_with_error(
+    error: PollexError, cause: Exception | None = None, *, has_run: bool = False
+) -> None:
     """Print an error with its remedy and exit; with POLLEX_DEBUG set, raise it.
 
     Args:
         has_run: Whether a run began, so that there is one to go on with.
     """
     from pollex.gateway.redaction import redact_secrets
-    from pollex.text import one_line, printable  # neither is needed where nothing fails
+    from pollex.text import (  # neither is needed where nothing fails
+        escape_controls,
+        quote_unclear_name,
+    )
 
     # a name with an arrow or a colon would look like a part of the message
-    error.where = one_line(error.where)
+    error.where = quote_unclear_name(error.where)
     message = shorten_message(
-        printable(
-            redact_secrets(str(error), secrets_given()),
+        escape_controls(
+            redact_secrets(str(error), collect_typed_secrets()),
             keep_lines=True,
         )
     )
@@ -339,21 +354,21 @@ def fail(error: PollexError, cause: Exception | None = None, *, has_run: bool = 
     )
 
     # only a proposal with all values can be typed as it is
-    if error.options.keys() & PROPOSED and all(error.options.values()):
-        command = command_with(
-            spell_options(error.options),
+    if error.options.keys() & PROPOSABLE_OPTIONS and all(error.options.values()):
+        command = write_typed_command_with(
+            spell_options_of_typed_command(error.options),
             [f"--{name}" for name in error.options],
         )
         click.echo(
-            f"The whole command: {printable(redact_secrets(command, secrets_given()))}",
+            f"The whole command: {escape_controls(redact_secrets(command, collect_typed_secrets()))}",
             err=True,
         )
         if confirm_proposal(of_words=bool(error.options.keys() & {"columns", "roles"})):
-            raise GoOn(shlex.split(command)[1:])
+            raise ProposalAccepted(shlex.split(command)[1:])
     if isinstance(error, Interrupted | LimitReached):
         # before a run is in the store there is nothing to resume
         resumes = has_run or "--resume" in sys.argv
-        if command := resume_command() if resumes else typed_command():
+        if command := write_resume_command() if resumes else write_typed_command():
             click.echo(f"Go on with: {command}", err=True)
     if os.environ.get("POLLEX_DEBUG"):
         raise cause or error
@@ -364,13 +379,13 @@ def fail(error: PollexError, cause: Exception | None = None, *, has_run: bool = 
 def shorten_message(message: str) -> str:
     """Return a message in which a query or a name that somebody gave is quoted by its beginning."""
     # so long a word is a query or a file's content, and its beginning tells which
-    message = LONG_WORD.sub(lambda word: f"{word[0][:SHOWN_QUOTE_CHARACTERS]}…", message)
-    if len(message) <= LONGEST_MESSAGE:
+    message = LONG_WORD_PATTERN.sub(lambda word: f"{word[0][:MAX_QUOTE_CHARACTERS]}…", message)
+    if len(message) <= MAX_MESSAGE_CHARACTERS:
         return message
-    return f"{message[:LONGEST_MESSAGE]}…"
+    return f"{message[:MAX_MESSAGE_CHARACTERS]}…"
 
 
-class GoOn(Exception):
+class ProposalAccepted(Exception):
     """The person at the terminal goes on with the command that was proposed."""
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -399,9 +414,9 @@ def confirm_proposal(*, of_words: bool) -> bool:
         return False
 
 
-def spell_options(options: Options) -> str:
+def spell_options_of_typed_command(options: ProposedOptions) -> str:
     """Spell options as one types them: `--label-field stars`, or `--set thumbs=last` where that is a setting."""
-    return spell(running(), options)
+    return spell_options_of_command(get_typed_command(), options)
 
 
 def refuse_early_clock() -> None:
@@ -427,7 +442,7 @@ def refuse_blank_places(command: click.Command, words: Sequence[str]) -> None:
     """
     places = []
     for parameter in command.params:
-        if isinstance(parameter.type, click.Path) or parameter.name in ADDRESSES:
+        if isinstance(parameter.type, click.Path) or parameter.name in ADDRESS_OPTIONS:
             places.append(parameter)
 
     # names under which a place is typed
@@ -439,7 +454,7 @@ def refuse_blank_places(command: click.Command, words: Sequence[str]) -> None:
             raise click.UsageError(f"{name} is empty: give a place, or leave the option out")
 
 
-def running() -> click.Command:
+def get_typed_command() -> click.Command:
     """Return the command that was typed."""
     command: click.Command = pollex
     # words lead from group to group; the first that is no command ends the way

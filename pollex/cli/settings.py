@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from pollex.errors import Options
+from pollex.errors import ProposedOptions
 from pollex.runs.options import SYSTEMS
 from pollex.usecases.use_case import VerbOption
 
-VALUES = "pollex.settings"
+SETTINGS_KEY = "pollex.settings"
 
-PLACES = {"events"}
+PLACE_SETTINGS = {"events"}
 """Settings that name a place and are no path."""
 
 TRUTH_WORDS = {
@@ -44,19 +44,19 @@ class SetOption(click.Option):
             metavar="NAME=VALUE",
             is_eager=True,
             expose_value=False,
-            callback=keep,
+            callback=keep_settings,
             help="A rare setting; repeatable. `--help-all` lists them.",
         )
 
 
-def keep(
+def keep_settings(
     context: click.Context,
     option: click.Parameter,
     texts: tuple[str, ...],
 ) -> None:
     """Parse the settings and keep them for the use case."""
     assert isinstance(option, SetOption)
-    values = context.meta.setdefault(VALUES, {})
+    values = context.meta.setdefault(SETTINGS_KEY, {})
     for text in texts:
         # a dash is taken as in options: `--set max-cost=1`
         name, equals, value = text.partition("=")
@@ -73,7 +73,7 @@ def keep(
         values[name] = parse_setting(option.declared[name], value)
 
 
-def take_preset(context: click.Context, option: click.Parameter, name: str | None) -> str | None:  # noqa: ARG001
+def apply_preset(context: click.Context, option: click.Parameter, name: str | None) -> str | None:  # noqa: ARG001
     """Take a system's settings for what isn't given."""
     # an option gets another default, and a setting a value
     options = {parameter.name for parameter in context.command.params}
@@ -83,7 +83,7 @@ def take_preset(context: click.Context, option: click.Parameter, name: str | Non
         **{setting: sets[setting] for setting in sets if setting in options},
     }
     # what was given by `--set` stays
-    values = context.meta.setdefault(VALUES, {})
+    values = context.meta.setdefault(SETTINGS_KEY, {})
     values |= {setting: sets[setting] for setting in sets if setting not in options | values.keys()}
 
     return name
@@ -91,8 +91,11 @@ def take_preset(context: click.Context, option: click.Parameter, name: str | Non
 
 def describe_preset(context: click.Context, name: str) -> str:
     """Tell with which options a system runs: its own, and in place of some those that were given."""
-    values = context.params | context.meta[VALUES]
-    return f"As {name}: {spell(context.command, {setting: values[setting] for setting in SYSTEMS[name]})}"
+    values = context.params | context.meta[SETTINGS_KEY]
+    return (
+        f"As {name}: "
+        f"{spell_options_of_command(context.command, {setting: values[setting] for setting in SYSTEMS[name]})}"
+    )
 
 
 def parse_setting(option: VerbOption, value: str) -> Any:
@@ -101,7 +104,7 @@ def parse_setting(option: VerbOption, value: str) -> Any:
     # settings without help are fields of `JudgeSettings`, which checks them
     kind = option.kind if option.help else str
     # an empty path would be the current folder
-    if not value.strip() and (kind is Path or name in PLACES):
+    if not value.strip() and (kind is Path or name in PLACE_SETTINGS):
         raise click.BadParameter(f"{name} is empty: give a place, or leave the setting out")
     if isinstance(kind, tuple):
         if value not in kind:
@@ -120,7 +123,7 @@ def parse_setting(option: VerbOption, value: str) -> Any:
         raise click.BadParameter(f"{name} is a {what}, and {value!r} is none") from None
 
 
-def help_of(option: VerbOption) -> str:
+def get_setting_help(option: VerbOption) -> str:
     """Return a setting's help."""
     if option.help:
         return option.help
@@ -131,7 +134,7 @@ def help_of(option: VerbOption) -> str:
     return f"{field.description}" + (f" Default: {field.default}." if field.default else "")
 
 
-def spell(command: click.Command, options: Options) -> str:
+def spell_options_of_command(command: click.Command, options: ProposedOptions) -> str:
     """Spell options as one types them for a command: `--label-field stars`, or `--set thumbs=last`."""
     settings: set[str] = set()
     for parameter in command.params:
@@ -146,10 +149,10 @@ def spell(command: click.Command, options: Options) -> str:
     named = []
     for name, value in options.items():
         named.append((name if name in settings else flags.get(name, name), value))
-    return " ".join(_spelled(name, value, setting=name in settings) for name, value in named)
+    return " ".join(_spell_option(name, value, setting=name in settings) for name, value in named)
 
 
-def _spelled(name: str, value: object, *, setting: bool) -> str:
+def _spell_option(name: str, value: object, *, setting: bool) -> str:
     if setting:
         if value is not None:
             return f"--set {shlex.quote(f'{name}={value}')}"

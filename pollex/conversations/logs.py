@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from pollex.conversations.conversation import Conversation, Flag, Label
 from pollex.errors import BadInput
-from pollex.text import count, html_table, printable
+from pollex.text import escape_controls, format_count, make_html_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +171,15 @@ class Logs:
         down = self.counts.get(Label.NEGATIVE, 0)
         bad = ""
         if self.bad_rows:
-            bad = f", {count(len(self.bad_rows), 'bad row')}"
+            bad = f", {format_count(len(self.bad_rows), 'bad row')}"
 
-        return f"<Logs: {count(len(self), 'conversation')}, {up} up, {down} down{bad}>"
+        return f"<Logs: {format_count(len(self), 'conversation')}, {up} up, {down} down{bad}>"
 
     def _repr_html_(self) -> str:
         rows = []
         for c in islice(self, MOST_SHOWN_CONVERSATIONS):
-            rows.append((c.id, c.label.value, len(c.turns), printable(c.opening, 100)))
-        return html_table(repr(self), ("id", "label", "turns", "begins"), rows)
+            rows.append((c.id, c.label.value, len(c.turns), escape_controls(c.opening, 100)))
+        return make_html_table(repr(self), ("id", "label", "turns", "begins"), rows)
 
     def to_frame(self) -> DataFrame:
         """Return a pandas table of a row a conversation."""
@@ -259,14 +259,14 @@ class Logs:
         id_, most = Counter(repeated.values()).most_common(1)[0]
         example = ""
         if most > 1:
-            example = f" ({printable(id_, 40)!r} stands {most + 1:,} times)"
+            example = f" ({escape_controls(id_, 40)!r} stands {most + 1:,} times)"
 
         ties = sum(id_ == other for id_, other in repeated.items())
         split = ""
         if ties:
             split = f"; {ties:,} are left out, since a text has as many thumbs up as down"
 
-        have = count(
+        have = format_count(
             len(repeated),
             "labeled conversation has",
             "labeled conversations have",
@@ -307,7 +307,7 @@ class Logs:
 
 def describe_bad_rows(rows: Sequence[BadRow]) -> str:
     """Return how many rows are bad, and why the first of them are."""
-    return f"{count(len(rows), 'row is', 'rows are')} bad:{format_list(describe_kinds(rows))}\n "
+    return f"{format_count(len(rows), 'row is', 'rows are')} bad:{format_list(describe_kinds(rows))}\n "
 
 
 def describe_kinds(rows: Sequence[BadRow]) -> list[str]:

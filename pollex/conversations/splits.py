@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from pollex.conversations.conversation import BOUNDS, Conversation, Label
 from pollex.conversations.logs import Logs
-from pollex.errors import BadLabels, WrongUse, spell
+from pollex.errors import BadLabels, WrongUse, spell_options
 
 LABELS = tuple(Label)
 RATED_CLASSES = [LABELS.index(Label.POSITIVE), LABELS.index(Label.NEGATIVE)]
@@ -362,7 +362,7 @@ def _suggest_remedy(
     minimum: int,
 ) -> str:
     if not good and not bad and not lost:
-        return f"say where the labels are, and give bounds for ratings: {spell(label_field='stars', **BOUNDS)}"
+        return f"say where the labels are, and give bounds for ratings: {spell_options(label_field='stars', **BOUNDS)}"
     if lost:
         return f"a conversation needs words of a user and of an assistant; add labels until there are {minimum} of each"
     return f"add thumbs until there are {minimum} of each: `pollex label next LOGS --out to-label.jsonl` lists which"

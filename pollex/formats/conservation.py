@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
 from pollex.errors import PollexError
-from pollex.text import count
+from pollex.text import format_count
 
 
 class OfFile(Protocol):
@@ -74,7 +74,7 @@ class Conservation:
         for source in self._read.keys() | self._became.keys():
             lost = self._read[source] - self._became.get(source, Counter()).total()
             if lost:
-                rows = count(abs(lost), "row was", "rows were")
+                rows = format_count(abs(lost), "row was", "rows were")
                 what = f"{rows} {'lost' if lost > 0 else 'read twice'} in reading"
                 raise PollexError(
                     what,

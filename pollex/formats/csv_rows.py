@@ -15,7 +15,7 @@ from typing import Any
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.json_rows import LogRow
-from pollex.text import count
+from pollex.text import format_count
 
 _SEPARATOR = re.compile(r"(?i)\"?sep=([,;\t|])\"?")
 DELIMITERS = (",", ";", "\t")
@@ -66,7 +66,7 @@ def csv_rows(
         delimiter = max(DELIMITERS, key=begin[above][1].count)
         header = f"{source}:{begin[above][0]}"
         notes[
-            f"{header} is the header of the table; {count(above, 'line', 'lines')} above it left out"
+            f"{header} is the header of the table; {format_count(above, 'line', 'lines')} above it left out"
         ] = None
 
     # each row but the last, which may have totals

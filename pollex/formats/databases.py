@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pollex.errors import BadInput
 from pollex.formats.frames import as_plain
-from pollex.text import printable
+from pollex.text import escape_controls
 
 if TYPE_CHECKING:
     import psycopg
@@ -65,7 +65,7 @@ class FailedQuery(Exception):
 
     def __init__(self, reason: object) -> None:
         super().__init__(
-            printable(
+            escape_controls(
                 " ".join(str(reason).partition("\nLINE ")[0].split()),
                 300,
             )

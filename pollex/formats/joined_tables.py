@@ -29,7 +29,7 @@ from pollex.formats.log_shapes.transcripts import is_transcript
 from pollex.formats.names import is_called, is_called_comment, plain, words_of
 from pollex.formats.paths import find_value
 from pollex.formats.tally import Skipped
-from pollex.text import count, printable
+from pollex.text import escape_controls, format_count
 
 Rows = Iterable[LogRow | BadRow]
 Open = Callable[[], Iterable[Rows]]
@@ -219,8 +219,8 @@ class Joins:
     def notes(self) -> Iterator[str]:
         """Notes on what was joined, and on rows that name nothing in the log."""
         for table in self.idle:
-            rows = count(len(table.rows), "row", "rows")
-            yield f"{printable(table.name, 60)} has no words, names nothing in the log, and is left out ({rows})"
+            rows = format_count(len(table.rows), "row", "rows")
+            yield f"{escape_controls(table.name, 60)} has no words, names nothing in the log, and is left out ({rows})"
 
         for join in self.joins:
             log_keys = self.log_keys[join.key.of_log]
@@ -232,10 +232,10 @@ class Joins:
             else:
                 of_log = repr(join.key.of_log)
 
-            lost = f"; {count(orphans, 'row names', 'rows name')} nothing in the log, and left out"
+            lost = f"; {format_count(orphans, 'row names', 'rows name')} nothing in the log, and left out"
             yield (
-                f"{printable(join.table.name, 60)} is joined to the log: its {join.key.own!r:.60} "
-                f"is {of_log:.60} there ({count(len(join.table.rows), 'row', 'rows')}"
+                f"{escape_controls(join.table.name, 60)} is joined to the log: its {join.key.own!r:.60} "
+                f"is {of_log:.60} there ({format_count(len(join.table.rows), 'row', 'rows')}"
                 f"{lost if orphans else ''})"
             )
 

@@ -2,7 +2,7 @@
 
 DuckDB's reader gives up a whole file for one bad line, takes an id like `2024-01-01` for a date and
 mixes the types of 1 and "1"; Python's keeps the last of two equal keys. Here every line stands for
-itself, values stay what they are, and a line with two equal keys or nested deeper than `MAX_DEPTH`
+itself, values stay what they are, and a line with two equal keys or nested deeper than `MAX_JSON_DEPTH`
 is refused.
 """
 

@@ -15,7 +15,7 @@ from pollex.formats.labels import EMPTY
 from pollex.formats.paths import look_up
 from pollex.formats.questionnaires import SheetQuestion, questionnaire_at
 from pollex.formats.write import write_lines, write_rows
-from pollex.text import printable
+from pollex.text import escape_controls
 
 Request = dict[str, Any]
 
@@ -70,7 +70,8 @@ def write_requests(
     # What a conversation says is for the eye; ids and judges stay as they are, or nothing would
     # join them again.
     shown = (
-        {**row, "begins": printable(row["begins"])} if "begins" in row else row for row in rows
+        {**row, "begins": escape_controls(row["begins"])} if "begins" in row else row
+        for row in rows
     )
     write_rows(out, shown, dict.fromkeys(names, "VARCHAR"))
 

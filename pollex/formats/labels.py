@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from pollex.conversations.conversation import BOUNDS, Label
 from pollex.conversations.logs import NOT_RATED
-from pollex.errors import BadInput, WrongUse, spell
+from pollex.errors import BadInput, WrongUse, spell_options
 from pollex.formats.names import ABSTAINED, BAD, GOOD, NEGATIONS, folded_name, says_unrated
 from pollex.formats.reactions import names_reactions, reactions_in
-from pollex.text import count, printable
+from pollex.text import escape_controls, format_count
 
 POSITIVE = """
     up, thumb_up, thumbs_up, thumbsup, 👍, :+1:, :thumbsup:, 1, true, t, yes, y, positive, pos, good, like, liked, love,
@@ -176,8 +176,8 @@ class Verdicts:
         if isinstance(value, dict) and value.keys() == {"value"}:
             return self.label(value["value"], name)
         if isinstance(value, dict) and value:
-            what = f"the label is an object ({printable(', '.join(value), 60)})"
-            inside = f"{name}.{printable(next(iter(value), 'x'), 40)}"
+            what = f"the label is an object ({escape_controls(', '.join(value), 60)})"
+            inside = f"{name}.{escape_controls(next(iter(value), 'x'), 40)}"
             raise BadLabel(
                 what,
                 hint="name the field inside it",
@@ -305,7 +305,7 @@ def show_value(value: object) -> str:
     """Return a value as lists of values show it."""
     if value is None or value in ("", [], {}):
         return EMPTY
-    return printable(str(value), 40)
+    return escape_controls(str(value), 40)
 
 
 def is_usual(value: object) -> bool:
@@ -575,11 +575,13 @@ def _unknown_label(value: object, verdicts: Verdicts) -> BadLabel:
             hint="leave positive and negative to spellings",
         )
 
-    advice = f"for ratings: {spell(**BOUNDS)}"
+    advice = f"for ratings: {spell_options(**BOUNDS)}"
     if not isinstance(_fold_value(value), float):
         word = show_value(value)
-        sides = spell(positive="A,B", negative="C,D")
-        advice = f"others: {sides}, and for no rating {spell(unrated=word)}; `*` is any other"
+        sides = spell_options(positive="A,B", negative="C,D")
+        advice = (
+            f"others: {sides}, and for no rating {spell_options(unrated=word)}; `*` is any other"
+        )
 
     error = BadLabel(
         f"unknown label {value!r:.60}",
@@ -598,7 +600,7 @@ def _describe_known_words(verdicts: Verdicts) -> str:
         if isinstance(rule, Spellings):
             words.append(sorted(rule.words)[:8])
 
-    return printable(" and ".join(", ".join(side) for side in words), 200)
+    return escape_controls(" and ".join(", ".join(side) for side in words), 200)
 
 
 MOST_TOLD = 8
@@ -632,7 +634,7 @@ def left_note(field: str, counts: Said, *, compared: bool = False) -> list[str]:
     if len(left) > MOST_TOLD:
         more = f" and {len(left) - MOST_TOLD} more values"
 
-    rows = count(sum(left.values()), "row counts", "rows count")
+    rows = format_count(sum(left.values()), "row counts", "rows count")
     if any(_words_of_sides(counts).values()):
         begins = f"{field}:"
     else:
@@ -650,7 +652,7 @@ def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
 
     left = sorted(neutral_ratings)
     if not left:
-        return f"name the field inside: {spell(label_field=f'{field}.NAME')}"
+        return f"name the field inside: {spell_options(label_field=f'{field}.NAME')}"
 
     # a 0 beside -1 may be a thumb or none
     zero_beside_minus_one = left == [0] and any(
@@ -670,7 +672,7 @@ def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
     low, high = bounds_of(sorted(all_ratings))
     spellings = _words_of_sides(counts)
     if not any(spellings.values()) and not {f"{number:g}" for number in left} <= THUMB_NUMBERS:
-        return f"to take them: {spell(positive=f'>={high:g}', negative=f'<={low:g}')}"
+        return f"to take them: {spell_options(positive=f'>={high:g}', negative=f'<={low:g}')}"
 
     # the spellings that are taken already, with the ratings beyond each bound
     sides = {
@@ -698,11 +700,11 @@ def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
 
     if undecided:
         return _on_either_side(**options)
-    return f"to take them: {spell(**options)}"
+    return f"to take them: {spell_options(**options)}"
 
 
 def _on_either_side(positive: str, negative: str) -> str:
-    return f"to take them: {spell(positive=positive)} or {spell(negative=negative)}"
+    return f"to take them: {spell_options(positive=positive)} or {spell_options(negative=negative)}"
 
 
 def _words_of_sides(counts: Said) -> dict[str, list[str]]:

@@ -29,7 +29,7 @@ from pollex.formats.paths import (
     unwrap_content,
 )
 from pollex.formats.tally import Skipped
-from pollex.text import count, printable
+from pollex.text import escape_controls, format_count
 
 OF_TURNS = {"role": "role", "text": "content"}
 USUAL = {
@@ -558,13 +558,13 @@ class Mapper:
         if self.left_out:
             speaker_counts = []
             for speaker, n in self.left_out.most_common(5):
-                speaker_counts.append(f"{printable(speaker, 40)!r} ({n})")
+                speaker_counts.append(f"{escape_controls(speaker, 40)!r} ({n})")
 
             names = ", ".join(speaker_counts)
             yield f"no turns, as you said: by {names}"
 
         if self.without_text:
-            items = count(
+            items = format_count(
                 self.without_text,
                 "row or item has",
                 "rows or items have",

@@ -33,7 +33,7 @@ from pollex.formats.log_shapes.exports import WrongFile
 from pollex.formats.log_shapes.readers import NoShape
 from pollex.formats.log_shapes.turns import NoTurns, UnknownRole
 from pollex.formats.mapping import pairs_as_typed
-from pollex.text import printable
+from pollex.text import escape_controls
 
 MOST_ROWS = 400
 """Rows that candidates are tried on."""
@@ -157,7 +157,7 @@ def make_unmapped_error(
     # what is proposed, and why it is needed
     if strange.roles:
         spellings = strange.roles.most_common()
-        unknown = ", ".join(f"{printable(role, SHOWN)!r} ({n} rows)" for role, n in spellings)
+        unknown = ", ".join(f"{escape_controls(role, SHOWN)!r} ({n} rows)" for role, n in spellings)
         return make_proposal_error(
             reading,
             columns,
@@ -304,11 +304,11 @@ def spell_options(candidate: Candidate) -> dict[str, object]:
     )
     options: dict[str, object] = {}
     if parts:
-        options["columns"] = printable(pairs_as_typed(parts))
+        options["columns"] = escape_controls(pairs_as_typed(parts))
     if candidate.roles:
-        options["roles"] = printable(pairs_as_typed(candidate.roles))
+        options["roles"] = escape_controls(pairs_as_typed(candidate.roles))
 
-    return options | {name: printable(value) for name, value in candidate.labels.items()}
+    return options | {name: escape_controls(value) for name, value in candidate.labels.items()}
 
 
 def describe_label(reading: Reading) -> str:
@@ -317,8 +317,8 @@ def describe_label(reading: Reading) -> str:
     counts = reading.logs.counts
     if column is not None:
         return (
-            f"{printable(column.path, SHOWN)!r} may be the thumb, but what its values mean isn't known: "
-            f"{printable(values_told(column), 200)}. Say it with positive and negative.\n"
+            f"{escape_controls(column.path, SHOWN)!r} may be the thumb, but what its values mean isn't known: "
+            f"{escape_controls(values_told(column), 200)}. Say it with positive and negative.\n"
         )
     if counts[Label.POSITIVE] or counts[Label.NEGATIVE]:
         return ""
@@ -328,11 +328,11 @@ def describe_label(reading: Reading) -> str:
 def shorten_talk(talk: Conversation) -> list[str]:
     """Return the lines of a conversation, cut short."""
     label = "no label" if talk.label is Label.NONE else talk.label.value
-    lines = [f"  {printable(talk.id, SHOWN)} ({label})"]
+    lines = [f"  {escape_controls(talk.id, SHOWN)} ({label})"]
     for turn in talk.turns[:SHOWN_TURNS]:
         words = " ".join(turn.content.split())
         more = "…" if len(words) > SHOWN_WORDS else ""
-        lines.append(f"    {turn.role}: {printable(words[:SHOWN_WORDS], SHOWN_WORDS)}{more}")
+        lines.append(f"    {turn.role}: {escape_controls(words[:SHOWN_WORDS], SHOWN_WORDS)}{more}")
 
     if (rest := len(talk.turns) - SHOWN_TURNS) > 0:
         lines.append(f"    … {rest} more")
@@ -376,11 +376,13 @@ def list_column_rows(
             for value in (cell if isinstance(cell, list) else [cell])
         )
         filled = (value for value in values if value not in (None, "", [], {}))
-        different = dict.fromkeys(printable(str(_cut_value(value)), SHOWN) for value in filled)
+        different = dict.fromkeys(
+            escape_controls(str(_cut_value(value)), SHOWN) for value in filled
+        )
         if column.filled or column.path in parts:
             part = parts.get(column.path, "")
             yield {
-                "column": printable(column.path, SHOWN),
+                "column": escape_controls(column.path, SHOWN),
                 "values": [*different][:EXAMPLES],
                 "part": part,
             }

@@ -19,7 +19,7 @@ from pollex.errors import BadInput, WrongUse
 from pollex.formats.json_rows import LogRow, rows_in
 from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS, rows_of_query
 from pollex.store.folder import make_text_path
-from pollex.text import printable
+from pollex.text import escape_controls
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -139,7 +139,7 @@ def sql_rows(source: str, seconds: float = QUERY_TIMEOUT_SECONDS) -> Iterator[Lo
         )
 
     if not _READS.match(query):
-        what = f"not a query that reads: {printable(query.strip(), 60)}"
+        what = f"not a query that reads: {escape_controls(query.strip(), 60)}"
         raise WrongUse(
             what,
             where=where,
@@ -218,6 +218,6 @@ def _describe_tables(kind: str, place: str) -> str:
 
     shown = []
     for name, columns in tables.items():
-        shown.append(f"{printable(name, 60)} ({printable(', '.join(columns), 200)})")
+        shown.append(f"{escape_controls(name, 60)} ({escape_controls(', '.join(columns), 200)})")
 
     return f"; it has {'; '.join(shown[:MOST_TABLES]) or 'no table'}"

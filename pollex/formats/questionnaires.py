@@ -7,10 +7,10 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from pollex.conversations.conversation import Conversation
-from pollex.errors import UNREADABLE, BadInput, WrongUse
+from pollex.errors import UNREADABLE_FILE_HINT, BadInput, WrongUse
 from pollex.rooms import file_named, folders_of
 from pollex.rubrics.answers import Option, Question
-from pollex.text import parse_toml, read_lines
+from pollex.text import parse_toml, read_file_text
 
 HOME = "prompts/questionnaires"
 """Where rooms have the questionnaires that come with them."""
@@ -78,7 +78,7 @@ def questionnaire_at(name: str | Path) -> list[SheetQuestion]:
     """
     path = bundled_questionnaire(str(name)) or Path(name)
     try:
-        return questions_in(read_lines(path), str(path))
+        return questions_in(read_file_text(path), str(path))
     except FileNotFoundError:
         raise WrongUse(
             "no such questionnaire",
@@ -90,7 +90,7 @@ def questionnaire_at(name: str | Path) -> list[SheetQuestion]:
         raise BadInput(
             f"it can't be read: {error}",
             where=str(name),
-            hint=UNREADABLE,
+            hint=UNREADABLE_FILE_HINT,
         ) from error
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar, get_args
 from pollex.conversations.conversation import Conversation, Feedback, Flag, Label, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
 from pollex.conversations.redaction import choose_finders, make_pseudonym, mask_conversation
-from pollex.errors import BadInput, NotText, PollexError, WrongUse, spell
+from pollex.errors import BadInput, NotText, PollexError, WrongUse, spell_options
 from pollex.formats.assembly.beside import likely_feedback
 from pollex.formats.assembly.joiner import Joiner
 from pollex.formats.assembly.label_tables import MOST_ROWS as MOST_LABEL_ROWS
@@ -92,7 +92,7 @@ from pollex.formats.shown_sources import take_sources
 from pollex.formats.structure import Structure
 from pollex.formats.tally import CONTENT_ID, LogTally, Placed, Skipped, Voted
 from pollex.formats.users import Users, note_on_copies, note_on_users
-from pollex.text import SURROGATES, count, printable, writable
+from pollex.text import SURROGATE_PATTERN, escape_controls, format_count, replace_surrogates
 
 T = TypeVar("T")
 
@@ -104,7 +104,7 @@ MOST_WORDLESS = 100_000
 """Rows without words that are kept until their file ends."""
 FEWEST_WORDS = 4
 """Words of a text that may be what somebody said."""
-ANY_SIDES = spell(positive="A,B", negative="C,D")
+ANY_SIDES = spell_options(positive="A,B", negative="C,D")
 """How somebody says which values of a label are good, and which are bad."""
 MOST_SEARCHED = 1_000
 """Rows whose messages are searched for feedback."""
@@ -119,7 +119,7 @@ IN_MEMORY = "row"
 """What rows in memory are said to be from."""
 
 _ODD: dict[Flag, re.Pattern[str]] = {
-    "surrogates": SURROGATES,
+    "surrogates": SURROGATE_PATTERN,
     "nul": re.compile("\x00"),
     "bidi": re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"),
     "zero_width": re.compile("[\u200b\u2060-\u2064\ufeff]"),
@@ -245,7 +245,7 @@ class Clock:
         if len(self._ways) > 1:
             yield "dates may begin with the day or the month: turns are ordered as with the day, and no week is known"
         if n := self.untimed:
-            yield f"{count(n, 'turn has', 'turns have')} no time that can be read; the file's order counts there"
+            yield f"{format_count(n, 'turn has', 'turns have')} no time that can be read; the file's order counts there"
 
 
 class Assembler:
@@ -980,9 +980,7 @@ def turns_by_judge(turns: Sequence[TableTurn]) -> dict[str, list[TableTurn]]:
 
 def _differing_labels(labels: Sequence[Label]) -> BadInput:
     ups = labels.count(Label.POSITIVE)
-    what = (
-        f"{count(len(labels), 'thumb', 'thumbs')} that differ: {ups} up, {len(labels) - ups} down"
-    )
+    what = f"{format_count(len(labels), 'thumb', 'thumbs')} that differ: {ups} up, {len(labels) - ups} down"
     hint = "say which counts: last, worst, or each, which cuts after every thumbed answer"
     return BadLabel(what, hint=hint, option={"thumbs": "last"})
 
@@ -1145,18 +1143,21 @@ def _make_conversation(
     if "too_large" in flags:
         turns = tuple(_shorten_turns(turns, options.max_turn_chars))
     if "surrogates" in flags:
-        turns = tuple(turn.mapped(writable) for turn in turns)
+        turns = tuple(turn.mapped(replace_surrogates) for turn in turns)
 
     return Conversation(
         # ids of the log first; raters of one talk share an id that is made of its words
-        id=writable(picked.id) or (_rated_id(turns) if picked.judge else _content_id(row)),
+        id=replace_surrogates(picked.id)
+        or (_rated_id(turns) if picked.judge else _content_id(row)),
         turns=turns,
         label=picked.label,
-        judge=writable(picked.judge),
-        group=writable(picked.group),
-        sources=tuple(source.mapped(writable) for source in sources),
-        feedback=tuple(entry.mapped(writable) for entry in feedback) if options.comments else (),
-        metadata=writable(rest),
+        judge=replace_surrogates(picked.judge),
+        group=replace_surrogates(picked.group),
+        sources=tuple(source.mapped(replace_surrogates) for source in sources),
+        feedback=tuple(entry.mapped(replace_surrogates) for entry in feedback)
+        if options.comments
+        else (),
+        metadata=replace_surrogates(rest),
         flags=flags,
     )
 
@@ -1389,7 +1390,7 @@ def _with_chosen(
             yield replace(row, fields=fields)
 
     if settled_rows:
-        notes[f"{ANSWERS_LEFT} ({count(settled_rows, 'row')} with several)"] = None
+        notes[f"{ANSWERS_LEFT} ({format_count(settled_rows, 'row')} with several)"] = None
 
 
 Sources = Iterable[Iterable[LogRow | BadRow | Skipped]]
@@ -1500,7 +1501,7 @@ def _require_named(
     sides = sides_of_column(label_columns[0]) or {}
     raise BadInput(
         f"{label_columns[0].path!r:.60} of a table that is joined to the log may be the label: "
-        f"{printable(values_told(label_columns[0]), 200)}",
+        f"{escape_controls(values_told(label_columns[0]), 200)}",
         where=where,
         hint="if it is, say so",
         option={"label_field": label_columns[0].path, **sides},
@@ -1588,7 +1589,10 @@ def _with_plain_label(
         return None
 
     name = str(label.labels["label_field"])
-    note = f"labels come from {name!r}, the one column that looks like a thumb; for another: {spell(label_field=None)}"
+    note = (
+        f"labels come from {name!r}, the one column that looks like a thumb; for another: "
+        f"{spell_options(label_field=None)}"
+    )
     return replace(logs, notes=(*logs.notes, note))
 
 
@@ -1606,7 +1610,10 @@ def _with_comments(
     paths = find_comment_columns(logs)
     if len(paths) > 1:
         named = ", ".join(f"{path!r:.60}" for path in paths)
-        several = f"what people wrote with the thumb may be in {named}; to read one: {spell(comment_field=paths[0])}"
+        several = (
+            f"what people wrote with the thumb may be in {named}; to read one: "
+            f"{spell_options(comment_field=paths[0])}"
+        )
         return replace(logs, notes=(*logs.notes, several))
     if not paths:
         return logs
@@ -1622,7 +1629,7 @@ def _with_comments(
     if commented.counts != logs.counts:
         return logs
     where_from = f"comments come from {paths[0]!r:.60}, which is filled beside thumbs"
-    note = f"{where_from}; for another: {spell(comment_field=None)}"
+    note = f"{where_from}; for another: {spell_options(comment_field=None)}"
     return replace(commented, notes=(*commented.notes, note))
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from operator import eq
 
 from pollex.conversations.conversation import Conversation
-from pollex.text import count
+from pollex.text import format_count
 
 MOST_KEPT = 10_000
 """Turns whose words are compared with others'."""
@@ -108,7 +108,7 @@ class Structure:
             roles = " and ".join(
                 f"{role}'s ({times})" for role, times in self.one_sided.most_common()
             )
-            of = count(n, "conversation")
+            of = format_count(n, "conversation")
             yield f"{one_sided} of {of} have turns of one side alone, the {roles}"
 
         for role, times in self.in_a_row.items():

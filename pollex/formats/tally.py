@@ -16,7 +16,7 @@ from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import ToolScore
 from pollex.formats.conservation import BAD, LEFT_OUT, OVERRULED, REPEATED, TURNS, Conservation
 from pollex.formats.fields import ReadOptions
-from pollex.text import count
+from pollex.text import format_count
 
 MEMORY = 100_000_000
 """Bytes of text, about, that are kept in memory."""
@@ -345,7 +345,7 @@ class LogTally:
             BadInput: Lists the first of them.
         """
         if self._clashes:
-            ids = count(len(self._clashes), "id has", "ids have")
+            ids = format_count(len(self._clashes), "id has", "ids have")
             what = f"{ids} different conversations:{format_list(self._clashes)}\n "
             raise BadInput(
                 what,
@@ -477,11 +477,11 @@ class LogTally:
     def _own_notes(self) -> Iterator[str]:
         nameless = sum(id_.startswith(CONTENT_ID) for id_ in self._entries)
         if nameless:
-            have = count(nameless, "conversation has", "conversations have")
+            have = format_count(nameless, "conversation has", "conversations have")
             yield f"{have} no id; a hash of the row stands in for it ({CONTENT_ID}…)"
 
         if self._counts["skipped"]:
-            rows = count(
+            rows = format_count(
                 self._counts["skipped"],
                 "row or span is an inner step",
                 "rows or spans are inner steps",

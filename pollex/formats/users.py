@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pollex.conversations.conversation import Conversation, Label
-from pollex.errors import spell
-from pollex.text import count
+from pollex.errors import spell_options
+from pollex.text import format_count
 
 NONE = "none"
 """Given as the group's field: conversations stand alone, whatever the rows name."""
@@ -238,7 +238,7 @@ def note_on_copies(copies: Mapping[str, str]) -> str:
     texts = len(set(copies.values()))
     return (
         f"in {len(copies):,} conversations the user says the same as in another one ({texts:,} different ones): these "
-        f"count together ({spell(group_field=NONE)}: each alone)"
+        f"count together ({spell_options(group_field=NONE)}: each alone)"
     )
 
 
@@ -258,9 +258,9 @@ def note_on_users(
     alone = conversations - len(users)
     rest = ""
     if alone:
-        rest = f"; {count(alone, 'conversation names', 'conversations name')} none"
+        rest = f"; {format_count(alone, 'conversation names', 'conversations name')} none"
 
     return (
         f"the field {path!r} names {different:,} users, up to {most:,} conversations each{rest}: "
-        f"a user's conversations count together ({spell(group_field=NONE)}: each alone)"
+        f"a user's conversations count together ({spell_options(group_field=NONE)}: each alone)"
     )

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call, Request, make_request
 from pollex.gateway.redaction import find_secrets_in_address, names_secret, redact_secrets
-from pollex.text import NAMED, is_name
+from pollex.text import NAME_HINT, is_valid_name
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -44,10 +44,10 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         refuse_no_address(self.base_url)
-        if not is_name(self.model):
+        if not is_valid_name(self.model):
             raise WrongUse(
                 f"{self.model!r:.80} is no name of a model",
-                hint=NAMED,
+                hint=NAME_HINT,
                 option="model",
             )
 

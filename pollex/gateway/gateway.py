@@ -40,7 +40,7 @@ from pollex.gateway.limiter import Limiter
 from pollex.gateway.redaction import redact_secrets
 from pollex.gateway.responses import HttpFault, read_reply
 from pollex.gateway.transport import ChatModel, Wire, connect
-from pollex.text import printable
+from pollex.text import escape_controls
 
 
 class SharedCall:
@@ -843,7 +843,7 @@ class Gateway:
         if isinstance(meaning, HttpFault) and meaning.action == "retry":
             now = asyncio.get_running_loop().time()
             if session.outage.note_fault(key, meaning, given_at, now):
-                LOG.warning("%s", printable(self._health.waiting(meaning)))
+                LOG.warning("%s", escape_controls(self._health.waiting(meaning)))
             if session.outage.begun:
                 session.limiter.hold(session.outage.pause(now))
         elif not (isinstance(meaning, HttpFault) and meaning.name == "timeout"):

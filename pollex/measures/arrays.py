@@ -21,7 +21,7 @@ def number_names(names: Iterable[Hashable]) -> Ints:
     )
 
 
-def draw_some(
+def draw_items(
     items: Sequence[Item],
     max_items: int,
     rng: np.random.Generator,

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import (
-    FEWEST,
+    MIN_UNITS_FOR_INTERVAL,
     RESAMPLES,
     ClassSample,
     Figure,
@@ -33,10 +33,10 @@ from pollex.measures.intervals import (
     make_exact_share,
 )
 
-CLEAR_CASES = 20
+MIN_CLEAR_CASES = 20
 """Conversations outside the window from which on people are told how often these are right."""
 
-TOO_FEW_CLEAR = "too few clear cases to say"
+TOO_FEW_CLEAR_CASES = "too few clear cases to say"
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Assessment:
     def shown(self, name: str) -> Figure:
         """Return a figure as people read it: where few cases are clear, it says so instead."""
         figure: Figure = getattr(self, name)
-        if name == "confident_accuracy" and figure.value is not None and figure.n < CLEAR_CASES:
-            return Figure(None, n=figure.n, undefined=TOO_FEW_CLEAR)
+        if name == "confident_accuracy" and figure.value is not None and figure.n < MIN_CLEAR_CASES:
+            return Figure(None, n=figure.n, undefined=TOO_FEW_CLEAR_CASES)
         return figure
 
 
@@ -87,12 +87,12 @@ class WindowAssessment:
     negative: Figure
 
 
-Exact = Callable[[float], tuple[float, float]]
+ExactInterval = Callable[[float], tuple[float, float]]
 """The interval of a figure that is 0 or 1, of which all resamples are alike."""
 
 
 @dataclass(frozen=True)
-class _Measure:
+class _ClassMeasure:
     """A statistic with its sample size, its meaning if NaN, and exact intervals.
 
     Attributes:
@@ -104,7 +104,7 @@ class _Measure:
     n: int
     empty: str = ""
     needs_labels: bool = True
-    exact: Exact | None = None
+    exact: ExactInterval | None = None
     odds: bool = False
     units: int | None = None
 
@@ -152,7 +152,7 @@ def assess_scores(
         "recall": _make_share_measure(called_positive & positive, positive, sample),
         # F1 = 2·TP / (labeled positive + truly positive) = 2·J / (1 + J), J the share of TP in
         # those that are either
-        "f1": _Measure(
+        "f1": _ClassMeasure(
             _make_share_statistic(
                 2 * (called_positive & positive), called_positive.astype(int) + positive
             ),
@@ -160,13 +160,13 @@ def assess_scores(
             exact=lambda value: _bound_f1(*_bound_all_or_none(either)(value)),
         ),
         # Of as many pairs that share no conversation all are won, or all are lost.
-        "auc": _Measure(
+        "auc": _ClassMeasure(
             make_auc_statistic(scores, sizes[0]),
             sum(sizes),
             exact=_bound_all_or_none(min(sample.having)),
             odds=True,
         ),
-        "delta_netsat": _Measure(
+        "delta_netsat": _ClassMeasure(
             lambda weights: mean_of_positives(weights) - mean_of_negatives(weights), sum(sizes)
         ),
         "yield_rate": _make_share_measure(outside, everyone, sample, needs_labels=False),
@@ -204,13 +204,13 @@ def assess_window(
     else:
         unit = np.asarray(together)
 
-    yield_rate = _exact_figure(
+    yield_rate = _make_exact_figure(
         over | under,
         np.ones(len(positive), bool),
         unit,
         "no conversations",
     )
-    accuracy = _exact_figure(
+    accuracy = _make_exact_figure(
         (over & positive) | (under & ~positive),
         over | under,
         unit,
@@ -219,12 +219,12 @@ def assess_window(
     return WindowAssessment(
         yield_rate=yield_rate,
         accuracy=accuracy,
-        positive=_exact_figure(over & positive, over, unit, f"{nothing} on this side"),
-        negative=_exact_figure(under & ~positive, under, unit, f"{nothing} on this side"),
+        positive=_make_exact_figure(over & positive, over, unit, f"{nothing} on this side"),
+        negative=_make_exact_figure(under & ~positive, under, unit, f"{nothing} on this side"),
     )
 
 
-def _exact_figure(
+def _make_exact_figure(
     part: Bools,
     whole: Bools,
     unit: Ints,
@@ -269,7 +269,7 @@ def estimate_auc(
     if 0 not in sample.sizes:
         exact = _bound_all_or_none(min(sample.having))
 
-    measure = _Measure(
+    measure = _ClassMeasure(
         make_auc_statistic(scores[order], sample.sizes[0]),
         len(order),
         exact=exact,
@@ -298,7 +298,7 @@ def estimate_auc_difference(
     order, sample = _order_positives_first(positive, together)
     auc_of_first = make_auc_statistic(first[order], sample.sizes[0])
     auc_of_second = make_auc_statistic(second[order], sample.sizes[0])
-    measure = _Measure(
+    measure = _ClassMeasure(
         lambda weights: auc_of_first(weights) - auc_of_second(weights),
         len(order),
     )
@@ -363,7 +363,7 @@ def _order_positives_first(
 
 
 def _estimate_figures(
-    measures: Mapping[str, _Measure],
+    measures: Mapping[str, _ClassMeasure],
     sample: ClassSample,
     rng: np.random.Generator,
     resamples: int,
@@ -390,7 +390,7 @@ def _estimate_figures(
 
 
 def _make_figure(
-    measure: _Measure,
+    measure: _ClassMeasure,
     value: float,
     draws: Floats,
     sample: ClassSample,
@@ -418,7 +418,7 @@ def _make_figure(
 
     units = min(units, measure.units or units)
     defined = draws[~np.isnan(draws)]
-    if units < FEWEST or len(defined) < 2:
+    if units < MIN_UNITS_FOR_INTERVAL or len(defined) < 2:
         return Figure(value, None, None, measure.n)
 
     if measure.odds:
@@ -445,12 +445,12 @@ def _make_share_measure(
     sample: ClassSample,
     empty: str = "",
     needs_labels: bool = True,
-) -> _Measure:
+) -> _ClassMeasure:
     units = sample.units(whole)
     share = _make_share_statistic(part, whole)
     n = int(whole.sum())
 
-    return _Measure(
+    return _ClassMeasure(
         share,
         n,
         empty,
@@ -460,7 +460,7 @@ def _make_share_measure(
     )
 
 
-def _bound_all_or_none(n: int) -> Exact:
+def _bound_all_or_none(n: int) -> ExactInterval:
     return lambda share: compute_share_interval(n if share else 0, n)
 
 
@@ -468,7 +468,7 @@ def _bound_f1(low: float, high: float) -> tuple[float, float]:
     return 2 * low / (1 + low), 2 * high / (1 + high)
 
 
-OF_RATIOS, GUESSING_AUC = 500, 0.5
+RATIO_RESAMPLES, GUESSING_AUC = 500, 0.5
 """Resamples of figures beside other figures, and the AUC of guessing."""
 
 
@@ -494,9 +494,9 @@ def estimate_recovered_share(
     order = _order_positives_first(positive)[0]
     our_auc = make_auc_statistic(ours[order], int(positive.sum()))
     plain_auc = make_auc_statistic(plain[order], int(positive.sum()))
-    plain_figure = estimate_figures({"plain": Measure(plain_auc)}, unit[order], rng, OF_RATIOS)[
-        "plain"
-    ]
+    plain_figure = estimate_figures(
+        {"plain": Measure(plain_auc)}, unit[order], rng, RATIO_RESAMPLES
+    )["plain"]
     if plain_figure.low is None or plain_figure.low <= GUESSING_AUC:
         return Figure(
             None,
@@ -509,7 +509,7 @@ def estimate_recovered_share(
             our_auc(weights) - GUESSING_AUC, plain_auc(weights) - GUESSING_AUC
         )
     )
-    return estimate_figures({"share": share}, unit[order], rng, OF_RATIOS)["share"]
+    return estimate_figures({"share": share}, unit[order], rng, RATIO_RESAMPLES)["share"]
 
 
 def measure_auc_by_labels(
@@ -559,7 +559,7 @@ def measure_auc_by_labels(
         },
         unit[order],
         rng,
-        OF_RATIOS,
+        RATIO_RESAMPLES,
     )
 
     return {size: estimates[str(size)] for size in scores}, estimates["more"]

@@ -20,10 +20,10 @@ from pollex.measures.intervals import (
     estimate_figures,
 )
 
-CELLS_A_BLOCK = 1 << 19
+MAX_CELLS_PER_BLOCK = 1 << 19
 """Cells of contingency tables held at once: 4 MB."""
 
-LEAST_VARIANCE = 1e-12
+MIN_VARIANCE_SHARE = 1e-12
 """A variance under this share of the whole data's is rounding."""
 
 
@@ -35,8 +35,8 @@ def make_pearson_statistic(x: Floats, y: Floats) -> Statistic:
     columns = np.stack([a, b, a * a, b * b, a * b], axis=1)
     # below these variances a resample is constant `[x, y]`
     floors = (
-        LEAST_VARIANCE * (a * a).mean() if len(x) else 0.0,
-        LEAST_VARIANCE * (b * b).mean() if len(y) else 0.0,
+        MIN_VARIANCE_SHARE * (a * a).mean() if len(x) else 0.0,
+        MIN_VARIANCE_SHARE * (b * b).mean() if len(y) else 0.0,
     )
 
     def statistic(weights: Floats) -> Floats:
@@ -147,7 +147,7 @@ def make_interval_alpha_statistic(x: Floats, y: Floats) -> Statistic:
         apart, squares, total, n = (weights @ columns).T
         spread = 2 * n * squares - total**2
         return 1 - divide_or_nan(
-            (2 * n - 1) * apart, np.where(spread > LEAST_VARIANCE * (2 * n) ** 2, spread, 0.0)
+            (2 * n - 1) * apart, np.where(spread > MIN_VARIANCE_SHARE * (2 * n) ** 2, spread, 0.0)
         )
 
     return statistic
@@ -165,7 +165,9 @@ def make_kappa_statistic(x: Floats | Ints, y: Floats | Ints) -> Statistic:
     def statistic(weights: Floats) -> Floats:
         a, b, aa, bb, ab = (weights @ columns / weights.sum(axis=1, keepdims=True)).T
         chance = aa + bb - 2 * a * b
-        return 1 - divide_or_nan(aa + bb - 2 * ab, np.where(chance > LEAST_VARIANCE, chance, 0.0))
+        return 1 - divide_or_nan(
+            aa + bb - 2 * ab, np.where(chance > MIN_VARIANCE_SHARE, chance, 0.0)
+        )
 
     return statistic
 
@@ -181,7 +183,7 @@ def _make_table_statistic(
     shape = len(xs), len(ys)
     cells = row * shape[1] + column
     # as many resamples at once as their tables fit into memory
-    step = max(1, CELLS_A_BLOCK // max(1, shape[0] * shape[1]))
+    step = max(1, MAX_CELLS_PER_BLOCK // max(1, shape[0] * shape[1]))
 
     def table(weights: Floats) -> Floats:
         # one table a resample `[resample, x, y]`, of the weights that fall on each cell
@@ -221,7 +223,7 @@ def _correlate_moments(moments: Floats, floors: tuple[float, float]) -> Floats:
     return np.clip(correlation, -1.0, 1.0)  # rounding
 
 
-Level = Literal["nominal", "ordinal", "interval"]
+MeasurementLevel = Literal["nominal", "ordinal", "interval"]
 
 
 def estimate_alpha(
@@ -229,7 +231,7 @@ def estimate_alpha(
     judge: Ints,
     answer: Ints,
     values: tuple[float, ...],
-    level: Level,
+    level: MeasurementLevel,
     rng: np.random.Generator | None = None,
     resamples: int = RESAMPLES,
 ) -> Figure:
@@ -302,7 +304,7 @@ def _count_answers(
     return np.bincount(cells, minlength=(row.max() + 1) * options).reshape(-1, options)
 
 
-def _make_alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
+def _make_alpha_statistic(counts: Ints, values: Floats, level: MeasurementLevel) -> Statistic:
     # pairs of answers within a text, divided so that a text counts by its number of answers
     options = counts.shape[1]
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(options)
@@ -332,7 +334,7 @@ def _make_alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statist
     return statistic
 
 
-def _compute_distances(totals: Floats, values: Floats, level: Level) -> Floats:
+def _compute_distances(totals: Floats, values: Floats, level: MeasurementLevel) -> Floats:
     if level == "nominal":
         return np.broadcast_to(
             1 - np.eye(len(values)),

@@ -56,14 +56,14 @@ from pollex.measures.intervals import (
 
 SMECE_RESAMPLES = 200
 MESH_POINTS = 101
-FEWEST_IN_BIN = 10
-MOST_BINS = 8
+MIN_PREDICTIONS_IN_BIN = 10
+MAX_BINS = 8
 Z_95 = 1.959964
 """Half width of the 95 % interval of a standard normal variable."""
 
 
 @dataclass(frozen=True, eq=False)
-class Reliability:
+class ReliabilityDiagram:
     """The content of a reliability diagram of one answer.
 
     Attributes:
@@ -85,11 +85,11 @@ class Reliability:
     density: Floats
     width: float
     smece: Figure
-    bins: tuple[Bin, ...]
+    bins: tuple[PredictionBin, ...]
 
 
 @dataclass(frozen=True)
-class Bin:
+class PredictionBin:
     """Judgments whose predicted probabilities are next to each other.
 
     Attributes:
@@ -189,7 +189,7 @@ def draw_reliability(
     answer: Ints,
     text: Ints,
     values: tuple[float, ...],
-) -> list[Reliability]:
+) -> list[ReliabilityDiagram]:
     """Return a diagram for each answer, its smECE without an interval; none when there are fewer than two judgments.
 
     Args:
@@ -203,10 +203,10 @@ def draw_reliability(
 
     errors = estimate_smece(proba, answer, text)[1]
     hits = np.eye(len(values))[answer]
-    reliabilities: list[Reliability] = []
+    reliabilities: list[ReliabilityDiagram] = []
     for value, error, probability, hit in zip(values, errors, proba.T, hits.T, strict=True):
         reliabilities.append(
-            Reliability(
+            ReliabilityDiagram(
                 value=value,
                 smece=error,
                 bins=tuple(bin_predictions(probability, hit, text)),
@@ -318,7 +318,7 @@ def bin_predictions(
     probability: Floats,
     hit: Floats | Bools,
     text: Ints,
-) -> list[Bin]:
+) -> list[PredictionBin]:
     """Bin predictions by probability into at most 8 bins of at least 10.
 
     Equal probabilities stay in one bin.
@@ -329,7 +329,7 @@ def bin_predictions(
         text: Judgments with the same number count as one in the intervals `[judgment]`.
     """
     # bins of equal counts; equal probabilities end up in the same one
-    bin_count = min(max(len(probability) // FEWEST_IN_BIN, 1), MOST_BINS)
+    bin_count = min(max(len(probability) // MIN_PREDICTIONS_IN_BIN, 1), MAX_BINS)
     cuts = np.zeros(0)
     if len(probability):
         quantiles = np.arange(1, bin_count) / bin_count
@@ -345,7 +345,7 @@ def bin_predictions(
         texts = len(np.unique(text[part]))
         low, high = map(float, compute_wilson_bounds(share, texts))
         bins.append(
-            Bin(
+            PredictionBin(
                 float(probability[part].mean()),
                 Figure(share, low, high, len(part), units=texts),
             )
@@ -356,7 +356,7 @@ def bin_predictions(
 
 GRID_POINTS = 1000
 """Steps of the grid that residuals are rounded to; more for a narrow kernel."""
-NARROWEST_KERNEL = 0.001
+MIN_KERNEL_WIDTH = 0.001
 
 
 def smooth_error(probability: Floats, hit: Floats) -> tuple[float, float]:
@@ -369,7 +369,7 @@ def smooth_error(probability: Floats, hit: Floats) -> tuple[float, float]:
     width = 1.0
     for _ in range(10):
         middle = (low + width) / 2
-        if middle < NARROWEST_KERNEL or middle < _measure_error_at_width(middle, probability, hit):
+        if middle < MIN_KERNEL_WIDTH or middle < _measure_error_at_width(middle, probability, hit):
             low = middle
         else:
             width = middle
@@ -454,7 +454,7 @@ class Predictions:
 
 
 @dataclass(frozen=True)
-class Quality:
+class PredictionQuality:
     """All figures of one set of predictions.
 
     Attributes:
@@ -486,7 +486,7 @@ def assess_predictions(
     resamples: int = RESAMPLES,
     smece_resamples: int = SMECE_RESAMPLES,
     smooth: bool = True,
-) -> Quality:
+) -> PredictionQuality:
     """Measure predictions; what can't be measured is undefined, never an error.
 
     Args:
@@ -514,7 +514,7 @@ def assess_predictions(
         )
         by_answer = [mean] * len(predictions.values)
 
-    return Quality(
+    return PredictionQuality(
         n=len(predictions),
         texts=texts,
         smece=mean,
@@ -529,7 +529,7 @@ def assess_by_group(
     rng: np.random.Generator | None = None,
     resamples: int = RESAMPLES,
     smece_resamples: int = SMECE_RESAMPLES,
-) -> dict[Hashable, Quality]:
+) -> dict[Hashable, PredictionQuality]:
     """Measure each judge, or each subgroup, by itself.
 
     Args:
@@ -615,7 +615,7 @@ def make_measures(predictions: Predictions) -> dict[str, Measure]:
     answers = predictions.given
     # why figures that need an order, or different answers, are undefined
     unordered = "" if predictions.ordinal else "its answers have no order"
-    constant = unordered or _say_what_is_constant(expected, answers)
+    constant = unordered or _describe_constant_side(expected, answers)
     losses = compute_answer_log_losses(predictions.proba, predictions.answer)
     impossible = int(np.isinf(losses).sum())
     rated = (predictions.nearest, predictions.answer)
@@ -641,7 +641,7 @@ def make_measures(predictions: Predictions) -> dict[str, Measure]:
     }
 
 
-def _say_what_is_constant(expected: Floats, answers: Floats) -> str:
+def _describe_constant_side(expected: Floats, answers: Floats) -> str:
     if len(answers) < 2:
         return "fewer than two judgments"
     if np.ptp(answers) == 0:
@@ -654,10 +654,10 @@ def _say_what_is_constant(expected: Floats, answers: Floats) -> str:
 
 QUALITY_NAMES = tuple(
     field.name
-    for field in dataclasses.fields(Quality)
+    for field in dataclasses.fields(PredictionQuality)
     if field.name not in ("n", "texts", "smece_of")
 )
-"""The measures, in the order of a `Quality`."""
+"""The measures, in the order of a `PredictionQuality`."""
 
 
 def estimate_mean_grade(grades: Floats, rng: np.random.Generator) -> Figure:
@@ -789,7 +789,7 @@ def estimate_areas(
         value = values[a] - values[b]
         figures[name] = Figure(
             value,
-            *_widest_interval(value, drawn[a] - drawn[b], n),
+            *_choose_widest_interval(value, drawn[a] - drawn[b], n),
             n,
             units=n,
         )
@@ -834,7 +834,7 @@ def _make_area_figure(
     Args:
         alike: Areas with a text's two grades swapped at random `[draw]`: a permutation test.
     """
-    low, high = _widest_interval(value, draws, texts)
+    low, high = _choose_widest_interval(value, draws, texts)
     if low is not None and value <= np.quantile(alike, CONFIDENCE_LEVEL):
         low = 0.0
 
@@ -847,7 +847,9 @@ def _make_area_figure(
     )
 
 
-def _widest_interval(value: float, draws: Floats, texts: int) -> tuple[float | None, float | None]:
+def _choose_widest_interval(
+    value: float, draws: Floats, texts: int
+) -> tuple[float | None, float | None]:
     """Compute the interval, mirrored at the value or moved back, whichever reaches further.
 
     Resampling drives up an area, even one of 0, and that of one judge more than another's. The

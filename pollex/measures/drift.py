@@ -13,17 +13,17 @@ import numpy.typing as npt
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
 
-MOST_BINS = 10
+MAX_BINS = 10
 Z_95 = 1.96
 RESAMPLES = 500
-DRIFTED_INDEX = 0.25
+MIN_DRIFTED_INDEX = 0.25
 """Index from which on samples are unlike each other, by custom."""
 PRIOR_COUNT = 0.5
 """Added to the count of each bin, so that an empty one gives a number."""
 
 
 @dataclass(frozen=True)
-class Stability:
+class StabilityIndex:
     """Population stability index of one value between two samples.
 
     Attributes:
@@ -51,7 +51,7 @@ def measure_stability(
     after: Floats,
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
-) -> Stability:
+) -> StabilityIndex:
     """Compare two samples' distributions over ten bins with equal shares of `before`.
 
     Args:
@@ -65,7 +65,7 @@ def measure_stability(
 
 def make_bin_edges(values: Floats) -> Floats:
     """Return the edges of at most ten bins with equal shares of values `[n]`."""
-    return np.asarray(np.unique(np.quantile(values, np.linspace(0, 1, MOST_BINS + 1)[1:-1])))
+    return np.asarray(np.unique(np.quantile(values, np.linspace(0, 1, MAX_BINS + 1)[1:-1])))
 
 
 def count_in_bins(values: Floats, edges: Floats) -> Floats:
@@ -79,7 +79,7 @@ def measure_count_stability(
     now: Floats,
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
-) -> Stability:
+) -> StabilityIndex:
     """Compare two samples' counts over the same bins `[bin]`."""
     # what sampling alone gives, from both samples' shares, and the bootstrap of the index
     n = int(then.sum())
@@ -98,7 +98,7 @@ def measure_count_stability(
     # A resample adds sampling's part once more: the value has it once, a resample twice.
     low, high = np.quantile(drawn - 2 * expected, [0.025, 0.975])
 
-    return Stability(value, expected, float(low), float(high), n, m)
+    return StabilityIndex(value, expected, float(low), float(high), n, m)
 
 
 def compute_stability_index(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> Floats:
@@ -139,6 +139,6 @@ def compute_expected_log_loss(probability: Floats) -> float:
     return float(-(sides * np.log(np.maximum(sides, 1e-300))).sum(axis=0).mean())
 
 
-def is_unlike(drift: Stability | None) -> bool:
+def is_unlike(drift: StabilityIndex | None) -> bool:
     """Tell whether a drift is more than chance, and large by custom."""
-    return drift is not None and drift.marked and drift.value >= DRIFTED_INDEX
+    return drift is not None and drift.marked and drift.value >= MIN_DRIFTED_INDEX

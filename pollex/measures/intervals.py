@@ -21,14 +21,14 @@ from pollex.measures.arrays import Bools, Floats, Ints
 
 RESAMPLES = 2000
 CONFIDENCE_LEVEL = 0.95
-CELLS_A_BLOCK = 1 << 21
+MAX_CELLS_PER_BLOCK = 1 << 21
 """Weights held at once: 16 MB."""
 
-FEWEST = 5
+MIN_UNITS_FOR_INTERVAL = 5
 """Units (of the smaller class) that an interval takes. Fewer have so few different resamples that it is much too
 narrow: with two units it misses the truth every other time."""
 
-ENOUGH = 50
+MIN_CALIBRATION_LABELS = 50
 """Labels from which on probabilities may be called calibrated."""
 
 Statistic = Callable[[Floats], Floats]
@@ -41,7 +41,7 @@ class Figure:
 
     Attributes:
         value: None when it is undefined.
-        low: Lower bound; None when there is no value, when there are fewer than `FEWEST` units, and
+        low: Lower bound; None when there is no value, when there are fewer than `MIN_UNITS_FOR_INTERVAL` units, and
             when no interval was asked for.
         high: Upper bound.
         n: Observations that it rests on.
@@ -94,7 +94,7 @@ def widen_interval(figure: Figure, factor: float) -> Figure:
 
 
 @dataclass(frozen=True)
-class Support:
+class LabelSupport:
     """The number of labels, and whether probabilities may be called calibrated.
 
     Attributes:
@@ -108,7 +108,7 @@ class Support:
     @property
     def missing(self) -> int:
         """How many more are needed."""
-        return max(0, ENOUGH - self.labels)
+        return max(0, MIN_CALIBRATION_LABELS - self.labels)
 
     @property
     def enough(self) -> bool:
@@ -122,9 +122,7 @@ class Support:
             return f"calibrated on {self.labels} labels"
 
         verb = "is" if self.missing == 1 else "are"
-        return (
-            f"not yet calibrated: {self.labels} of {ENOUGH} labels, {self.missing} {verb} missing"
-        )
+        return f"not yet calibrated: {self.labels} of {MIN_CALIBRATION_LABELS} labels, {self.missing} {verb} missing"
 
 
 def estimate_figures(
@@ -200,7 +198,7 @@ def draw_resamples(
         codes: From `number_units`.
     """
     units = int(codes.max()) + 1
-    if rng is None or units < FEWEST:
+    if rng is None or units < MIN_UNITS_FOR_INTERVAL:
         return
 
     for rows in _iterate_block_sizes(count, len(codes)):
@@ -208,7 +206,7 @@ def draw_resamples(
 
 
 def _iterate_block_sizes(count: int, width: int) -> Iterator[int]:
-    step = max(1, CELLS_A_BLOCK // width)
+    step = max(1, MAX_CELLS_PER_BLOCK // width)
     return (min(step, count - start) for start in range(0, count, step))
 
 

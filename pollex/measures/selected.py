@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 CONFIDENCE_LEVEL = 0.95
-FARTHEST, STEPS = 6.0, 2000
+MAX_MEAN_DISTANCE, MEAN_GRID_STEPS = 6.0, 2000
 """Standard errors above the value up to which means are tried, and how many of them."""
 
 
 @dataclass(frozen=True)
-class Selected:
+class SelectedEstimate:
     """A mean in standard errors, with its interval, given that its estimate passed a threshold."""
 
     value: float
@@ -25,7 +25,7 @@ class Selected:
     high: float
 
 
-def estimate_given_selection(z: float, threshold: float) -> Selected:
+def estimate_given_selection(z: float, threshold: float) -> SelectedEstimate:
     """Estimate the mean of a normal value that is known only because it passed a threshold.
 
     The conditional likelihood of means from 0 on, normalized, gives the mean of it and its
@@ -38,14 +38,14 @@ def estimate_given_selection(z: float, threshold: float) -> Selected:
     from scipy.stats import norm  # half a second; only learning needs it
 
     # likelihood of each mean, given that the value passed `[mean]`
-    means = np.linspace(0.0, max(z, threshold) + FARTHEST, STEPS)
+    means = np.linspace(0.0, max(z, threshold) + MAX_MEAN_DISTANCE, MEAN_GRID_STEPS)
     log_likelihood = norm.logpdf(max(z, threshold) - means) - norm.logsf(threshold - means)
     weights = np.exp(log_likelihood - log_likelihood.max())
     weights /= weights.sum()
     tails = ((1 - CONFIDENCE_LEVEL) / 2, (1 + CONFIDENCE_LEVEL) / 2)
     low, high = (float(means[np.searchsorted(weights.cumsum(), tail)]) for tail in tails)
 
-    return Selected(float(weights @ means), low, high)
+    return SelectedEstimate(float(weights @ means), low, high)
 
 
 def find_passed_threshold(z: float, p: float, passed: float) -> float:

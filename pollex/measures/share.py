@@ -21,16 +21,16 @@ from pollex.measures.distributions import compute_wilson_bounds
 from pollex.measures.intervals import Figure, Measure, Statistic, divide_or_nan, estimate_figures
 
 CONFIDENCE_LEVEL = 0.95
-FEWEST_LABELS = 20
+MIN_LABELS = 20
 """Labels that an estimate takes."""
 
-LEAST_GAIN = 1.02
+MIN_LABEL_GAIN = 1.02
 """Below this gain in labels, scores add nothing, and the classical interval is given."""
 
-LEAST_PROPENSITY = 0.002
+MIN_PROPENSITY = 0.002
 """Propensities below are raised to this, and counted: one vote would stand for over 500 conversations."""
 
-ODDS_FACTORS = (1.5, 2.0, 3.0)
+ASSUMED_ODDS_FACTORS = (1.5, 2.0, 3.0)
 """Assumed factors between the odds of voting of good and of bad conversations."""
 
 ONE_SIDED_Z = 1.645
@@ -64,7 +64,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ShareBounds:
     """Lowest and highest share that an assumed factor allows, sampling error included."""
 
     factor: float
@@ -73,7 +73,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Dependence:
+class VoteDependence:
     """Test whether votes depend on satisfaction beyond what conversations show.
 
     Attributes:
@@ -88,7 +88,7 @@ class Dependence:
 
 
 @dataclass(frozen=True)
-class Labeled:
+class LabeledSample:
     """One way of drawing labels: labels at random, and what is known of the rest.
 
     Attributes:
@@ -122,7 +122,7 @@ def estimate_wilson_share(good: Bools | Floats, method: str) -> Share:
     )
 
 
-def estimate_share_at_random(labeled: Labeled) -> Share:
+def estimate_share_at_random(labeled: LabeledSample) -> Share:
     """Estimate the share of all conversations from labels asked at random (PPI++).
 
     θ = ȳ + λ (f̄_N − f̄_n), λ = clip(cov(y, f) / ((1 + n/N) var f), 0, 1). Standard errors are of
@@ -136,7 +136,7 @@ def estimate_share_at_random(labeled: Labeled) -> Share:
     gain = float(alone @ alone) / max(float(influence @ influence), 1e-12)
     correlation = _correlate(labeled.good, labeled.probability)
     # scores that hardly narrow the interval only make it harder to explain
-    if gain < LEAST_GAIN and labeled.user is None:
+    if gain < MIN_LABEL_GAIN and labeled.user is None:
         note = "scores tell too little of the labels to narrow the interval"
         return replace(
             classical,
@@ -145,8 +145,8 @@ def estimate_share_at_random(labeled: Labeled) -> Share:
             note=note,
         )
 
-    se = _standard_error(influence)
-    low, high = _interval_ends(value, se, len(influence))
+    se = _compute_standard_error(influence)
+    low, high = _compute_interval_bounds(value, se, len(influence))
     return Share(
         value,
         low,
@@ -159,7 +159,7 @@ def estimate_share_at_random(labeled: Labeled) -> Share:
     )
 
 
-def estimate_difference_at_random(a: Labeled, b: Labeled) -> Share:
+def estimate_difference_at_random(a: LabeledSample, b: LabeledSample) -> Share:
     """Estimate how much larger the share of good conversations is in `b`.
 
     PPI++ on each side, with one λ for both.
@@ -167,11 +167,11 @@ def estimate_difference_at_random(a: Labeled, b: Labeled) -> Share:
     # both sides with one λ; their errors are independent
     weight = _choose_weight([a, b])
     (value_a, part_a), (value_b, part_b) = (_compute_influence(side, weight) for side in (a, b))
-    se = float(np.hypot(_standard_error(part_a), _standard_error(part_b)))
+    se = float(np.hypot(_compute_standard_error(part_a), _compute_standard_error(part_b)))
     alone = float(
         np.hypot(
-            _standard_error(_compute_influence(a, 0.0)[1]),
-            _standard_error(_compute_influence(b, 0.0)[1]),
+            _compute_standard_error(_compute_influence(a, 0.0)[1]),
+            _compute_standard_error(_compute_influence(b, 0.0)[1]),
         )
     )
     value = value_b - value_a
@@ -208,10 +208,10 @@ def estimate_adjusted_share(
     influence, trimmed = _estimate_doubly_robust(voted, good, outcome, propensity)
     value = float(np.clip(influence.mean(), 0.0, 1.0))
     se = float(influence.std(ddof=1) / np.sqrt(len(influence)))
-    low, high = _interval_ends(value, se, int(voted.sum()))
+    low, high = _compute_interval_bounds(value, se, int(voted.sum()))
     note = ""
     if trimmed:
-        note = f"{trimmed} propensities under {LEAST_PROPENSITY} were raised to it"
+        note = f"{trimmed} propensities under {MIN_PROPENSITY} were raised to it"
 
     return Share(
         value,
@@ -229,8 +229,8 @@ def bound_share(
     good: Bools,
     outcome: Floats,
     propensity: Floats,
-    factors: Sequence[float] = ODDS_FACTORS,
-) -> list[Bounds]:
+    factors: Sequence[float] = ASSUMED_ODDS_FACTORS,
+) -> list[ShareBounds]:
     """Bound the share if good and bad conversations differ in their odds of voting.
 
     For factor Γ: the mean of σ(logit m(x) ± ln Γ) with the doubly robust residual, ± 1.645 standard
@@ -247,7 +247,7 @@ def bound_share(
             moved = expit(odds + sign * np.log(factor)) + residual
             ends.append(moved.mean() + sign * ONE_SIDED_Z * moved.std(ddof=1) / np.sqrt(len(moved)))
         bounds.append(
-            Bounds(
+            ShareBounds(
                 factor,
                 max(0.0, float(ends[0])),
                 min(1.0, float(ends[1])),
@@ -261,7 +261,7 @@ def measure_vote_dependence(
     at_random: Share,
     adjusted: Share,
     outcome: Floats,
-) -> Dependence:
+) -> VoteDependence:
     """Test whether voters differ from those asked at random by more than their conversations show."""
     # how far voters differ, and how far they would at odds of 2
     se = float(np.hypot(at_random.se, adjusted.se))
@@ -279,7 +279,7 @@ def measure_vote_dependence(
     else:
         power = 0.0
 
-    return Dependence(difference, p, power)
+    return VoteDependence(difference, p, power)
 
 
 def compute_expected_half_width(n: int, share: float) -> float:
@@ -341,7 +341,7 @@ def count_labels_for_difference(
     return int(np.ceil(reserve * spread * (1 - correlation**2) * (reach / difference) ** 2))
 
 
-def _choose_weight(sides: Sequence[Labeled]) -> float:
+def _choose_weight(sides: Sequence[LabeledSample]) -> float:
     # λ: covariance of label and score over the score's variance, of all sides together
     covariance = spread = 0.0
     for side in sides:
@@ -357,7 +357,7 @@ def _choose_weight(sides: Sequence[Labeled]) -> float:
     return 0.0
 
 
-def _compute_influence(side: Labeled, weight: float) -> tuple[float, Floats]:
+def _compute_influence(side: LabeledSample, weight: float) -> tuple[float, Floats]:
     weight = weight if len(side.rest) else 0.0
     # the labels less what scores already say of them `[n]`
     residual = side.good - weight * side.probability
@@ -379,12 +379,12 @@ def _compute_influence(side: Labeled, weight: float) -> tuple[float, Floats]:
     return value, by_user
 
 
-def _standard_error(influence: Floats) -> float:
+def _compute_standard_error(influence: Floats) -> float:
     units = max(len(influence), 2)
     return float(np.sqrt(influence @ influence * units / (units - 1)))
 
 
-def _interval_ends(value: float, se: float, units: int) -> tuple[float, float]:
+def _compute_interval_bounds(value: float, se: float, units: int) -> tuple[float, float]:
     half = float(t.ppf((1 + CONFIDENCE_LEVEL) / 2, max(units - 1, 1))) * se
     return max(0.0, value - half), min(1.0, value + half)
 
@@ -402,8 +402,8 @@ def _estimate_doubly_robust(
     propensity: Floats,
 ) -> tuple[Floats, int]:
     # rare voters stand for many: weights by propensity, that sum to all conversations
-    trimmed = int(((propensity < LEAST_PROPENSITY) & voted).sum())
-    weights = voted / np.maximum(propensity, LEAST_PROPENSITY)
+    trimmed = int(((propensity < MIN_PROPENSITY) & voted).sum())
+    weights = voted / np.maximum(propensity, MIN_PROPENSITY)
     weights *= len(voted) / weights.sum()
     return outcome + weights * np.where(voted, good - outcome, 0.0), trimmed
 

@@ -12,9 +12,9 @@ import numpy as np
 from pollex.measures.arrays import Bools, Ints
 
 Z_95 = 1.96
-LEAST_OVERLAP = 0.2
+MIN_OVERLAP_SHARE = 0.2
 """Share of the comparison that is left within strata, below which they can't be told apart."""
-SURE_P = 0.01
+MAX_SURE_P_VALUE = 0.01
 """P-value up to which a circumstance tells of thumbs beside a rubric."""
 
 
@@ -42,7 +42,10 @@ class StratifiedDifference:
         """Whether strata explain the difference: it falls by half or turns over, and strata tell more than it does."""
         falls = self.value * np.sign(self.over_all) <= abs(self.over_all) / 2
         return bool(
-            self.over_all and self.overlap >= LEAST_OVERLAP and falls and self.beside <= SURE_P
+            self.over_all
+            and self.overlap >= MIN_OVERLAP_SHARE
+            and falls
+            and self.beside <= MAX_SURE_P_VALUE
         )
 
     @property

@@ -12,85 +12,91 @@ import numpy as np
 from markupsafe import Markup
 
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.distributions import Bin, Reliability
+from pollex.measures.distributions import PredictionBin, ReliabilityDiagram
 from pollex.measures.intervals import Figure
-from pollex.reports.learning import Scores
-from pollex.reports.numbers import SHARES, count, known, number, percent
+from pollex.reports.learning import SideScores
+from pollex.reports.numbers import (
+    SHARE_AXIS_MARKS,
+    format_grouped_count,
+    format_number,
+    format_percent,
+    is_known,
+)
 from pollex.reports.svg import (
     Axis,
-    Frame,
-    diamond,
-    disc,
-    element,
-    group,
-    line,
-    nice_step,
-    rect,
-    svg,
-    text,
-    tick_label,
+    ChartFrame,
+    choose_round_step,
+    draw_diamond,
+    draw_disc,
+    draw_line,
+    draw_rectangle,
+    draw_text,
+    format_tick,
+    make_element,
+    make_group,
+    make_svg,
 )
 from pollex.rubrics.records import RatingRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection import losses
 
-WIDTH = 150
-ROW = 12
-NARROWEST_SCALE = 1e-6
+SMALL_WIDTH = 150
+ROW_HEIGHT = 12
+MIN_SCALE_SPAN = 1e-6
 """The narrowest scale whose ends have different labels."""
 
-UNIT = Axis(0.0, 1.0, 8, WIDTH - 8)
+UNIT_AXIS = Axis(0.0, 1.0, 8, SMALL_WIDTH - 8)
 
 
-def scale_over(low: float, high: float) -> Axis:
+def make_small_axis(low: float, high: float) -> Axis:
     """Make a scale for small drawings."""
-    return Axis(low, high, 8, WIDTH - 8)
+    return Axis(low, high, 8, SMALL_WIDTH - 8)
 
 
-def scale_of(figures: Iterable[Figure]) -> Axis:
+def make_shared_axis(figures: Iterable[Figure]) -> Axis:
     """Make one scale for all rows of a table, with 0 on it."""
     # every value and end of an interval has to fit
     ends = []
     for figure in figures:
         for end in (figure.value, figure.low, figure.high):
-            if known(end):
+            if is_known(end):
                 ends.append(end)
 
     low = min([0.0, *ends])
     high = max([0.0, *ends])
     # round ends, with 0 between or at them
-    step = nice_step(high - low if high - low >= NARROWEST_SCALE else 1.0, 4)
+    step = choose_round_step(high - low if high - low >= MIN_SCALE_SPAN else 1.0, 4)
 
-    return scale_over(
+    return make_small_axis(
         math.floor(low / step) * step,
         math.ceil(high / step) * step or step,
     )
 
 
-def axis(scale: Axis, values: Sequence[float] = ()) -> Markup:
+def draw_axis(scale: Axis, values: Sequence[float] = ()) -> Markup:
     """Label a scale above a table's rows: at these values, else ends and 0."""
     # 0 may be one of the ends: each place once
     places = dict.fromkeys(values or [scale.low, 0.0, scale.high])
     labels = []
     for value in places:
         labels.append(
-            text(
+            draw_text(
                 scale(value),
                 11,
-                tick_label(round(value, 6)),
+                format_tick(round(value, 6)),
                 "tick",
                 "middle",
             )
         )
 
-    title = f"Axis from {tick_label(round(scale.low, 6))} to {tick_label(round(scale.high, 6))}"
-    return svg(title, labels, width=WIDTH, height=14, class_="spark")
+    title = f"Axis from {format_tick(round(scale.low, 6))} to {format_tick(round(scale.high, 6))}"
+    return make_svg(title, labels, width=SMALL_WIDTH, height=14, class_="spark")
 
 
-def whiskers(
+def draw_figures(
     name: str,
     figures: Sequence[tuple[str, Figure | None]],
-    scale: Axis = UNIT,
+    scale: Axis = UNIT_AXIS,
     reference: float | None = None,
 ) -> Markup:
     """Draw figures with their intervals, one below another.
@@ -104,72 +110,74 @@ def whiskers(
         if figure is not None:
             known_figures.append((side, figure))
 
-    figures_told = ", ".join(f"{side} {number(figure.value)}" for side, figure in known_figures)
+    figures_told = ", ".join(
+        f"{side} {format_number(figure.value)}" for side, figure in known_figures
+    )
     # a row for each figure, also for one that is missing
-    height = ROW * len(figures) + 6
-    middle = ROW * len(figures) / 2 + 3
+    height = ROW_HEIGHT * len(figures) + 6
+    middle = ROW_HEIGHT * len(figures) / 2 + 3
     rows = []
     for row, (side, figure) in enumerate(figures):
         if figure:
             rows.append(
-                _whisker(
+                _draw_figure_at(
                     figure,
                     scale,
-                    9.0 + ROW * row,
+                    9.0 + ROW_HEIGHT * row,
                     side.replace(" ", "-"),
                 )
             )
 
-    return svg(
+    return make_svg(
         f"{name}: {figures_told}",
-        line(scale.start, middle, scale.end, middle, "grid"),
+        draw_line(scale.start, middle, scale.end, middle, "grid"),
         None
         if reference is None
-        else line(scale(reference), 0, scale(reference), height, "reference"),
+        else draw_line(scale(reference), 0, scale(reference), height, "reference"),
         rows,
-        width=WIDTH,
+        width=SMALL_WIDTH,
         height=height,
         class_="spark",
     )
 
 
-def whisker(name: str, figure: Figure, scale: Axis) -> Markup:
+def draw_figure(name: str, figure: Figure, scale: Axis) -> Markup:
     """Draw one figure with its interval beside 0."""
-    return whiskers(name, [("held out", figure)], scale, 0.0)
+    return draw_figures(name, [("held out", figure)], scale, 0.0)
 
 
-def _whisker(
+def _draw_figure_at(
     figure: Figure,
     scale: Axis,
     y: float,
     class_: str,
 ) -> Markup | None:
-    if not known(figure.value):
+    if not is_known(figure.value):
         return None
 
-    mark = disc(scale(figure.value), y, class_)
+    mark = draw_disc(scale(figure.value), y, class_)
     # a figure without an interval is a mark alone
-    if not (known(figure.low) and known(figure.high)):
+    if not (is_known(figure.low) and is_known(figure.high)):
         return mark
 
-    return element(
+    return make_element(
         "g",
-        line(scale(figure.low), y, scale(figure.high), y, f"whisker {class_}"),
+        draw_line(scale(figure.low), y, scale(figure.high), y, f"whisker {class_}"),
         mark,
     )
 
 
-def trend(name: str, shares: Mapping[str, Figure]) -> Markup:
+def draw_trend(name: str, shares: Mapping[str, Figure]) -> Markup:
     """Draw shares in their order as a small line, with the band of their intervals; a single one as a dot."""
     # a period without a share has no place on the line
     points = []
     for at, share in enumerate(shares.values()):
-        if known(share.value):
+        if is_known(share.value):
             points.append((at, share))
 
     # the highest end of all intervals is the top
     high = max([share.high or share.value or 0.0 for _, share in points], default=0.0) or 1.0
-    across = scale_over(0, max(len(points) - 1, 1))
+    across = make_small_axis(0, max(len(points) - 1, 1))
     placed = []
     for at, (_, share) in enumerate(points):
         placed.append((across(at), share))
@@ -183,67 +191,72 @@ def trend(name: str, shares: Mapping[str, Figure]) -> Markup:
 
     # along the high ends and back along the low ones
     band = [(x, top) for x, _, _, top in rows] + [(x, low) for x, _, low, _ in reversed(rows)]
-    shares_told = ", ".join(f"{period} {number(share.value)}" for period, share in shares.items())
+    shares_told = ", ".join(
+        f"{period} {format_number(share.value)}" for period, share in shares.items()
+    )
     lines = []
     for a, b in pairwise(rows):
-        lines.append(line(a[0], a[1], b[0], b[1], "trend"))
+        lines.append(draw_line(a[0], a[1], b[0], b[1], "trend"))
 
     # a mark on the last one
     dots = []
     for x, y, _, _ in rows[-1:]:
-        dots.append(disc(x, y, "held-out", 2.0))
+        dots.append(draw_disc(x, y, "held-out", 2.0))
 
-    shade = element(
+    shade = make_element(
         "polygon",
         points=" ".join(f"{x:.1f},{y:.1f}" for x, y in band),
         class_="band",
     )
-    return svg(
+    return make_svg(
         f"{name}: {shares_told or 'no scored run'}",
         shade if len(rows) > 1 else None,
         lines,
         dots,
-        width=WIDTH,
+        width=SMALL_WIDTH,
         height=20,
         class_="spark",
     )
 
 
-def share_bar(title: str, share: float) -> Markup:
+def draw_share_bar(title: str, share: float) -> Markup:
     """Draw a share of 1 as a bar."""
-    bars = rect(0, 2, 100, 8, "bar-rest"), rect(0, 2, 100 * share, 8, "bar-share")
-    return svg(title, *bars, width=100, height=10, class_="share")
+    bars = (
+        draw_rectangle(0, 2, 100, 8, "bar-rest"),
+        draw_rectangle(0, 2, 100 * share, 8, "bar-share"),
+    )
+    return make_svg(title, *bars, width=100, height=10, class_="share")
 
 
-def two_means(
+def draw_two_means(
     positive: float | None,
     negative: float | None,
     scale: Axis,
 ) -> Markup:
     """Draw the mean answers of both classes on one scale."""
     # the positive mark is drawn last, so that it lies on top
-    marks = [(negative, diamond, "negative"), (positive, disc, "positive")]
+    marks = [(negative, draw_diamond, "negative"), (positive, draw_disc, "positive")]
     drawn = []
     for value, mark, class_ in marks:
-        if known(value):
+        if is_known(value):
             drawn.append(mark(scale(value), 10, class_))
 
-    title = f"Mean agreement: positive {number(positive, 1)}, negative {number(negative, 1)} of 10"
-    return svg(
+    title = f"Mean agreement: positive {format_number(positive, 1)}, negative {format_number(negative, 1)} of 10"
+    return make_svg(
         title,
-        line(scale.start, 10, scale.end, 10, "grid"),
+        draw_line(scale.start, 10, scale.end, 10, "grid"),
         drawn,
-        width=WIDTH,
+        width=SMALL_WIDTH,
         height=20,
         class_="spark",
     )
 
 
-MARKS = (("positive", disc), ("negative", diamond))
+CLASS_MARKS = (("positive", draw_disc), ("negative", draw_diamond))
 
 
 @dataclass(frozen=True)
-class Bars:
+class HistogramBars:
     """Bars of all histograms that are compared.
 
     Attributes:
@@ -260,66 +273,66 @@ class Bars:
         return float(self.edges[0]), float(self.edges[-1])
 
 
-def bars_over(rubrics: RubricSet, sides: Iterable[Scores]) -> Bars:
+def choose_histogram_bars(rubrics: RubricSet, sides: Iterable[SideScores]) -> HistogramBars:
     """Choose bars that fit the scores of all sides."""
     every = list(sides)
     # θ and the window have to fit as well
     marks = []
     for mark in (rubrics.theta, rubrics.window.lower, rubrics.window.upper):
-        if known(mark):
+        if is_known(mark):
             marks.append(mark)
 
     values = np.concatenate([*(scores.netsat for scores in every), marks])
     # more bars for more conversations, by their cube root: 8 to 32
     bars = int(np.clip(4 * max(map(len, every)) ** (1 / 3), 8, 32))
-    step = nice_step(float(np.ptp(values)), bars)
+    step = choose_round_step(float(np.ptp(values)), bars)
     first = int(np.floor(values.min() / step))
     last = int(np.floor(values.max() / step)) + 1
     edges = step * np.arange(first, last + 1, dtype=float)
     # one height for all sides and classes, so that they can be compared
     counts = []
     for scores in every:
-        for side in _classes(scores):
+        for side in _split_classes(scores):
             counts.append(np.histogram(scores.netsat[side], edges)[0])
 
-    return Bars(edges, max(1, *(int(count.max()) for count in counts)))
+    return HistogramBars(edges, max(1, *(int(count.max()) for count in counts)))
 
 
-def _classes(scores: Scores) -> tuple[Bools, Bools]:
+def _split_classes(scores: SideScores) -> tuple[Bools, Bools]:
     return scores.positive, ~scores.positive
 
 
-def distribution(
+def draw_netsat_histogram(
     side: str,
-    scores: Scores,
+    scores: SideScores,
     rubrics: RubricSet,
-    bars: Bars,
+    bars: HistogramBars,
 ) -> Markup:
     """Draw a histogram of NetSAT: positive conversations upward, negative ones downward, θ, and the window."""
     room = 1.25 * bars.highest  # for the names in the corners
-    frame = Frame.over(bars.ends, (-room, room))
+    frame = ChartFrame.over(bars.ends, (-room, room))
     # the lower half counts, too: its labels have no sign
-    step = nice_step(bars.highest, 3)
+    step = choose_round_step(bars.highest, 3)
     levels = np.arange(-np.floor(bars.highest / step), np.floor(bars.highest / step) + 1) * step
-    counts = [int(which.sum()) for which in _classes(scores)]
+    counts = [int(which.sum()) for which in _split_classes(scores)]
 
-    return svg(
+    return make_svg(
         f"{side}: histogram of NetSAT, {counts[0]} positive and {counts[1]} negative conversations, "
-        f"θ at {number(rubrics.theta, 1)}",
+        f"θ at {format_number(rubrics.theta, 1)}",
         frame.y_axis(levels.tolist()),
         frame.band(rubrics.window.lower, rubrics.window.upper, "window"),
-        _histogram(frame, bars.edges, scores.netsat[scores.positive], 1, "positive"),
-        _histogram(frame, bars.edges, scores.netsat[~scores.positive], -1, "negative"),
+        _draw_bars_of_class(frame, bars.edges, scores.netsat[scores.positive], 1, "positive"),
+        _draw_bars_of_class(frame, bars.edges, scores.netsat[~scores.positive], -1, "negative"),
         frame.hline(0, "axis"),
-        frame.vline(rubrics.theta, "theta", f"θ {number(rubrics.theta, 1)}"),
-        _corner(frame, frame.y.end + 12, "positive", counts[0]),
-        _corner(frame, frame.y.start - 6, "negative", counts[1]),
+        frame.vline(rubrics.theta, "theta", f"θ {format_number(rubrics.theta, 1)}"),
+        _draw_corner_label(frame, frame.y.end + 12, "positive", counts[0]),
+        _draw_corner_label(frame, frame.y.start - 6, "negative", counts[1]),
         frame.x_axis("NetSAT"),
     )
 
 
-def _histogram(
-    frame: Frame,
+def _draw_bars_of_class(
+    frame: ChartFrame,
     edges: Floats,
     netsat: Floats,
     sign: int,
@@ -336,25 +349,25 @@ def _histogram(
     return [frame.bar(left, right, 0, height, class_) for left, right, height in spans if height]
 
 
-def _corner(
-    frame: Frame,
+def _draw_corner_label(
+    frame: ChartFrame,
     y: float,
     class_: str,
     n: int,
 ) -> Markup:
     x = frame.x.start + 8
-    return element(
+    return make_element(
         "g",
-        dict(MARKS)[class_](x, y - 4, class_),
-        text(x + 9, y, f"{n} {class_}", f"label {class_}"),
+        dict(CLASS_MARKS)[class_](x, y - 4, class_),
+        draw_text(x + 9, y, f"{n} {class_}", f"label {class_}"),
     )
 
 
-def precision_curves(
+def draw_precision_curves(
     side: str,
-    scores: Scores,
+    scores: SideScores,
     rubrics: RubricSet,
-    bars: Bars,
+    bars: HistogramBars,
 ) -> Markup:
     """Draw Prec+ and Prec− against θ, their tanh curves, and the window; both classes are there."""
     # the losses take many sets at once `[set, conversation]`; here there is one
@@ -363,35 +376,35 @@ def precision_curves(
         scores.netsat[None, ~scores.positive],
     )
     thresholds = plot.thresholds[0].tolist()
-    frame = Frame.over(bars.ends, (0.0, 1.0))
+    frame = ChartFrame.over(bars.ends, (0.0, 1.0))
 
-    return svg(
+    return make_svg(
         f"{side}: Prec+ and Prec− against the threshold on NetSAT",
-        frame.y_axis(SHARES),
+        frame.y_axis(SHARE_AXIS_MARKS),
         frame.band(rubrics.window.lower, rubrics.window.upper, "window"),
         frame.hline(rubrics.window.precision, "reference"),
         frame.curve(thresholds, plot.target_plus[0].tolist(), "positive target"),
         frame.curve(thresholds, plot.target_minus[0].tolist(), "negative target"),
         frame.curve(thresholds, plot.plus[0].tolist(), "positive"),
         frame.curve(thresholds, plot.minus[0].tolist(), "negative"),
-        frame.vline(rubrics.theta, "theta", f"θ {number(rubrics.theta, 1)}"),
+        frame.vline(rubrics.theta, "theta", f"θ {format_number(rubrics.theta, 1)}"),
         frame.x_axis("threshold on NetSAT"),
     )
 
 
-def probability_points(side: str, scores: Scores, bars: Bars) -> Markup:
+def draw_probability_points(side: str, scores: SideScores, bars: HistogramBars) -> Markup:
     """Draw each conversation's probability against its NetSAT, one mark a pixel."""
-    frame = Frame.over(bars.ends, (0.0, 1.0))
+    frame = ChartFrame.over(bars.ends, (0.0, 1.0))
     marks = []
-    for (class_, mark), which in zip(MARKS, _classes(scores), strict=True):
-        for x, y in sorted(_pixels(frame, scores.netsat[which], scores.probability[which])):
+    for (class_, mark), which in zip(CLASS_MARKS, _split_classes(scores), strict=True):
+        for x, y in sorted(_find_pixels(frame, scores.netsat[which], scores.probability[which])):
             marks.append(mark(x, y, class_, 3.0))
 
     title = f"Probability of positive against NetSAT, {side.lower()}"
-    return svg(title, frame.y_axis(SHARES), marks, frame.x_axis("NetSAT"))
+    return make_svg(title, frame.y_axis(SHARE_AXIS_MARKS), marks, frame.x_axis("NetSAT"))
 
 
-def _pixels(frame: Frame, xs: Floats, ys: Floats) -> set[tuple[int, int]]:
+def _find_pixels(frame: ChartFrame, xs: Floats, ys: Floats) -> set[tuple[int, int]]:
     # marks on one pixel are drawn once
     pixels: set[tuple[int, int]] = set()
     for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
@@ -399,34 +412,34 @@ def _pixels(frame: Frame, xs: Floats, ys: Floats) -> set[tuple[int, int]]:
     return pixels
 
 
-def reliability(bins: Sequence[Bin], n: int) -> Markup:
+def draw_reliability_bins(bins: Sequence[PredictionBin], n: int) -> Markup:
     """Draw the observed share against the predicted probability; on the diagonal, probabilities are right."""
-    frame = Frame.over((0.0, 1.0), (0.0, 1.0))
-    return svg(
+    frame = ChartFrame.over((0.0, 1.0), (0.0, 1.0))
+    return make_svg(
         f"Observed share of positive against predicted probability, {n} conversations",
-        frame.y_axis(SHARES),
+        frame.y_axis(SHARE_AXIS_MARKS),
         frame.curve((0.0, 1.0), (0.0, 1.0), "diagonal"),
-        [bin_mark(frame, bin_, "conversation", "observed", 4.5) for bin_ in bins],
+        [draw_bin(frame, bin_, "conversation", "observed", 4.5) for bin_ in bins],
         frame.x_axis("predicted probability of positive"),
     )
 
 
-def rating_reliability(rating: RatingRecord) -> Markup:
+def draw_rating_reliability(rating: RatingRecord) -> Markup:
     """Draw mean ratings given against those predicted, in fifths; on the diagonal they are the same."""
     values = rating.scales[rating.question]
     low = values[0]
     high = values[-1]
-    frame = Frame.over((low, high), (low, high))
+    frame = ChartFrame.over((low, high), (low, high))
     points = []
     for mean, rated, n in rating.reliability:
         points.append(
-            group(
-                f"{count(n, 'conversation')}: predicted {mean:.2f}, given {rated:.2f}",
-                disc(frame.x(mean), frame.y(rated), "ink", 4.5),
+            make_group(
+                f"{format_grouped_count(n, 'conversation')}: predicted {mean:.2f}, given {rated:.2f}",
+                draw_disc(frame.x(mean), frame.y(rated), "ink", 4.5),
             )
         )
 
-    return svg(
+    return make_svg(
         f"Mean {rating.question} given against predicted",
         frame.y_axis(values),
         frame.curve((low, high), (low, high), "diagonal"),
@@ -435,46 +448,49 @@ def rating_reliability(rating: RatingRecord) -> Markup:
     )
 
 
-def bin_mark(
-    frame: Frame,
-    bin_: Bin,
+def draw_bin(
+    frame: ChartFrame,
+    bin_: PredictionBin,
     noun: str,
     verb: str,
     radius: float,
 ) -> Markup | None:
     """Draw one reliability bin with its interval; nothing if its share is undefined."""
     share = bin_.share
-    if not known(share.value):
+    if not is_known(share.value):
         return None
 
-    title = f"{count(share.n, noun)}: predicted {percent(bin_.predicted)}, {verb} {percent(share.value)}"
-    mark = disc(
+    title = (
+        f"{format_grouped_count(share.n, noun)}: predicted {format_percent(bin_.predicted)}, "
+        f"{verb} {format_percent(share.value)}"
+    )
+    mark = draw_disc(
         frame.x(bin_.predicted),
         frame.y(share.value),
         "ink",
         radius,
     )
-    return group(
+    return make_group(
         title,
         frame.whisker(bin_.predicted, share.low, share.high),
         mark,
     )
 
 
-THIN_DENSITY_SHARE = 0.2
+MIN_DRAWN_DENSITY_SHARE = 0.2
 """Below this share of the mean density, a smoothed curve rests on too few predictions to be drawn."""
 
 
-def reliability_chart(
-    diagram: Reliability,
+def draw_reliability_curve(
+    diagram: ReliabilityDiagram,
     labels: int,
     title: str = "",
     noun: str = "judgment",
 ) -> Markup:
     """Draw observed against predicted frequency: a smoothed curve with band, and bins."""
-    frame = Frame.over((0.0, 1.0), (0.0, 1.0))
+    frame = ChartFrame.over((0.0, 1.0), (0.0, 1.0))
     # from the first to the last place with enough predictions around it
-    thick = np.flatnonzero(diagram.density >= THIN_DENSITY_SHARE)
+    thick = np.flatnonzero(diagram.density >= MIN_DRAWN_DENSITY_SHARE)
     if len(thick):
         within = slice(int(thick[0]), int(thick[-1]) + 1)
     else:
@@ -483,12 +499,12 @@ def reliability_chart(
     mesh, low, curve, high = (
         array[within].tolist() for array in (diagram.mesh, diagram.low, diagram.curve, diagram.high)
     )
-    return svg(
+    return make_svg(
         title or f"Answer {diagram.value:g}: given against predicted, {labels} labels",
-        frame.y_axis(SHARES),
+        frame.y_axis(SHARE_AXIS_MARKS),
         frame.area(mesh, low, high, "band"),
         frame.curve((0.0, 1.0), (0.0, 1.0), "diagonal"),
         frame.curve(mesh, curve, "positive"),
-        [bin_mark(frame, bin_, noun, "given", 3.0) for bin_ in diagram.bins],
+        [draw_bin(frame, bin_, noun, "given", 3.0) for bin_ in diagram.bins],
         frame.x_axis("predicted probability"),
     )

@@ -18,21 +18,21 @@ from pollex.conversations.logs import NOT_RATED
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import Assessment
 from pollex.measures.distributions import bin_predictions
-from pollex.measures.intervals import FEWEST
+from pollex.measures.intervals import MIN_UNITS_FOR_INTERVAL
 from pollex.reports.numbers import (
-    LEVEL,
-    SPACE,
-    count,
-    known,
-    listed,
-    number,
-    percent,
-    percent_interval,
-    points,
-    unbreak,
+    INTERVAL_WORDS,
+    NO_BREAK_SPACE,
+    format_grouped_count,
+    format_number,
+    format_percent,
+    format_percent_interval,
+    format_points,
+    is_known,
+    join_with_and,
+    make_percent_unbreakable,
 )
-from pollex.reports.page import REASON, render, short
-from pollex.reports.transcript import MarkedText, cut_turns, marked_parts, marked_turns
+from pollex.reports.page import MAX_REASON_CHARACTERS, render_template, shorten_text
+from pollex.reports.transcript import MarkedText, mark_spans, mark_turns, shorten_turns
 from pollex.rubrics.headlines import (
     SIDES,
     UNEXPECTED,
@@ -78,37 +78,37 @@ from pollex.rubrics.worth import (
 from pollex.selection.threshold import Window
 from pollex.store.folder import STORE, store_option
 
-BESIDE = "Also proven or likely"
+OTHER_FINDINGS_TITLE = "Also proven or likely"
 """Title of what labels bear out and doesn't lead."""
 
-ENDS = "How such conversations end"
+ENDINGS_TITLE = "How such conversations end"
 """Title of what tells how a conversation came out."""
 
-SOUNDS = "How people sound"
+TONE_TITLE = "How people sound"
 
-NOTHING: dict[Polarity, str] = {
+NOTHING_PROVEN_BY_POLARITY: dict[Polarity, str] = {
     "dsat": "Nothing to mend is proven.",
     "sat": "Nothing to copy is proven.",
 }
 """What is said of a side on which nothing leads."""
 
-FIRST_RUBRICS_SHOWN = 5
+MAX_RUBRICS_BEFORE_FOLD = 5
 """Rubrics of a side before anything is unfolded."""
 
-EXAMPLES = 3
-SEGMENTS = 6
-MOST_WRONG_SHOWN = 6
-LONGEST_QUOTE = 260
-AROUND = 80
+MAX_EXAMPLES = 3
+MAX_SEGMENTS = 6
+MAX_WRONG_SHOWN = 6
+MAX_QUOTE_CHARACTERS = 260
+CHARACTERS_BEFORE_MARK = 80
 """Characters of a long quote that are shown before the words that decided."""
 
 
-Example = tuple[str, str]
+ExampleLink = tuple[str, str]
 """A conversation to look at: its id, and its anchor on the page, or empty."""
 
 
 @dataclass(frozen=True)
-class Apart:
+class SeparateCase:
     """A case of another kind than what its entry begins with.
 
     Attributes:
@@ -120,7 +120,7 @@ class Apart:
     text: str
     worth: str
     quote: tuple[MarkedText, ...]
-    example: Example | None
+    example: ExampleLink | None
 
 
 @dataclass(frozen=True)
@@ -148,12 +148,12 @@ class Finding:
     doubt: str
     quote: tuple[MarkedText, ...]
     source: Quote | None
-    examples: tuple[Example, ...]
+    examples: tuple[ExampleLink, ...]
     why_beside: str = ""
     to_check: str = ""
     marks: Sequence[LintMark] = ()
     also: tuple[Finding, ...] = ()
-    apart: tuple[Apart, ...] = ()
+    apart: tuple[SeparateCase, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -190,20 +190,20 @@ class Findings:
     turned: Sequence[Finding]
     to_check: Sequence[Finding]
     sounds: Sequence[Finding]
-    topics: Sequence[tuple[Segment, tuple[tuple[Example, str], ...]]]
-    wrong: Sequence[tuple[LabelledScore, Example, str]]
-    habits: Sequence[tuple[Habit, Apart]]
-    read_first: Sequence[tuple[Example, str]]
+    topics: Sequence[tuple[Segment, tuple[tuple[ExampleLink, str], ...]]]
+    wrong: Sequence[tuple[LabelledScore, ExampleLink, str]]
+    habits: Sequence[tuple[Habit, SeparateCase]]
+    read_first: Sequence[tuple[ExampleLink, str]]
     shown: Sequence[Mapping[str, object]]
     thin: int = 0
 
     def none_of(self, side: Polarity) -> str:
         """Say what there is of a side on which nothing leads."""
-        nothing = NOTHING[side]
+        nothing = NOTHING_PROVEN_BY_POLARITY[side]
         elsewhere = {
-            BESIDE: self.beside,
+            OTHER_FINDINGS_TITLE: self.beside,
             "What is said": self.said,
-            ENDS: self.outcomes,
+            ENDINGS_TITLE: self.outcomes,
         }
         # the first part of the page that has something of this side
         for title, findings in elsewhere.items():
@@ -241,7 +241,7 @@ class Findings:
             "as hints": len(self.hints) + sum(map(len, self.strongest.values())),
             "contradicted by new conversations": len(self.turned),
             "to check": len(self.to_check),
-            f"for the score alone (“{SOUNDS}”)": len(self.sounds),
+            f"for the score alone (“{TONE_TITLE}”)": len(self.sounds),
             "in the file only, too thin to show": self.thin,
         }
         counts_in_words = []
@@ -249,25 +249,25 @@ class Findings:
             if n:
                 counts_in_words.append(f"{n:,} {what}")
 
-        return listed(counts_in_words)
+        return join_with_and(counts_in_words)
 
 
 @dataclass
-class Places:
+class ConversationAnchors:
     """Anchors of conversations, in the order in which they are first named, and marks of rubrics by id."""
 
     texts: Mapping[str, Conversation]
     marks: Mapping[str, Sequence[LintMark]] = field(default_factory=dict)
     given: dict[str, str] = field(default_factory=dict)
 
-    def example(self, id_: str) -> Example:
+    def example(self, id_: str) -> ExampleLink:
         """Make an example of the conversation, with an anchor if its text is known."""
         return id_, self.given.setdefault(
             id_, f"c-{len(self.given) + 1}"
         ) if id_ in self.texts else ""
 
 
-def findings_of(
+def prepare_findings(
     rubrics: RubricSet,
     scores: Sequence[LabelledScore],
     conversations: Mapping[str, Conversation],
@@ -280,7 +280,7 @@ def findings_of(
         marks: Of rubrics that are hard to judge.
     """
     ids = dict.fromkeys(mark.id for mark in marks)
-    places = Places(
+    places = ConversationAnchors(
         conversations,
         {id_: [mark for mark in marks if mark.id == id_] for id_ in ids},
     )
@@ -305,7 +305,7 @@ def findings_of(
     shown_above = {rubric.id for hints in strongest.values() for rubric in hints}
     hints = [rubric for rubric in list_hints(every) if rubric.id not in shown_above]
 
-    def openings(segment: Segment) -> tuple[tuple[Example, str], ...]:
+    def openings(segment: Segment) -> tuple[tuple[ExampleLink, str], ...]:
         """Name a topic's conversations, each with how it begins."""
         return tuple((places.example(id_), opening_of(id_)) for id_ in segment.examples)
 
@@ -313,23 +313,23 @@ def findings_of(
         return conversations[id_].opening if id_ in conversations else ""
 
     topics = []
-    for topic in list_topics_apart(rubrics.segments)[:SEGMENTS]:
+    for topic in list_topics_apart(rubrics.segments)[:MAX_SEGMENTS]:
         topics.append((topic, openings(topic)))
 
     wrong = []
-    for score in most_wrong(scores):
+    for score in find_most_wrong(scores):
         wrong.append(
             (score, places.example(score.conversation_id), opening_of(score.conversation_id))
         )
 
-    def findings(several: Sequence[ChosenRubric], examples: int = EXAMPLES) -> list[Finding]:
+    def findings(several: Sequence[ChosenRubric], examples: int = MAX_EXAMPLES) -> list[Finding]:
         findings: list[Finding] = []
         for rubric in several:
             findings.append(describe_finding(rubric, places, total, examples))
         return findings
 
     # conversations to read first, where nothing else is told
-    worst = [] if anything_leads(every) else worst_of(scores)
+    worst = [] if anything_leads(every) else find_worst_conversations(scores)
     read_first = []
     for score in worst:
         read_first.append(
@@ -361,9 +361,9 @@ def findings_of(
 
 def describe_finding(
     rubric: ChosenRubric,
-    places: Places,
+    places: ConversationAnchors,
     total: int,
-    examples: int = EXAMPLES,
+    examples: int = MAX_EXAMPLES,
     also: Sequence[ChosenRubric] = (),
 ) -> Finding:
     """Put a rubric into words.
@@ -375,13 +375,13 @@ def describe_finding(
     quote = next(iter(rubric.best_quotes), None)
     return Finding(
         rubric=rubric,
-        worth=unbreak(describe_worth(worth)) if worth else "",
-        bounds=unbreak(describe_bounds(worth, total)) if worth else "",
+        worth=make_percent_unbreakable(describe_worth(worth)) if worth else "",
+        bounds=make_percent_unbreakable(describe_bounds(worth, total)) if worth else "",
         beside=tuple(filter(None, map(describe_signal_share, rubric.signals))),
-        doubt=unbreak(describe_doubt(worth, rubric.polarity)) if worth else "",
-        quote=marked_parts(*trim(quote)) if quote else (),
+        doubt=make_percent_unbreakable(describe_doubt(worth, rubric.polarity)) if worth else "",
+        quote=mark_spans(*trim_quote(quote)) if quote else (),
         source=quote,
-        examples=tuple(map(places.example, list_quoted(rubric)[:examples])),
+        examples=tuple(map(places.example, list_quoted_conversations(rubric)[:examples])),
         why_beside=explain_beside(rubric) if list_also_borne_out([rubric]) else "",
         to_check=UNEXPECTED[rubric.polarity] if list_unexpected_rubrics([rubric]) else "",
         marks=places.marks.get(rubric.id, ()),
@@ -393,31 +393,31 @@ def describe_finding(
     )
 
 
-def describe_separate_case(case: FamilyMember, places: Places) -> Apart:
+def describe_separate_case(case: FamilyMember, places: ConversationAnchors) -> SeparateCase:
     """Put a case of another kind into words."""
     quote = case.quote
-    return Apart(
+    return SeparateCase(
         text=case.text,
-        worth=unbreak(case.figures),
-        quote=marked_parts(*trim(quote)) if quote else (),
+        worth=make_percent_unbreakable(case.figures),
+        quote=mark_spans(*trim_quote(quote)) if quote else (),
         example=places.example(quote.conversation_id) if quote else None,
     )
 
 
-def list_quoted(rubric: ChosenRubric) -> list[str]:
+def list_quoted_conversations(rubric: ChosenRubric) -> list[str]:
     """List the conversations that a rubric quotes, that of the best quote first."""
     return list(dict.fromkeys(quote.conversation_id for quote in rubric.best_quotes))
 
 
-def trim(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
+def trim_quote(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
     """Cut a long quote to the words around its marks."""
     text = quote.text
-    if len(text) <= LONGEST_QUOTE:
+    if len(text) <= MAX_QUOTE_CHARACTERS:
         return text, quote.marks
 
     # a little before the first mark, else from the beginning
-    begin = max(0, min((low for low, _ in quote.marks), default=0) - AROUND)
-    end = begin + LONGEST_QUOTE
+    begin = max(0, min((low for low, _ in quote.marks), default=0) - CHARACTERS_BEFORE_MARK)
+    end = begin + MAX_QUOTE_CHARACTERS
     head = "…" * (begin > 0)
     tail = "…" * (end < len(text))
     # an ellipsis in front moves all marks by one
@@ -432,56 +432,56 @@ def trim(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
     return f"{head}{text[begin:end]}{tail}", marks
 
 
-def most_wrong(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
+def find_most_wrong(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
     """Return held-out conversations whose thumb was least probable, less probable than the other at least."""
     # only conversations with a probability by rubrics that didn't see them
     held_out = []
     for score in scores:
-        if score.side == "held_out" and known(score.probability):
+        if score.side == "held_out" and is_known(score.probability):
             held_out.append(score)
 
     wrong = []
     for score in held_out:
-        if read_thumb_probability(score) < 0.5:
+        if get_thumb_probability(score) < 0.5:
             wrong.append(score)
 
-    return sorted(wrong, key=lambda score: (read_thumb_probability(score), score.conversation_id))[
-        :MOST_WRONG_SHOWN
+    return sorted(wrong, key=lambda score: (get_thumb_probability(score), score.conversation_id))[
+        :MAX_WRONG_SHOWN
     ]
 
 
-READ_FIRST = 5
-NUMBERS = ("", "this conversation", "these two", "these three", "these four", "these five")
+MAX_CONVERSATIONS_TO_READ = 5
+THESE_BY_COUNT = ("", "this conversation", "these two", "these three", "these four", "these five")
 
 
-def worst_of(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
+def find_worst_conversations(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
     """Return the held-out conversations with a thumb down that are least probably good."""
     down = []
     for score in scores:
-        if score.side == "held_out" and not score.positive and known(score.probability):
+        if score.side == "held_out" and not score.positive and is_known(score.probability):
             down.append(score)
 
     return sorted(down, key=lambda score: (score.probability or 0.0, score.conversation_id))[
-        :READ_FIRST
+        :MAX_CONVERSATIONS_TO_READ
     ]
 
 
-def read_first_told(scores: Sequence[LabelledScore]) -> str:
+def name_conversations_to_read(scores: Sequence[LabelledScore]) -> str:
     """Name the conversations to read first, in a line; empty where none has a probability."""
-    worst = worst_of(scores)
+    worst = find_worst_conversations(scores)
     if not worst:
         return ""
-    ids = ", ".join(short(score.conversation_id, REASON) for score in worst)
-    return f"{read_these(len(worst))}: {ids}"
+    ids = ", ".join(shorten_text(score.conversation_id, MAX_REASON_CHARACTERS) for score in worst)
+    return f"{write_reading_advice(len(worst))}: {ids}"
 
 
-def read_these(number: int) -> str:
+def write_reading_advice(number: int) -> str:
     """Say how many conversations to read first, and why these."""
-    these = NUMBERS[number] if number == 1 else f"{NUMBERS[number]} conversations"
+    these = THESE_BY_COUNT[number] if number == 1 else f"{THESE_BY_COUNT[number]} conversations"
     return f"Read {these} first (thumb down, and worst by the rubrics)"
 
 
-def read_thumb_probability(score: LabelledScore) -> float:
+def get_thumb_probability(score: LabelledScore) -> float:
     """Return the probability of the thumb that was given."""
     probability = score.probability or 0.0
     return probability if score.positive else 1 - probability
@@ -489,15 +489,15 @@ def read_thumb_probability(score: LabelledScore) -> float:
 
 def list_shown_ids(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
     """List the ids of the conversations that the page shows."""
-    # the same conversations that `findings_of` names: their texts are fetched before
+    # the same conversations that `prepare_findings` names: their texts are fetched before
     leading = []
     for rubric in rubrics.rubrics:
-        if is_shown(rubric):
+        if shows_conversations(rubric):
             leading.append(rubric)
 
     quoted = []
     for rubric in leading:
-        quoted.extend(list_quoted(rubric)[:EXAMPLES])
+        quoted.extend(list_quoted_conversations(rubric)[:MAX_EXAMPLES])
 
     for rubric in leading:
         for case in rubric.apart:
@@ -505,23 +505,25 @@ def list_shown_ids(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[
                 quoted.append(case.quote.conversation_id)
 
     topics: list[str] = []
-    for segment in list_topics_apart(rubrics.segments)[:SEGMENTS]:
+    for segment in list_topics_apart(rubrics.segments)[:MAX_SEGMENTS]:
         topics.extend(segment.examples)
     for habit in list_habits(rubrics.rubrics):
         if habit.case.quote:
             quoted.append(habit.case.quote.conversation_id)
 
-    worst = [] if anything_leads(rubrics.rubrics) else worst_of(scores)
-    looked_at = [score.conversation_id for score in (*most_wrong(scores), *worst)]
+    worst = [] if anything_leads(rubrics.rubrics) else find_worst_conversations(scores)
+    looked_at = [score.conversation_id for score in (*find_most_wrong(scores), *worst)]
     return list(dict.fromkeys([*quoted, *topics, *looked_at]))
 
 
-def is_shown(rubric: ChosenRubric) -> bool:
+def shows_conversations(rubric: ChosenRubric) -> bool:
     """Tell whether the page shows conversations of a rubric: of all but what only counts for the score."""
     return rubric.headlined or rubric.leads or rubric.outcome or is_finding_in_words(rubric)
 
 
-def prepare_conversations(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
+def prepare_conversations(
+    rubrics: RubricSet, places: ConversationAnchors
+) -> list[Mapping[str, object]]:
     """Prepare the conversations that have an anchor, with the quotes of headline rubrics marked."""
     reasons = {reason.id: reason for reason in rubrics.reasons}
     # quotes to be marked, by conversation and turn, with their rubric's side
@@ -533,7 +535,7 @@ def prepare_conversations(rubrics: RubricSet, places: Places) -> list[Mapping[st
             if id_ in reasons:
                 behind.extend(reasons[id_].quotes)
         behind += [case.quote for case in rubric.apart if case.quote]
-        for quote in (*rubric.best_quotes, *behind) if is_shown(rubric) else ():
+        for quote in (*rubric.best_quotes, *behind) if shows_conversations(rubric) else ():
             turns = quotes.setdefault(quote.conversation_id, {})
             turns.setdefault(quote.turn, []).append((quote.text, rubric.polarity))
 
@@ -544,7 +546,7 @@ def prepare_conversations(rubrics: RubricSet, places: Places) -> list[Mapping[st
                 "id": id_,
                 "place": place,
                 "label": places.texts[id_].label.value,
-                "turns": marked_turns(cut_turns(places.texts[id_].turns), quotes.get(id_, {})),
+                "turns": mark_turns(shorten_turns(places.texts[id_].turns), quotes.get(id_, {})),
                 "said_of_it": [comment.text for comment in places.texts[id_].feedback],
             }
         )
@@ -552,12 +554,12 @@ def prepare_conversations(rubrics: RubricSet, places: Places) -> list[Mapping[st
     return rows
 
 
-MOST_PLACES = 200
-MOST_DROPPED = 400
+MAX_SKIPPED_PLACES = 200
+MAX_DROPPED_SHOWN = 400
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class SkippedItem:
     """One item that was left out.
 
     Attributes:
@@ -571,12 +573,12 @@ class LeftOut:
     hint: str = ""
 
 
-Means = tuple[float | None, float | None]
+ClassMeans = tuple[float | None, float | None]
 """Mean agreement with a rubric, 0 … 10, of positive and of negative conversations; None without answers."""
 
 
 @dataclass(frozen=True)
-class Scores:
+class SideScores:
     """Scores of one side as arrays.
 
     Attributes:
@@ -593,11 +595,13 @@ class Scores:
     together: Ints
 
     @classmethod
-    def of(cls, scores: Sequence[LabelledScore], side: Literal["training", "held_out"]) -> Scores:
+    def of(
+        cls, scores: Sequence[LabelledScore], side: Literal["training", "held_out"]
+    ) -> SideScores:
         """Collect the conversations of `side` that have a score."""
         rows = []
         for score in scores:
-            if score.side == side and known(score.netsat):
+            if score.side == side and is_known(score.netsat):
                 rows.append(score)
 
         return cls(
@@ -622,10 +626,10 @@ class Scores:
         return bool(self.positive.any() and not self.positive.all())
 
     @property
-    def with_probability(self) -> Scores:
+    def with_probability(self) -> SideScores:
         """The conversations that have a probability."""
         has = ~np.isnan(self.probability)
-        return Scores(
+        return SideScores(
             self.netsat[has],
             self.positive[has],
             self.probability[has],
@@ -633,23 +637,25 @@ class Scores:
         )
 
 
-def sides_of(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> dict[str, Scores]:
+def group_scores_by_side(
+    rubrics: RubricSet, scores: Sequence[LabelledScore]
+) -> dict[str, SideScores]:
     """Group scores by the name of their side, in display order."""
     if rubrics.held_out:
-        held_out = {"Held out": Scores.of(scores, "held_out")}
+        held_out = {"Held out": SideScores.of(scores, "held_out")}
     else:
         held_out = {}
 
     # with folds every conversation is held out once, and there is no side of training
     if rubrics.data.folds:
         return held_out
-    return {"Training": Scores.of(scores, "training")} | held_out
+    return {"Training": SideScores.of(scores, "training")} | held_out
 
 
-def cards_of(
+def prepare_rubric_cards(
     rubrics: RubricSet,
     kind: str,
-    means: Mapping[str, Means],
+    means: Mapping[str, ClassMeans],
 ) -> list[dict[str, Any]]:
     """Prepare the rubrics of one kind in the order of choice; added ones last.
 
@@ -684,12 +690,12 @@ def cards_of(
     return cards
 
 
-def agreement_range(means: Iterable[Means]) -> tuple[float, float]:
+def compute_agreement_range(means: Iterable[ClassMeans]) -> tuple[float, float]:
     """Return integers around all means, since the full scale would hide differences."""
     values = []
     for mean in means:
         for value in mean:
-            if known(value):
+            if is_known(value):
                 values.append(value)
 
     if values:
@@ -697,7 +703,7 @@ def agreement_range(means: Iterable[Means]) -> tuple[float, float]:
     return (0.0, 10.0)
 
 
-def dropped_groups(dropped: Sequence[DroppedRubric]) -> dict[str, list[DroppedRubric]]:
+def group_dropped_rubrics(dropped: Sequence[DroppedRubric]) -> dict[str, list[DroppedRubric]]:
     """Group rubrics that are not in the set: first those not chosen, then duplicates."""
     merged_rubrics = []
     for rubric in dropped:
@@ -711,17 +717,17 @@ def dropped_groups(dropped: Sequence[DroppedRubric]) -> dict[str, list[DroppedRu
     return {name: rows for name, rows in groups.items() if rows}
 
 
-def skipped_groups(
-    skipped: Sequence[LeftOut], scores: Sequence[LabelledScore]
+def group_skipped_items(
+    skipped: Sequence[SkippedItem], scores: Sequence[LabelledScore]
 ) -> dict[tuple[str, str], list[str]]:
     """Group what was skipped by reason and remedy, the most frequent reason first."""
     named = {item.where for item in skipped}
     # what was left out before scoring is there already, with its reason
     unscored = []
     for score in scores:
-        if not known(score.netsat) and score.conversation_id not in named:
+        if not is_known(score.netsat) and score.conversation_id not in named:
             unscored.append(
-                LeftOut(
+                SkippedItem(
                     score.conversation_id,
                     f"no score: {score.outcome}",
                 )
@@ -734,16 +740,22 @@ def skipped_groups(
     return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
 
-TURNS_OF_COST = 25
+TURNS_OF_COST_EXAMPLE = 25
 """Turns of the conversation that costs are told for."""
 
-BASE, EACH, EVENTS, WORDS, VECTORS = 1.2, 0.03, 1.0, 0.2, 100.0
+BASE_MS, MS_PER_RUBRIC, MS_FOR_EVENTS, MS_PER_WORD_RUBRIC, MS_FOR_VECTORS = (
+    1.2,
+    0.03,
+    1.0,
+    0.2,
+    100.0,
+)
 """Milliseconds of CPU: of any conversation (reading, writing, keeping), and of it for each rubric, for events, for each
 rubric that compares words, and for vectors of all turns. Measured by `benchmarks/scoring.py` on a
 slow core."""
 
 
-def cost_of(rubrics: Sequence[Rubric]) -> str:
+def describe_cost(rubrics: Sequence[Rubric]) -> str:
     """Say about what a conversation of 25 turns costs, and whether turns are embedded."""
     computed = []
     for rubric in rubrics:
@@ -752,30 +764,35 @@ def cost_of(rubrics: Sequence[Rubric]) -> str:
 
     kinds = [rubric.source.partition(":")[0] for rubric in computed]
     vectors = any(find_evidence_signal(rubric, Embedder()).vectors for rubric in computed)
-    ms = BASE + EACH * len(rubrics) + WORDS * kinds.count("turns") + VECTORS * vectors
+    ms = (
+        BASE_MS
+        + MS_PER_RUBRIC * len(rubrics)
+        + MS_PER_WORD_RUBRIC * kinds.count("turns")
+        + MS_FOR_VECTORS * vectors
+    )
     # events are read once for all rubrics
-    ms += EVENTS * any(kind in ("event", "rate") for kind in kinds)
+    ms += MS_FOR_EVENTS * any(kind in ("event", "rate") for kind in kinds)
     embedded = "its turns embedded" if vectors else "no embedding"
 
-    return f"about {ms:.0f} ms of CPU a conversation of {TURNS_OF_COST} turns, {embedded}"
+    return f"about {ms:.0f} ms of CPU a conversation of {TURNS_OF_COST_EXAMPLE} turns, {embedded}"
 
 
-CHANCE = 0.5
-CORRECTED = (
+CHANCE_AUC = 0.5
+CORRECTED_SHARES_NOTE = (
     "What is picked for standing out does so by luck, too: all shares of thumbs down on this page "
     "are corrected for that, so they differ a little less than the plain counts."
 )
-ASSOCIATIONS = "They say what goes along with thumbs; that need not be what causes them."
-TOO_FEW = 10
+ASSOCIATION_NOTE = "They say what goes along with thumbs; that need not be what causes them."
+MIN_PROBABILITIES = 10
 """Fewer conversations than this say nothing about probabilities."""
 
 
-def learning_page(
+def render_learning_page(
     rubrics: RubricSet,
     scores: Sequence[LabelledScore] = (),
-    skipped: Sequence[LeftOut] = (),
+    skipped: Sequence[SkippedItem] = (),
     *,
-    means: Mapping[str, Means] | None = None,
+    means: Mapping[str, ClassMeans] | None = None,
     conversations: Mapping[str, Conversation] | None = None,
     marks: Sequence[LintMark] = (),
     path: str = "rubrics.json",
@@ -795,54 +812,54 @@ def learning_page(
     Returns:
         HTML, the same for the same arguments. Write it as UTF-8.
     """
-    sides = sides_of(rubrics, scores)
+    sides = group_scores_by_side(rubrics, scores)
     # the side that comes last is the held-out one, where there is one
     last, latest = list(sides.items())[-1]
     likely = latest.with_probability
-    findings = findings_of(rubrics, scores, conversations or {}, marks)
+    findings = prepare_findings(rubrics, scores, conversations or {}, marks)
 
-    return render(
+    return render_template(
         "learning.html",
         file=Path(path).name,
         rubrics=rubrics,
         found=findings,
-        first=FIRST_RUBRICS_SHOWN,
-        read_these=read_these(len(findings.read_first)) if findings.read_first else "",
-        beside_title=BESIDE,
-        ends_title=ENDS,
-        corrected=CORRECTED if findings.any_corrected else "",
+        first=MAX_RUBRICS_BEFORE_FOLD,
+        read_these=write_reading_advice(len(findings.read_first)) if findings.read_first else "",
+        beside_title=OTHER_FINDINGS_TITLE,
+        ends_title=ENDINGS_TITLE,
+        corrected=CORRECTED_SHARES_NOTE if findings.any_corrected else "",
         trust=describe_trust(rubrics),
-        behind_plain=behind_plain(rubrics),
-        associations=ASSOCIATIONS,
-        first_notes=first_notes(rubrics),
+        behind_plain=describe_better_plain_method(rubrics),
+        associations=ASSOCIATION_NOTE,
+        first_notes=list_first_notes(rubrics),
         nothing=""
         if findings.any_leads
         else describe_nothing_leading(rubrics.rubrics, rubrics.data),
         verdict=describe_ranking(rubrics),
         learned_from=describe_sources(rubrics, findings),
         roles=name_models(rubrics),
-        cautions=[*cautions(rubrics), *rubrics.notes],
+        cautions=[*list_cautions(rubrics), *rubrics.notes],
         lead=rubrics.held_out or rubrics.training,
-        chance=CHANCE,
-        kinds={kind: cards_of(rubrics, kind, means or {}) for kind in ("sat", "dsat")},
-        agreement_ends=agreement_range(means.values()) if means else None,
+        chance=CHANCE_AUC,
+        kinds={kind: prepare_rubric_cards(rubrics, kind, means or {}) for kind in ("sat", "dsat")},
+        agreement_ends=compute_agreement_range(means.values()) if means else None,
         sides=sides,
         last=last,
         likely=likely,
         bins=bin_predictions(likely.probability, likely.positive, likely.together)
-        if len(likely) >= TOO_FEW
+        if len(likely) >= MIN_PROBABILITIES
         else [],
-        window=window_in_words(rubrics.window),
-        guarantee=describe_guarantee(rubrics.guaranteed).replace(" %", f"{SPACE}%")
+        window=describe_window(rubrics.window),
+        guarantee=describe_guarantee(rubrics.guaranteed).replace(" %", f"{NO_BREAK_SPACE}%")
         if rubrics.guaranteed
         else "",
-        dropped=dropped_groups(rubrics.dropped),
-        skipped=skipped_groups(skipped, scores),
-        most_dropped=MOST_DROPPED,
-        most_places=MOST_PLACES,
+        dropped=group_dropped_rubrics(rubrics.dropped),
+        skipped=group_skipped_items(skipped, scores),
+        most_dropped=MAX_DROPPED_SHOWN,
+        most_places=MAX_SKIPPED_PLACES,
         commands=list_commands(rubrics, path, store),
-        fewest=FEWEST,
-        facts=list_facts(rubrics),
+        fewest=MIN_UNITS_FOR_INTERVAL,
+        facts=list_run_facts(rubrics),
         more_labels=describe_more_labels(rubrics.reach),
     )
 
@@ -851,10 +868,10 @@ def list_caveats(rubrics: RubricSet) -> list[str]:
     """List what the report begins with, sentence by sentence: how far to trust the rubrics, and for what."""
     nothing = describe_nothing_leading(rubrics.rubrics, rubrics.data)
     first = [] if anything_leads(rubrics.rubrics) else [nothing]
-    return [*first, f"{describe_trust(rubrics)} {ASSOCIATIONS}", *first_notes(rubrics)]
+    return [*first, f"{describe_trust(rubrics)} {ASSOCIATION_NOTE}", *list_first_notes(rubrics)]
 
 
-def first_notes(rubrics: RubricSet) -> list[str]:
+def list_first_notes(rubrics: RubricSet) -> list[str]:
     """Return the notes without which the rubrics would be misread."""
     notes: list[str] = []
     for note in rubrics.notes:
@@ -872,16 +889,17 @@ def describe_trust(rubrics: RubricSet) -> str:
 
     # from the least trust to the most: no figure, maybe luck, only together, and proven
     auc = held_out.auc
-    if not known(auc.value):
+    if not is_known(auc.value):
         return f"How far to trust these rubrics could not be measured: {auc.undefined or 'there is no figure'}."
 
     tell = (
-        f"the rubrics tell a good conversation from a bad one {percent(auc.value)} of the time "
-        f"({percent_interval(auc)}; guessing is right {percent(CHANCE)} of the time), {how_measured(rubrics)}"
+        f"the rubrics tell a good conversation from a bad one {format_percent(auc.value)} of the time "
+        f"({format_percent_interval(auc)}; guessing is right {format_percent(CHANCE_AUC)} of the "
+        f"time), {describe_measurement(rubrics)}"
     )
-    if not known(auc.low) or auc.low <= CHANCE:
+    if not is_known(auc.low) or auc.low <= CHANCE_AUC:
         return f"Take these rubrics as hints: {tell} That may be luck."
-    if not anything_is_borne_out(rubrics.rubrics):
+    if not has_proven_finding(rubrics.rubrics):
         return (
             f"Take each of these rubrics as a hint: none is proven or likely by itself. Together {tell} "
             "A sum of many weak signs can do what none of them can alone."
@@ -890,15 +908,15 @@ def describe_trust(rubrics: RubricSet) -> str:
     return f"{tell[0].upper()}{tell[1:]}"
 
 
-def how_measured(rubrics: RubricSet) -> str:
+def describe_measurement(rubrics: RubricSet) -> str:
     """Say on which conversations figures are, and what of the rubrics saw these before: the end of a sentence."""
     data = rubrics.data
     if not data.folds:
-        return f"measured on {count(data.held_out, 'conversation')} that took no part in learning."
+        return f"measured on {format_grouped_count(data.held_out, 'conversation')} that took no part in learning."
     return f"measured on {rubrics.measured_on}."
 
 
-def anything_is_borne_out(rubrics: Sequence[ChosenRubric]) -> bool:
+def has_proven_finding(rubrics: Sequence[ChosenRubric]) -> bool:
     """Tell whether labels bear out anything that the page tells; in a set of before all that leads counts."""
     leads = []
     for side in SIDES:
@@ -912,7 +930,7 @@ def anything_is_borne_out(rubrics: Sequence[ChosenRubric]) -> bool:
     )
 
 
-def behind_plain(rubrics: RubricSet) -> str:
+def describe_better_plain_method(rubrics: RubricSet) -> str:
     """Say which plain method tells good conversations from bad ones better; empty for none."""
     # a plain method that is surely ahead, by probability where that was compared
     for baseline in rubrics.baselines:
@@ -922,7 +940,7 @@ def behind_plain(rubrics: RubricSet) -> str:
             by = "the sum of these rubrics"
             ahead = baseline.advantage
         # the whole interval lies below 0
-        if ahead and known(ahead.high) and ahead.high < 0:
+        if ahead and is_known(ahead.high) and ahead.high < 0:
             return f"{baseline.name} tells good conversations from bad ones better than {by} does."
 
     return ""
@@ -932,15 +950,18 @@ def describe_ranking(rubrics: RubricSet) -> str:
     """Say in one sentence how well the rubrics rank."""
     held_out = rubrics.held_out
     auc = (rubrics.held_out or rubrics.training).auc
-    where = f"On {count(rubrics.training.n, 'conversation')} that they were learned from"
+    where = (
+        f"On {format_grouped_count(rubrics.training.n, 'conversation')} that they were learned from"
+    )
     if held_out:
         where = f"Measured on {rubrics.measured_on}"
-    if not known(auc.value):
+    if not is_known(auc.value):
         return f"{where}, how well the rubrics rank could not be measured: {auc.undefined or 'there is no figure'}."
 
     return (
-        f"{where}, the rubrics rank a positive conversation above a negative one {percent(auc.value)} of the time "
-        f"({percent_interval(auc)}); chance is {percent(CHANCE)}."
+        f"{where}, the rubrics rank a positive conversation above a negative one "
+        f"{format_percent(auc.value)} of the time "
+        f"({format_percent_interval(auc)}); chance is {format_percent(CHANCE_AUC)}."
         + (
             ""
             if held_out
@@ -956,20 +977,21 @@ def describe_sources(rubrics: RubricSet, findings: Findings | None = None) -> st
     if not rubrics.held_out:
         tested = "; nothing was held out"
     elif not data.folds:
-        tested = f"; measured on {rubrics.measured_on} ({_classes(rubrics.held_out)})"
+        tested = f"; measured on {rubrics.measured_on} ({_describe_classes(rubrics.held_out)})"
 
     where = ""
     if findings:
         where = f": {findings.counts()}"
 
     return (
-        f"Learned from {count(data.training, 'conversation')} ({_classes(rubrics.training)}){tested}. "
-        f"{count(len(rubrics.rubrics), 'rubric')}{where}. "
-        f"{written_by(rubrics)}Domain: {short(rubrics.domain.assistant.rstrip('.'))}."
+        f"Learned from {format_grouped_count(data.training, 'conversation')} "
+        f"({_describe_classes(rubrics.training)}){tested}. "
+        f"{format_grouped_count(len(rubrics.rubrics), 'rubric')}{where}. "
+        f"{describe_authors(rubrics)}Domain: {shorten_text(rubrics.domain.assistant.rstrip('.'))}."
     )
 
 
-def written_by(rubrics: RubricSet) -> str:
+def describe_authors(rubrics: RubricSet) -> str:
     """Say by whom the rubrics were written, in one sentence; empty where people wrote some of them."""
     built_in = sum(is_built_in(rubric.source) for rubric in rubrics.rubrics)
     others = sum("@" in rubric.source for rubric in rubrics.rubrics)  # a prompt at its version
@@ -986,10 +1008,10 @@ def written_by(rubrics: RubricSet) -> str:
     if built_in:
         rest = f", a program without an LLM the other {built_in}"
 
-    return f"The model {short(by)} wrote {others if built_in else 'them'}{rest}. "
+    return f"The model {shorten_text(by)} wrote {others if built_in else 'them'}{rest}. "
 
 
-def _classes(figures: Assessment) -> str:
+def _describe_classes(figures: Assessment) -> str:
     return f"{figures.positives:,} with thumbs up, {figures.negatives:,} with thumbs down"
 
 
@@ -1009,39 +1031,44 @@ def name_models(rubrics: RubricSet) -> str:
 
     work = []
     for name, roles in by_name.items():
-        work.append(f"{short(name)} ({listed(list(map(short, roles)))})" if roles else name)
+        work.append(
+            f"{shorten_text(name)} ({join_with_and(list(map(shorten_text, roles)))})"
+            if roles
+            else name
+        )
 
-    roles_told = (
-        f"Models and their roles: {listed(work)}. The judge was {short(rubrics.judge.name)}."
-    )
-    if (share := rubrics.found_nothing) is None or not known(share.value):
+    roles_told = f"Models and their roles: {join_with_and(work)}. The judge was {shorten_text(rubrics.judge.name)}."
+    if (share := rubrics.found_nothing) is None or not is_known(share.value):
         return roles_told
 
-    of = f"{percent(share.value)} of {count(share.n, 'training conversation')} ({percent_interval(share)})"
+    of = (
+        f"{format_percent(share.value)} of "
+        f"{format_grouped_count(share.n, 'training conversation')} ({format_percent_interval(share)})"
+    )
     return f"{roles_told} The model found nothing to give as a reason in {of}."
 
 
 def describe_more_labels(reach: Reach | None) -> str:
     """Say what further labels are worth; empty where there is no curve."""
-    if reach is None or not known(reach.more.value):
+    if reach is None or not is_known(reach.more.value):
         return ""
 
     more = reach.more
     n = reach.more.n
     # pairs out of 100, with a sign
     low, value, high = (
-        number(100 * figure_end, 1, signed=True) if known(figure_end) else ""
+        format_number(100 * figure_end, 1, signed=True) if is_known(figure_end) else ""
         for figure_end in (more.low, more.value, more.high)
     )
     bounds = ""
     if low and high:
-        bounds = f"{LEVEL} {low} to {high}, "
+        bounds = f"{INTERVAL_WORDS} {low} to {high}, "
 
     worth = f"about {value} more of 100 pairs in the right order ({bounds}n = {n})"
     return f"{MORE_LABELS_TOLD} more labels would put {worth}, if AUC goes on growing as it did up to here."
 
 
-def cautions(rubrics: RubricSet) -> Iterator[str]:
+def list_cautions(rubrics: RubricSet) -> Iterator[str]:
     """Say what the figures don't show."""
     if rubrics.edited:
         yield "Rubrics were edited after θ was fitted: run pollex refit before scoring."
@@ -1049,20 +1076,24 @@ def cautions(rubrics: RubricSet) -> Iterator[str]:
         return
 
     auc = rubrics.held_out.auc
-    if known(auc.low) and auc.low <= CHANCE:
+    if is_known(auc.low) and auc.low <= CHANCE_AUC:
         yield "The interval includes chance: on these conversations, the rubrics may be no better than guessing."
 
-    yield from filter(None, map(_comparison, rubrics.baselines))
+    yield from filter(None, map(_describe_comparison, rubrics.baselines))
 
 
-def _comparison(baseline: Baseline) -> str:
+def _describe_comparison(baseline: Baseline) -> str:
     gain = baseline.advantage
     # a constant ranks nothing
-    if gain is None or baseline.name == "constant" or not (known(gain.low) and known(gain.high)):
+    if (
+        gain is None
+        or baseline.name == "constant"
+        or not (is_known(gain.low) and is_known(gain.high))
+    ):
         return ""
 
-    bounds = f"{LEVEL} {points(gain.low)} to {points(gain.high)}"
-    by = f"a difference of {points(gain.value)} in 100 pairs ({bounds})"
+    bounds = f"{INTERVAL_WORDS} {format_points(gain.low)} to {format_points(gain.high)}"
+    by = f"a difference of {format_points(gain.value)} in 100 pairs ({bounds})"
     # an interval on one side of 0, or on both
     if gain.low > 0:
         return f"The rubrics rank better than {baseline.name}: {by}."
@@ -1071,18 +1102,22 @@ def _comparison(baseline: Baseline) -> str:
     return f"It is not clear whether the rubrics rank better than {baseline.name}: {by}."
 
 
-def window_in_words(window: Window) -> str:
+def describe_window(window: Window) -> str:
     """Say in plain words what the uncertainty window promises."""
-    precision = percent(window.precision)
+    precision = format_percent(window.precision)
     if window.lower is None and window.upper is None:
         return f"No threshold is right {precision} of the time where it was fitted: every score is uncertain."
     if window.lower is None:
-        return f"A score over {number(window.upper, 1)} is confidently positive; none is confidently negative."
+        return f"A score over {format_number(window.upper, 1)} is confidently positive; none is confidently negative."
     if window.upper is None:
-        return f"A score of at most {number(window.lower, 1)} is confidently negative; none is confidently positive."
+        return (
+            f"A score of at most {format_number(window.lower, 1)} is confidently negative; none is "
+            "confidently positive."
+        )
 
     return (
-        f"The shaded window runs from {number(window.lower, 1)} to {number(window.upper, 1)}. Where it was "
+        f"The shaded window runs from {format_number(window.lower, 1)} to "
+        f"{format_number(window.upper, 1)}. Where it was "
         f"fitted, at least {precision} of the labels outside it are right."
     )
 
@@ -1091,9 +1126,10 @@ def list_commands(rubrics: RubricSet, path: str, store: str) -> dict[str, str]:
     """List what to type next; a hostile name stays one word of the shell."""
     # names come from outside: cut and quoted, so that each stays one word
     file, first, run = (
-        shlex.quote(short(name, REASON)) for name in (path, rubrics.rubrics[0].id, rubrics.run)
+        shlex.quote(shorten_text(name, MAX_REASON_CHARACTERS))
+        for name in (path, rubrics.rubrics[0].id, rubrics.run)
     )
-    store_words = store_option(short(store, REASON))
+    store_words = store_option(shorten_text(store, MAX_REASON_CHARACTERS))
     return {
         "Score new conversations": f"pollex score LOGS --rubrics {file} --out scores.parquet",
         "Measure the rubrics on another labeled log": f"pollex evaluate LOGS --rubrics {file}",
@@ -1103,15 +1139,20 @@ def list_commands(rubrics: RubricSet, path: str, store: str) -> dict[str, str]:
     }
 
 
-def list_facts(rubrics: RubricSet) -> dict[str, str]:
+def list_run_facts(rubrics: RubricSet) -> dict[str, str]:
     """List everything that identifies the run."""
     return {
         "pollex": rubrics.pollex,
         "made": rubrics.created,
         "run": rubrics.run,
-        "roles": listed([f"{role}: {who}" for role, who in rubrics.roles.items()]),
+        "roles": join_with_and([f"{role}: {who}" for role, who in rubrics.roles.items()]),
         "judge": f"{rubrics.judge.name}, fingerprint {rubrics.judge.fingerprint}",
         "data": f"fingerprint {rubrics.data.fingerprint}, seed {rubrics.data.seed}",
-        "prompts": listed([f"{name} {version}" for name, version in rubrics.prompts.items()]),
-        "size": f"{count(len(rubrics.rubrics), 'rubric')}, {count(len(rubrics.reasons), 'reason')}",
-    } | ({"scoring": cost_of(rubrics.rubrics)} if rubrics.judge.built_in else {})
+        "prompts": join_with_and(
+            [f"{name} {version}" for name, version in rubrics.prompts.items()]
+        ),
+        "size": (
+            f"{format_grouped_count(len(rubrics.rubrics), 'rubric')}, "
+            f"{format_grouped_count(len(rubrics.reasons), 'reason')}"
+        ),
+    } | ({"scoring": describe_cost(rubrics.rubrics)} if rubrics.judge.built_in else {})

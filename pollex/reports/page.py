@@ -13,28 +13,33 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 
 from pollex.reports import numbers
-from pollex.reports.svg import escape
+from pollex.reports.svg import escape_markup
 from pollex.rooms import folders_of, modules_named
 from pollex.rubrics.records import WITHIN
-from pollex.text import printable
+from pollex.text import escape_controls
 
-STYLES = ("tokens.css", "parts.css", "report.css")
+STYLE_FILE_NAMES = ("tokens.css", "parts.css", "report.css")
 
-NAME, QUOTE, REASON, TEXT = 120, 400, 600, 1000
+MAX_NAME_CHARACTERS, MAX_QUOTE_CHARACTERS, MAX_REASON_CHARACTERS, MAX_RUBRIC_CHARACTERS = (
+    120,
+    400,
+    600,
+    1000,
+)
 """Characters shown of a name or id, of a quote, of a reason, path or remedy, and of a rubric."""
 
-_OF_FILE = re.compile(rb'<meta name="of-file" content="([^"]+)">')
-_HEAD = 2048
+_FILE_META_PATTERN = re.compile(rb'<meta name="of-file" content="([^"]+)">')
+_HEAD_BYTES = 2048
 """The first bytes of a page, which hold its `meta` elements."""
 
 
-def render(template: str, **data: Any) -> str:
+def render_template(template: str, **data: Any) -> str:
     """Fill a template; the same text for the same data. Write it as UTF-8."""
-    return environment().get_template(template).render(data)
+    return make_environment().get_template(template).render(data)
 
 
 @cache
-def environment() -> Environment:
+def make_environment() -> Environment:
     """Make the template environment: text is escaped, and a missing name is an error."""
     loader = ChoiceLoader(
         [
@@ -46,35 +51,37 @@ def environment() -> Environment:
         loader=loader,
         autoescape=True,
         # text is escaped so that it is no link either
-        finalize=lambda value: escape(value) if isinstance(value, str) else value,
+        finalize=lambda value: escape_markup(value) if isinstance(value, str) else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # templates know these filters by the functions' names
-    written = (
-        numbers.count,
-        numbers.interval,
-        numbers.interval_in_words,
-        numbers.listed,
-        numbers.number,
-    )
-    shares = (numbers.percent, numbers.percent_interval, numbers.points)
+    # templates call filters by nouns, as they do those of Jinja
     environment.filters.update(
-        {filter_.__name__: filter_ for filter_ in (*written, *shares, short)}
+        {
+            "count": numbers.format_grouped_count,
+            "interval": numbers.format_interval,
+            "interval_in_words": numbers.format_interval_in_words,
+            "listed": numbers.join_with_and,
+            "number": numbers.format_number,
+            "percent": numbers.format_percent,
+            "percent_interval": numbers.format_percent_interval,
+            "points": numbers.format_points,
+            "short": shorten_text,
+        }
     )
-    environment.tests["known"] = numbers.known
-    environment.globals["charts"] = Charts()
+    environment.tests["known"] = numbers.is_known
+    environment.globals["charts"] = ChartLoader()
     environment.globals.update(
-        LEVEL=numbers.LEVEL,
-        NAME=NAME,
-        QUOTE=QUOTE,
-        REASON=REASON,
-        TEXT=TEXT,
+        LEVEL=numbers.INTERVAL_WORDS,
+        NAME=MAX_NAME_CHARACTERS,
+        QUOTE=MAX_QUOTE_CHARACTERS,
+        REASON=MAX_REASON_CHARACTERS,
+        TEXT=MAX_RUBRIC_CHARACTERS,
         WITHIN=WITHIN,
     )
     # the policy of a page allows this style alone, by its digest
-    style = "".join(style_of(name) for name in STYLES)
+    style = "".join(read_style(name) for name in STYLE_FILE_NAMES)
     environment.globals.update(
         style=style,
         digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
@@ -83,7 +90,7 @@ def environment() -> Environment:
     return environment
 
 
-class Charts:
+class ChartLoader:
     """The charts of all rooms, loaded by the first template that draws one: most pages have none."""
 
     def __getattr__(self, chart: str) -> Any:
@@ -91,21 +98,21 @@ class Charts:
         return getattr(next(home for home in homes if hasattr(home, chart)), chart)
 
 
-def style_of(name: str) -> str:
+def read_style(name: str) -> str:
     """Read one of the style sheets; `tokens.css` and `parts.css` are those of every page."""
     return (files("pollex.reports") / "styles" / name).read_text(encoding="utf-8")
 
 
-def short(text: str, limit: int = NAME) -> str:
+def shorten_text(text: str, limit: int = MAX_NAME_CHARACTERS) -> str:
     """Cut a text to `limit` visible characters; a longer one ends in `…`."""
-    return printable(text, limit, keep_lines=True)
+    return escape_controls(text, limit, keep_lines=True)
 
 
-def file_of(page: Path) -> str | None:
+def read_rubric_file_of_page(page: Path) -> str | None:
     """Return the rubric-set file that a report was rendered from; None if unknown."""
     try:
         with page.open("rb") as written:
-            match = _OF_FILE.search(written.read(_HEAD))
+            match = _FILE_META_PATTERN.search(written.read(_HEAD_BYTES))
     except OSError:
         return None
 

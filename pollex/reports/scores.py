@@ -12,9 +12,14 @@ import numpy.typing as npt
 from pollex.conversations.conversation import Conversation
 from pollex.measures.intervals import Figure
 from pollex.measures.share import estimate_expected_share
-from pollex.reports.numbers import SPACE, count, percent, percent_interval
-from pollex.reports.page import render
-from pollex.reports.transcript import MarkedTurn, cut_turns, marked_turns
+from pollex.reports.numbers import (
+    NO_BREAK_SPACE,
+    format_grouped_count,
+    format_percent,
+    format_percent_interval,
+)
+from pollex.reports.page import render_template
+from pollex.reports.transcript import MarkedTurn, mark_turns, shorten_turns
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
@@ -22,16 +27,16 @@ from pollex.rubrics.score import ScoreColumns, compute_answer_value, describe_ve
 from pollex.rubrics.worth import measure_share
 from pollex.selection.losses import EVAL_RANGE
 
-MOST_LISTED_CONVERSATIONS = 1000
+MAX_LISTED_CONVERSATIONS = 1000
 """Conversations in the list, the worst first: more would make the page heavy."""
 
-WORST = 10
-MOST_LOWERING_RUBRICS = 5
-LEAST_SURE_PROBABILITY = 0.7
+MAX_WORST_SHOWN = 10
+MAX_LOWERING_RUBRICS = 5
+MIN_SURE_PROBABILITY = 0.7
 """Less sure ones are a list of their own."""
 
-MIDDLE = EVAL_RANGE / 2
-DSAT: Polarity = "dsat"
+MIDDLE_ANSWER_VALUE = EVAL_RANGE / 2
+NEGATIVE_POLARITY: Polarity = "dsat"
 
 
 @dataclass(frozen=True, order=True)
@@ -64,7 +69,7 @@ class WorstRow:
             .capitalize()
             .replace(
                 " %",
-                f"{SPACE}%",
+                f"{NO_BREAK_SPACE}%",
             )
         )
 
@@ -74,7 +79,7 @@ class WorstRow:
         # goodness is a negated probability: that of what was decided
         return (
             -self.goodness if self.decision == "positive" else 1 + self.goodness
-        ) < LEAST_SURE_PROBABILITY
+        ) < MIN_SURE_PROBABILITY
 
 
 class ScoreTally:
@@ -106,13 +111,15 @@ class ScoreTally:
         move = []
         for answer in scores.answers.different:
             value.append(
-                compute_answer_value(answer, self.value) if isinstance(answer, Answer) else MIDDLE
+                compute_answer_value(answer, self.value)
+                if isinstance(answer, Answer)
+                else MIDDLE_ANSWER_VALUE
             )
             # the set that a cascade asks has rubrics of its own: they move nothing here
             move.append(self.scorer.move_of(answer) if answer.question_id in self.rubrics else 0.0)
 
         # behind them stands what nobody answered: it holds nowhere, and moves nothing
-        held = np.array([*value, MIDDLE])[index] > MIDDLE
+        held = np.array([*value, MIDDLE_ANSWER_VALUE])[index] > MIDDLE_ANSWER_VALUE
         # over 0 it speaks for a good conversation [conversation, rubric]
         moves = np.array([*move, 0.0])[index]
         probabilities_defined = []
@@ -167,7 +174,7 @@ class ScoreTally:
         for place, (probability, decision) in enumerate(figures):
             # the list is full, and its best conversation is worse than this one
             if probability is None or (
-                len(self._worst) == MOST_LISTED_CONVERSATIONS
+                len(self._worst) == MAX_LISTED_CONVERSATIONS
                 and -probability < self._worst[0].goodness
             ):
                 continue
@@ -199,7 +206,7 @@ class ScoreTally:
                 before + place,
             )
             # the first of the heap is the best one, and makes room
-            (heapq.heappush if len(self._worst) < MOST_LISTED_CONVERSATIONS else heapq.heappushpop)(
+            (heapq.heappush if len(self._worst) < MAX_LISTED_CONVERSATIONS else heapq.heappushpop)(
                 self._worst, row
             )
 
@@ -233,8 +240,8 @@ class ScoreTally:
             return "No conversation could be scored."
 
         return (
-            f"About {percent(good.value)} of {count(good.n, 'conversation')} are good "
-            f"({percent_interval(good)}): the mean of their probabilities."
+            f"About {format_percent(good.value)} of {format_grouped_count(good.n, 'conversation')} are good "
+            f"({format_percent_interval(good)}): the mean of their probabilities."
         )
 
     def lowering(self) -> list[dict[str, Any]]:
@@ -264,11 +271,11 @@ class ScoreTally:
         # only rubrics on which bad conversations do worse, headline ones first
         gaps = [row for row in gaps if row["gap"] > 0]
         return sorted(gaps, key=lambda row: (not row["rubric"].headlined, -row["gap"]))[
-            :MOST_LOWERING_RUBRICS
+            :MAX_LOWERING_RUBRICS
         ]
 
 
-def scores_page(
+def render_scores_page(
     tally: ScoreTally,
     conversations: Sequence[Conversation],
     file: str,
@@ -297,19 +304,19 @@ def scores_page(
         "worst": "The worst ten",
         "list": "All conversations",
     }
-    return render(
+    return render_template(
         "scores.html",
         file=file,
         titles=titles,
         verdict=tally.told,
         decided=tally.decided,
         doubt=tally.doubt,
-        sure=LEAST_SURE_PROBABILITY,
+        sure=MIN_SURE_PROBABILITY,
         unscored=tally.unscored,
         lowering=lowering,
         numbers={row["rubric"].id: number for number, row in enumerate(lowering, 1)},
         rubrics=tally.rubrics,
-        worst=[(row, mark_turns_of_row(row, texts.get(row.id))) for row in rows[:WORST]],
+        worst=[(row, mark_turns_of_row(row, texts.get(row.id))) for row in rows[:MAX_WORST_SHOWN]],
         rows=rows,
         openings={id_: c.opening for id_, c in texts.items()},
         total=tally.scored.total(),
@@ -320,7 +327,7 @@ def scores_page(
 def mark_turns_of_row(row: WorstRow, conversation: Conversation | None) -> list[MarkedTurn]:
     """Return a conversation's turns with what its lowest answer rests on marked; none where its text isn't at hand."""
     if conversation:
-        turns = cut_turns(conversation.turns)
+        turns = shorten_turns(conversation.turns)
     else:
         turns = []
 
@@ -328,6 +335,6 @@ def mark_turns_of_row(row: WorstRow, conversation: Conversation | None) -> list[
     quotes = {}
     for place in row.turns:
         if place < len(turns):
-            quotes[place] = [(turns[place].shown, DSAT)]
+            quotes[place] = [(turns[place].shown, NEGATIVE_POLARITY)]
 
-    return marked_turns(turns, quotes)
+    return mark_turns(turns, quotes)

@@ -6,22 +6,31 @@ from typing import Any
 from markupsafe import Markup
 
 from pollex.measures.share import Share
-from pollex.reports.page import render
-from pollex.reports.svg import Axis, disc, element, line, svg, text, tick_label, ticks
+from pollex.reports.page import render_template
+from pollex.reports.svg import (
+    Axis,
+    choose_ticks,
+    draw_disc,
+    draw_line,
+    draw_text,
+    format_tick,
+    make_element,
+    make_svg,
+)
 
-WIDTH = 640
-ROW = 24
-NAMES = 190
+PLOT_WIDTH = 640
+ROW_HEIGHT = 24
+NAME_COLUMN_WIDTH = 190
 
 
-def share_page(result: Any) -> str:
+def render_share_page(result: Any) -> str:
     """Render the whole page of a `services.share.ShareResult`.
 
     Returns:
         HTML, the same for the same arguments. Write it as UTF-8.
     """
     groups = f"Share of good conversations by {result.by}"
-    return render(
+    return render_template(
         "share.html",
         file="",
         titles={},
@@ -44,23 +53,23 @@ def draw_forest_plot(title: str, estimates: Iterable[tuple[str, Share | None]]) 
             shown.append((name, share))
 
     # a row for each share, and one for the axis
-    height = ROW * (len(shown) + 1) + 12
-    scale = Axis(0.0, 1.0, NAMES, WIDTH - 20)
+    height = ROW_HEIGHT * (len(shown) + 1) + 12
+    scale = Axis(0.0, 1.0, NAME_COLUMN_WIDTH, PLOT_WIDTH - 20)
     grid = []
-    for v in ticks(0.0, 1.0, 6):
+    for v in choose_ticks(0.0, 1.0, 6):
         grid.append(
             (
-                line(scale(v), 4, scale(v), height - ROW, "grid"),
-                text(scale(v), height - 8, tick_label(v), "tick", "middle"),
+                draw_line(scale(v), 4, scale(v), height - ROW_HEIGHT, "grid"),
+                draw_text(scale(v), height - 8, format_tick(v), "tick", "middle"),
             )
         )
 
     rows = []
     for place, (name, share) in enumerate(shown):
-        y = ROW * place + ROW / 2 + 4
+        y = ROW_HEIGHT * place + ROW_HEIGHT / 2 + 4
         # a longer name would leave its column
         short = name if len(name) <= 28 else f"{name[:27]}…"
-        whisker = line(
+        whisker = draw_line(
             scale(share.low),
             y,
             scale(share.high),
@@ -68,18 +77,18 @@ def draw_forest_plot(title: str, estimates: Iterable[tuple[str, Share | None]]) 
             "whisker ink",
         )
         rows.append(
-            element(
+            make_element(
                 "g",
-                text(NAMES - 10, y + 4, short, "tick", "end"),
+                draw_text(NAME_COLUMN_WIDTH - 10, y + 4, short, "tick", "end"),
                 whisker,
-                disc(scale(share.value), y, "ink"),
+                draw_disc(scale(share.value), y, "ink"),
             )
         )
 
-    return svg(title, grid, rows, width=WIDTH, height=height)
+    return make_svg(title, grid, rows, width=PLOT_WIDTH, height=height)
 
 
-def compare_page(comparisons: Sequence[Any], verdicts: Sequence[Any] = ()) -> str:
+def render_compare_page(comparisons: Sequence[Any], verdicts: Sequence[Any] = ()) -> str:
     """Render the whole page.
 
     Args:
@@ -97,4 +106,4 @@ def compare_page(comparisons: Sequence[Any], verdicts: Sequence[Any] = ()) -> st
         "first": first,
         "facts": facts,
     }
-    return render("compare.html", file="", titles={}, **sections)
+    return render_template("compare.html", file="", titles={}, **sections)

@@ -12,47 +12,49 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pollex.reports.numbers import MINUS
-from pollex.text import printable
+from pollex.reports.numbers import MINUS_SIGN
+from pollex.text import escape_controls
 
-WIDTH = 360
-HEIGHT = 236
-LEFT = 40
-RIGHT = 10
-TOP = 24
-BOTTOM = 36
+PANEL_WIDTH = 360
+PANEL_HEIGHT = 236
+LEFT_MARGIN = 40
+RIGHT_MARGIN = 10
+TOP_MARGIN = 24
+BOTTOM_MARGIN = 36
 
 
-def escape(text: object) -> Markup:
+def escape_markup(text: object) -> Markup:
     """Escape text: controls are visible, and nothing is a web address."""
     if isinstance(text, Markup):
         return text
 
-    shown = html.escape(printable(str(text), keep_lines=True))
+    shown = html.escape(escape_controls(str(text), keep_lines=True))
     # A quoted address is shown in full, but no scanner of the file finds a link.
     return Markup(shown.replace("//", "&#47;&#47;"))  # noqa: S704 (escaped above)
 
 
-def element(name: str, /, *children: object, **attributes: object) -> Markup:
+def make_element(name: str, /, *children: object, **attributes: object) -> Markup:
     """Make an element. `class_` loses its underscore, others become hyphens; None leaves an attribute out."""
     attribute_texts = []
     for key, value in attributes.items():
         if value is not None:
-            attribute_texts.append(_attribute(key, value))
+            attribute_texts.append(_format_attribute(key, value))
     opening = "".join(attribute_texts)
-    return Markup(f"<{name}{opening}>{join(children)}</{name}>")  # noqa: S704 (every part is escaped)
+    return Markup(f"<{name}{opening}>{join_markup(children)}</{name}>")  # noqa: S704 (every part is escaped)
 
 
-def join(children: Iterable[object]) -> Markup:
+def join_markup(children: Iterable[object]) -> Markup:
     """Put children one after another: None is left out, a list is joined in turn."""
     shown = (child for child in children if child is not None)
     parts = []
     for child in shown:
-        parts.append(join(child) if isinstance(child, list | tuple) else escape(child))
+        parts.append(
+            join_markup(child) if isinstance(child, list | tuple) else escape_markup(child)
+        )
     return Markup("").join(parts)
 
 
-def _attribute(key: str, value: object) -> str:
+def _format_attribute(key: str, value: object) -> str:
     if key != "viewBox":
         name = key.rstrip("_").replace("_", "-")
     else:
@@ -64,7 +66,7 @@ def _attribute(key: str, value: object) -> str:
     else:
         shown = str(value)
 
-    return f' {name}="{escape(shown)}"'
+    return f' {name}="{escape_markup(shown)}"'
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class Axis:
         )
 
 
-def nice_step(span: float, count: int) -> float:
+def choose_round_step(span: float, count: int) -> float:
     """Return a round step with at most `count` steps in `span`.
 
     Steps are 1, 2, 2.5 or 5 times a power of ten.
@@ -96,9 +98,9 @@ def nice_step(span: float, count: int) -> float:
     return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power * count >= span * (1 - 1e-9))
 
 
-def ticks(low: float, high: float, count: int = 8) -> list[float]:
+def choose_ticks(low: float, high: float, count: int = 8) -> list[float]:
     """Return round values within `low` … `high`, about `count` of them."""
-    step = nice_step(high - low, count)
+    step = choose_round_step(high - low, count)
     # with a tolerance, so that rounding doesn't lose the ends
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
@@ -106,16 +108,16 @@ def ticks(low: float, high: float, count: int = 8) -> list[float]:
     return [round(index * step, 12) for index in range(first, last + 1)]
 
 
-def tick_label(value: float) -> str:
+def format_tick(value: float) -> str:
     """Write a round value, as short as possible."""
-    return f"{value:g}".replace("-", MINUS)
+    return f"{value:g}".replace("-", MINUS_SIGN)
 
 
-def svg(
+def make_svg(
     title: str,
     *parts: object,
-    width: int = WIDTH,
-    height: int = HEIGHT,
+    width: int = PANEL_WIDTH,
+    height: int = PANEL_HEIGHT,
     class_: str = "panel",
     fixed: bool = False,
 ) -> Markup:
@@ -124,7 +126,7 @@ def svg(
     Args:
         fixed: Whether it keeps its own size, however wide the page is.
     """
-    inside = join(parts)
+    inside = join_markup(parts)
     role = "group" if "<a " in inside else "img"  # foreign text has no `<`
     size = {"width": width, "height": height} if fixed else {}
     frame = {
@@ -133,15 +135,15 @@ def svg(
         "role": role,
         **size,
     }
-    return element("svg", element("title", title), inside, **frame)
+    return make_element("svg", make_element("title", title), inside, **frame)
 
 
-def group(title: str, *parts: object) -> Markup:
+def make_group(title: str, *parts: object) -> Markup:
     """Make a group of shapes with a title of its own, which a pointer shows."""
-    return element("g", element("title", title), *parts)
+    return make_element("g", make_element("title", title), *parts)
 
 
-def line(
+def draw_line(
     x1: float,
     y1: float,
     x2: float,
@@ -149,7 +151,7 @@ def line(
     class_: str,
 ) -> Markup:
     """Draw a straight line between two points in pixels."""
-    return element(
+    return make_element(
         "line",
         x1=float(x1),
         y1=float(y1),
@@ -159,7 +161,7 @@ def line(
     )
 
 
-def rect(
+def draw_rectangle(
     x1: float,
     y1: float,
     x2: float,
@@ -172,7 +174,7 @@ def rect(
     width = abs(x2 - x1)
     height = abs(y2 - y1)
 
-    return element(
+    return make_element(
         "rect",
         x=float(x),
         y=float(y),
@@ -182,7 +184,7 @@ def rect(
     )
 
 
-def text(
+def draw_text(
     x: float,
     y: float,
     words: object,
@@ -190,7 +192,7 @@ def text(
     anchor: str = "start",
 ) -> Markup:
     """Put words at a place in pixels."""
-    return element(
+    return make_element(
         "text",
         words,
         x=float(x),
@@ -200,14 +202,14 @@ def text(
     )
 
 
-def disc(
+def draw_disc(
     x: float,
     y: float,
     class_: str,
     radius: float = 4.0,
 ) -> Markup:
     """Draw a round mark: positive conversations, and held-out figures."""
-    return element(
+    return make_element(
         "circle",
         cx=float(x),
         cy=float(y),
@@ -216,7 +218,7 @@ def disc(
     )
 
 
-def diamond(
+def draw_diamond(
     x: float,
     y: float,
     class_: str,
@@ -224,15 +226,15 @@ def diamond(
 ) -> Markup:
     """Draw a pointed mark: negative conversations."""
     corners = [(x, y - radius), (x + radius, y), (x, y + radius), (x - radius, y)]
-    return element("path", d=f"{_path(corners)}Z", class_=class_)
+    return make_element("path", d=f"{_format_path(corners)}Z", class_=class_)
 
 
-def _path(points: Iterable[tuple[float, float]]) -> str:
+def _format_path(points: Iterable[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
 @dataclass(frozen=True)
-class Frame:
+class ChartFrame:
     """The inside of a panel: two scales, and shapes that are given in values.
 
     A panel is as wide as a phone; two stand side by side on a screen, so that no text in it gets
@@ -243,10 +245,13 @@ class Frame:
     y: Axis
 
     @classmethod
-    def over(cls, xs: tuple[float, float], ys: tuple[float, float]) -> Frame:
+    def over(cls, xs: tuple[float, float], ys: tuple[float, float]) -> ChartFrame:
         """Make a panel of these ranges."""
         # pixels are counted from the top, so the lowest value has the highest number
-        return cls(Axis(*xs, LEFT, WIDTH - RIGHT), Axis(*ys, HEIGHT - BOTTOM, TOP))
+        return cls(
+            Axis(*xs, LEFT_MARGIN, PANEL_WIDTH - RIGHT_MARGIN),
+            Axis(*ys, PANEL_HEIGHT - BOTTOM_MARGIN, TOP_MARGIN),
+        )
 
     def curve(
         self,
@@ -257,9 +262,9 @@ class Frame:
         """Draw a line through points."""
         points = self._points(xs, ys)
         if points:
-            return element(
+            return make_element(
                 "path",
-                d=_path(points),
+                d=_format_path(points),
                 class_=f"curve {class_}",
             )
 
@@ -275,7 +280,7 @@ class Frame:
         """Draw the area between two lines."""
         points = [*self._points(xs, low), *reversed(self._points(xs, high))]
         if points:
-            return element("path", d=f"{_path(points)}Z", class_=class_)
+            return make_element("path", d=f"{_format_path(points)}Z", class_=class_)
         return Markup("")
 
     def _points(self, xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:
@@ -293,7 +298,7 @@ class Frame:
         class_: str,
     ) -> Markup:
         """Draw a bar with a hair's breadth to its neighbor."""
-        return rect(
+        return draw_rectangle(
             self.x(x1) + 0.5,
             self.y(y1),
             self.x(x2) - 0.5,
@@ -307,14 +312,14 @@ class Frame:
         high = self.x.high if high is None else high
         # an edge outside the panel moves to its border
         start, end = (self.x(min(max(edge, self.x.low), self.x.high)) for edge in (low, high))
-        return rect(start, self.y.start, end, self.y.end, class_)
+        return draw_rectangle(start, self.y.start, end, self.y.end, class_)
 
     def whisker(self, x: float, low: float | None, high: float | None) -> Markup | None:
         """Draw an upright interval; nothing where it has no ends."""
         if low is None or high is None:
             return None
 
-        return line(
+        return draw_line(
             self.x(x),
             self.y(low),
             self.x(x),
@@ -326,26 +331,26 @@ class Frame:
         """Draw a line over the full height, with its name above."""
         place = self.x(value)
         # near a side of the panel the name turns inward
-        if place > WIDTH * 0.85:
+        if place > PANEL_WIDTH * 0.85:
             anchor = "end"
-        elif place < WIDTH * 0.2:
+        elif place < PANEL_WIDTH * 0.2:
             anchor = "start"
         else:
             anchor = "middle"
 
         name = None
         if label:
-            name = text(place, self.y.end - 8, label, "mark", anchor)
+            name = draw_text(place, self.y.end - 8, label, "mark", anchor)
 
-        return element(
+        return make_element(
             "g",
-            line(place, self.y.start, place, self.y.end, class_),
+            draw_line(place, self.y.start, place, self.y.end, class_),
             name,
         )
 
     def hline(self, value: float, class_: str) -> Markup:
         """Draw a line over the full width."""
-        return line(
+        return draw_line(
             self.x.start,
             self.y(value),
             self.x.end,
@@ -355,24 +360,24 @@ class Frame:
 
     def x_axis(self, name: str) -> Markup:
         """Draw tick labels under the panel, and what they measure."""
-        values = ticks(self.x.low, self.x.high)
+        values = choose_ticks(self.x.low, self.x.high)
         labels = []
         for value in values:
             labels.append(
-                text(
+                draw_text(
                     self.x(value),
                     self.y.start + 15,
-                    tick_label(value),
+                    format_tick(value),
                     "tick",
                     "middle",
                 )
             )
 
         center = (self.x.start + self.x.end) / 2
-        return element(
+        return make_element(
             "g",
             labels,
-            text(center, self.y.start + 31, name, "axis-name", "middle"),
+            draw_text(center, self.y.start + 31, name, "axis-name", "middle"),
         )
 
     def y_axis(self, values: Sequence[float]) -> Markup:
@@ -381,17 +386,17 @@ class Frame:
         labels = []
         for value in values:
             labels.append(
-                text(
+                draw_text(
                     place,
                     self.y(value) + 4,
                     # counts that are drawn downward have no sign
-                    tick_label(abs(value)),
+                    format_tick(abs(value)),
                     "tick",
                     "end",
                 )
             )
 
-        return element(
+        return make_element(
             "g",
             list(zip((self.hline(value, "grid") for value in values), labels, strict=True)),
         )

@@ -8,8 +8,8 @@ from itertools import pairwise
 from pollex.conversations.conversation import Turn
 from pollex.rubrics.rubric import Polarity
 
-BLANK = r"\s+"
-LONGEST_TURN = 6000
+BLANK_PATTERN = r"\s+"
+MAX_TURN_CHARACTERS = 6000
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class MarkedTurn:
     parts: tuple[MarkedText, ...]
 
 
-def marked_turns(
+def mark_turns(
     turns: Sequence[Turn], quotes: Mapping[int, Sequence[tuple[str, Polarity]]]
 ) -> list[MarkedTurn]:
     """Mark quotes in the turns of a conversation.
@@ -37,29 +37,31 @@ def marked_turns(
         quotes: By place of the turn, the quoted words and the kind of their rubric.
     """
     return [
-        MarkedTurn(turn.role, mark(turn.shown, quotes.get(place, ())))
+        MarkedTurn(turn.role, mark_quotes_in_text(turn.shown, quotes.get(place, ())))
         for place, turn in enumerate(turns)
     ]
 
 
-def mark(content: str, quotes: Sequence[tuple[str, Polarity]]) -> tuple[MarkedText, ...]:
+def mark_quotes_in_text(
+    content: str, quotes: Sequence[tuple[str, Polarity]]
+) -> tuple[MarkedText, ...]:
     """Split a text at the borders of quotes, ignoring differences in white space."""
     spans = []
     for words, kind in quotes:
-        for span in _spans(content, words):
+        for span in _find_spans(content, words):
             spans.append((*span, kind))
-    return _cut_at(
+    return _cut_text_at_spans(
         content,
         spans,
     )
 
 
-def marked_parts(text: str, marks: Sequence[tuple[int, int]]) -> tuple[MarkedText, ...]:
+def mark_spans(text: str, marks: Sequence[tuple[int, int]]) -> tuple[MarkedText, ...]:
     """Cut a text where marks begin and end, each from one position up to another."""
-    return _cut_at(text, [(low, high, "mark") for low, high in marks])
+    return _cut_text_at_spans(text, [(low, high, "mark") for low, high in marks])
 
 
-def _cut_at(text: str, spans: Sequence[tuple[int, int, str]]) -> tuple[MarkedText, ...]:
+def _cut_text_at_spans(text: str, spans: Sequence[tuple[int, int, str]]) -> tuple[MarkedText, ...]:
     # each border of a mark cuts the text, also inside another mark
     borders = sorted(
         {0, len(text), *(min(end, len(text)) for low, high, _ in spans for end in (low, high))}
@@ -77,9 +79,9 @@ def _cut_at(text: str, spans: Sequence[tuple[int, int, str]]) -> tuple[MarkedTex
     return tuple(marked_texts)
 
 
-def _spans(content: str, words: str) -> list[tuple[int, int]]:
+def _find_spans(content: str, words: str) -> list[tuple[int, int]]:
     # any white space may stand between the words
-    pattern = BLANK.join(map(re.escape, words.split()))
+    pattern = BLANK_PATTERN.join(map(re.escape, words.split()))
     if pattern:
         spans: list[tuple[int, int]] = []
         for match in re.finditer(pattern, content):
@@ -89,13 +91,13 @@ def _spans(content: str, words: str) -> list[tuple[int, int]]:
     return []
 
 
-def cut_turns(turns: Sequence[Turn]) -> list[Turn]:
+def shorten_turns(turns: Sequence[Turn]) -> list[Turn]:
     """Cut turns that would make the page heavy."""
     shortened_turns = []
     for turn in turns:
         shortened_turns.append(
             turn
-            if len(turn.shown) <= LONGEST_TURN
-            else Turn(role=turn.role, content=f"{turn.shown[:LONGEST_TURN]}…")
+            if len(turn.shown) <= MAX_TURN_CHARACTERS
+            else Turn(role=turn.role, content=f"{turn.shown[:MAX_TURN_CHARACTERS]}…")
         )
     return shortened_turns

@@ -7,11 +7,11 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from pollex import prompts
-from pollex.errors import UNREADABLE, BadRubrics
+from pollex.errors import UNREADABLE_FILE_HINT, BadRubrics
 from pollex.prompts.domain import write_toml_value
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import PERSON, Polarity, Rubric, make_content_id
-from pollex.text import parse_toml, printable, read_lines
+from pollex.text import escape_controls, parse_toml, read_file_text
 
 SETS_FOLDER = Path(prompts.__file__).parent / "rubric_sets"
 Parsed = TypeVar("Parsed", bound=BaseModel)
@@ -82,7 +82,7 @@ def _parse_model(
     missing: str = "",
 ) -> Parsed:
     try:
-        return kind.model_validate(parse_toml(read_lines(path)))
+        return kind.model_validate(parse_toml(read_file_text(path)))
     except (OSError, UnicodeDecodeError) as error:
         # where a bundled name was possible, the error lists them
         if missing and isinstance(error, FileNotFoundError):
@@ -90,7 +90,7 @@ def _parse_model(
         raise BadRubrics(
             f"it can't be read: {error}",
             where=where,
-            hint=UNREADABLE,
+            hint=UNREADABLE_FILE_HINT,
         ) from error
     except ValidationError as error:
         # the first error, with its place in the file
@@ -212,7 +212,7 @@ def write_edits_toml(entries: Iterable[Entry], name: str) -> str:
         name: The rubric set's file, for the comment on top.
     """
     return "\n".join(
-        [EDITS_HEAD.format(name=printable(name)), *(entry.toml() for entry in entries)]
+        [EDITS_HEAD.format(name=escape_controls(name)), *(entry.toml() for entry in entries)]
     )
 
 

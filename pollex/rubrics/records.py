@@ -16,7 +16,7 @@ from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric import PERSON, Polarity, Quote, Rubric, make_content_id
 from pollex.selection.threshold import Calibration, GuaranteedWindow, WindowSide
-from pollex.text import count
+from pollex.text import format_count
 
 
 class Record(BaseModel):
@@ -460,7 +460,10 @@ class ChosenRubric(Rubric):
             return self.text, ""
 
         how = "mostly" if is_most else "among others"
-        counts = [f"{count(most.among, 'conversation')}", *(str(case.among) for case in others)]
+        counts = [
+            f"{format_count(most.among, 'conversation')}",
+            *(str(case.among) for case in others),
+        ]
         parts = []
         for case, n in zip(alike, counts, strict=True):
             parts.append(f"“{case.text.removesuffix('.')}” ({n})")
@@ -844,7 +847,10 @@ def _describe_side(
     record: GuaranteedWindow,
 ) -> str:
     if side.threshold is not None:
-        return f"{label} {place} {side.threshold:.1f} ({count(side.confident, 'conversation')}, {side.wrong} wrong)"
+        return (
+            f"{label} {place} {side.threshold:.1f} "
+            f"({format_count(side.confident, 'conversation')}, {side.wrong} wrong)"
+        )
 
     # no threshold: more labels may bring one, or never
     none = f"no score is {label} that certainly"
@@ -852,7 +858,7 @@ def _describe_side(
         takes = f"this would take about {side.needed:,} labels instead of {record.n:,}"
         return f"{none}: {takes if side.needed > record.n + 1 else 'a few more labels may do'}"
     if side.confident:
-        return f"{none}: {count(side.confident, 'score lies', 'scores lie')} beyond a threshold, too few to tell"
+        return f"{none}: {format_count(side.confident, 'score lies', 'scores lie')} beyond a threshold, too few to tell"
     return f"{none}, {_HOPELESS}"
 
 

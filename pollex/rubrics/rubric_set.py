@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError
 
-from pollex.errors import UNREADABLE, BadCalibrator, BadRubrics
+from pollex.errors import UNREADABLE_FILE_HINT, BadCalibrator, BadRubrics
 from pollex.measures.classification import Assessment
-from pollex.measures.intervals import Figure, Support
-from pollex.outputs import require_output, write_whole
+from pollex.measures.intervals import Figure, LabelSupport
+from pollex.outputs import require_output, write_file
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Question
 from pollex.rubrics.edits import (
@@ -50,15 +50,15 @@ from pollex.rubrics.worth import Reach
 from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import Calibration, GuaranteedWindow, Window
 from pollex.text import (
-    NAMED,
-    count,
-    finite,
-    html_table,
-    is_name,
-    object_of,
-    read_content,
-    read_lines,
-    writable,
+    NAME_HINT,
+    format_count,
+    is_valid_name,
+    make_html_table,
+    make_object_of_unique_keys,
+    parse_finite_number,
+    read_file_bytes,
+    read_file_text,
+    replace_surrogates,
 )
 
 CHANCE = 0.5
@@ -104,7 +104,7 @@ def read_arrays(path: Path, facts: Mapping[str, Any]) -> bytes:
     """
     place = get_arrays_path(path, facts)
     try:
-        arrays = read_content(place)
+        arrays = read_file_bytes(place)
     except OSError as error:
         raise BadCalibrator(
             f"the arrays of {path.name} can't be read: {error.strerror}",
@@ -152,11 +152,11 @@ def require_names(rubrics: RubricSet, where: str) -> None:
         *(("the id of a rubric", rubric.id) for rubric in all_rubrics),
     ]
     for place, name in names:
-        if not is_name(name):
+        if not is_valid_name(name):
             raise BadRubrics(
                 f"{place} is no name: {name!r:.80}",
                 where=where,
-                hint=NAMED,
+                hint=NAME_HINT,
             )
 
 
@@ -245,14 +245,14 @@ class RubricSet(Record):
             BadCalibrator: The arrays aren't there, or are not the ones that were written with it.
         """
         try:
-            text = read_lines(path, LARGEST_SET)
+            text = read_file_text(path, LARGEST_SET)
             # numbers that aren't finite and keys that stand twice are refused
-            stored = writable(
+            stored = replace_surrogates(
                 json.loads(
                     text,
-                    object_pairs_hook=object_of,
-                    parse_float=finite,
-                    parse_constant=finite,
+                    object_pairs_hook=make_object_of_unique_keys,
+                    parse_float=parse_finite_number,
+                    parse_constant=parse_finite_number,
                 )
             )
         except FileNotFoundError:
@@ -265,7 +265,7 @@ class RubricSet(Record):
             raise BadRubrics(
                 f"it can't be read: {error}",
                 where=str(path),
-                hint=UNREADABLE,
+                hint=UNREADABLE_FILE_HINT,
             ) from error
         except json.JSONDecodeError as error:
             # the line of the error is the place that people need
@@ -402,12 +402,12 @@ class RubricSet(Record):
         record = None if self.edited else self.calibrator
         if record:
             require_arrays(self._arrays, record.facts, str(target))
-            write_whole(get_arrays_path(target, record.facts), self._arrays, named=False)
+            write_file(get_arrays_path(target, record.facts), self._arrays, named=False)
 
         # the set's own file comes last: whoever reads it finds all others
         edits = write_edits_toml(make_entries(self.rubrics, self.off), target.name)
-        write_whole(get_edits_path(target), edits.encode(), named=False)
-        write_whole(target, f"{text}\n".encode())
+        write_file(get_edits_path(target), edits.encode(), named=False)
+        write_file(target, f"{text}\n".encode())
 
     @property
     def arrays_file(self) -> str:
@@ -504,9 +504,9 @@ class RubricSet(Record):
         return unpack_calibrator(about, self._arrays, prefix=BESIDE_PREFIX)
 
     @property
-    def support(self) -> Support:
+    def support(self) -> LabelSupport:
         """Number of labels behind the probabilities, and whether they may be called calibrated."""
-        return Support(
+        return LabelSupport(
             self.calibrator.labels if self.calibrator else self.data.training,
             self._no_gain,
         )
@@ -542,7 +542,7 @@ class RubricSet(Record):
         """What figures are of, and what of the rubrics saw these conversations before."""
         data = self.data
         if not data.folds:
-            return count(data.held_out, "held-out conversation")
+            return format_count(data.held_out, "held-out conversation")
         # a model has read these conversations, built-in roles were made anew
         labeled = f"all {data.held_out:,} labeled conversations"
         if has_models(self.rubrics):
@@ -641,7 +641,7 @@ class RubricSet(Record):
         rows = []
         for rubric in self.rubrics:
             rows.append((rubric.id, rubric.polarity.upper(), rubric.text))
-        return html_table(repr(self), ("id", "kind", "rubric"), rows)
+        return make_html_table(repr(self), ("id", "kind", "rubric"), rows)
 
     def records(self) -> list[dict[str, Any]]:
         """Return a row a rubric."""

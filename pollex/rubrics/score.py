@@ -19,14 +19,14 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from pollex.conversations.conversation import Conversation
-from pollex.errors import WrongUse, spell
+from pollex.errors import WrongUse, spell_options
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import compute_entropy
 from pollex.rubrics.answers import LIKERT, NEUTRAL, Answer, Unanswered
 from pollex.rubrics.rubric import TONE
 from pollex.selection.netsat import add_in_order
 from pollex.selection.threshold import Calibration, Window
-from pollex.text import html_table
+from pollex.text import make_html_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -87,7 +87,7 @@ class Score(BaseModel):
         for a in self.answers:
             answers.append((a.question_id, a.word if isinstance(a, Answer) else a.outcome))
 
-        return html_table(repr(self), ("rubric", "answer"), answers)
+        return make_html_table(repr(self), ("rubric", "answer"), answers)
 
     def to_frame(self) -> DataFrame:
         """Return a pandas table of a row a rubric."""
@@ -438,7 +438,7 @@ class ThumbModel:
         if list(judges) == ["all"] and "all" not in self.judges:
             return self.judges
         if strangers := [judge for judge in judges if judge not in self.judges]:
-            learn = spell(judge_field="user")
+            learn = spell_options(judge_field="user")
             more = f" … ({len(self.judges)} in all)" * (len(self.judges) > SHOWN_DIGITS)
             hint = f"its log names no annotators: leave annotators out, or learn again with {learn}"
             if self.judges:

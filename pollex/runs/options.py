@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from pollex.errors import UNREADABLE, BadInput, WrongUse
+from pollex.errors import UNREADABLE_FILE_HINT, BadInput, WrongUse
 from pollex.gateway.budget import Limits, Price
 from pollex.gateway.endpoint import OPENAI_URL, Endpoint, refuse_no_address
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.store.folder import STORE
-from pollex.text import parse_toml, read_lines
+from pollex.text import parse_toml, read_file_text
 
 if TYPE_CHECKING:
     from pollex.gateway.calls import Capabilities
@@ -244,7 +244,7 @@ def tables_in(
     """
     try:
         # only the tables that are wanted have to be right
-        tables = parse_toml(read_lines(path))
+        tables = parse_toml(read_file_text(path))
         tables_wanted = {
             name: table for name, table in tables.items() if not names or name in names
         }
@@ -253,7 +253,7 @@ def tables_in(
         raise BadInput(
             f"it can't be read: {error}",
             where=str(path),
-            hint=UNREADABLE,
+            hint=UNREADABLE_FILE_HINT,
         ) from error
     except ValidationError as error:
         # the first fault, with the place in the file

@@ -32,7 +32,7 @@ from pollex.store.rows import make_fact_row, rubric_rows
 from pollex.store.runs import Run
 from pollex.store.settings_told import settings_row
 from pollex.store.store import Store
-from pollex.text import count
+from pollex.text import format_count
 
 JUDGED = ("fit_judge", "judge_pool", "select", "calibrate", "judge_held_out", "assess")
 """Nodes after the pool is final: a fork with another pool goes back to before the first of them."""
@@ -53,7 +53,7 @@ class PoolWaits(AnswersPending):
 
     def __init__(self, run: str, pool: Sequence[Row]) -> None:
         super().__init__(
-            f"{run} waits for you at its pool of {count(len(pool), 'rubric')}",
+            f"{run} waits for you at its pool of {format_count(len(pool), 'rubric')}",
             hint="edit it in `pollex serve`",
         )
         self.run = run
@@ -88,7 +88,11 @@ def write_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
             f"text = {write_toml_value(row['text'])}",
             f"polarity = {write_toml_value(row['polarity'])}",
         ]
-        lines += [f"# {count(row['reasons'], 'reason')}", f"# {write_toml_value(row['quote'])}", ""]
+        lines += [
+            f"# {format_count(row['reasons'], 'reason')}",
+            f"# {write_toml_value(row['quote'])}",
+            "",
+        ]
 
     write_text(path, "\n".join(lines), named=False)
 

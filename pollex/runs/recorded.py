@@ -13,7 +13,7 @@ from typing import Any
 from pollex.errors import WrongUse
 from pollex.gateway.budget import Limits
 from pollex.gateway.recorded import RecordedEndpoint
-from pollex.outputs import make_folder, write_whole
+from pollex.outputs import make_folder, write_file
 from pollex.runs.options import ModelOptions
 from pollex.store.folder import keep_secret, make_private
 
@@ -121,10 +121,10 @@ class Recording:
         """Copy the result as it was made."""
         make_folder(out)
         for file in result_in(self.folder, (*RESULT, *REMEDIED)):
-            write_whole(out / file.name, file.read_bytes(), named=False)
+            write_file(out / file.name, file.read_bytes(), named=False)
 
         # scores are packed in the repository, and plain where people read them
-        write_whole(
+        write_file(
             out / SCORES,
             gzip.decompress((self.folder / PACKED).read_bytes()),
             named=False,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.gateway.budget import Price, StageUsage, UsageTable
-from pollex.text import Line, Rows, TerminalLines, count
+from pollex.text import TerminalLine, TerminalLines, TerminalTable, format_count
 
 if TYPE_CHECKING:
     from pollex.runs.roles import RunRoles
@@ -78,14 +78,14 @@ class ModelUsage:
             tokens = [_written_tokens(row, name) for name in ("prompt", "completion")]
             rows.append((name, row.asked, row.sent, row.known, *tokens, *spent, outcomes))
 
-        yield Rows(
+        yield TerminalTable(
             ("stage", "calls", "sent", "known", "tokens in", "tokens out", *costs, "outcomes"),
             rows,
         )
         # tokens that the endpoint didn't count are estimates, and marked as such
         if uncounted := self.table.total.uncounted:
             cost = "" if self.price is None else " and their cost"
-            calls = count(uncounted, "call")
+            calls = format_count(uncounted, "call")
             yield f"Note: the endpoint didn't count the tokens of {calls}: they{cost} are estimated (≈)"
 
         if self.known_answers:
@@ -97,7 +97,7 @@ class ModelUsage:
             for (model, fingerprint), n in models.items():
                 model_texts.append(f"{model} {fingerprint} × {n}".strip())
             listed = ", ".join(model_texts)
-            yield Line(f"Note: several models answered: {listed}", "yellow")
+            yield TerminalLine(f"Note: several models answered: {listed}", "yellow")
 
     @property
     def planned(self) -> str:
@@ -109,16 +109,14 @@ class ModelUsage:
         else:
             priced = f", cost {cost:.4g}"
 
-        return (
-            f"{count(total.sent, 'call')}, {total.prompt} tokens in, {total.completion} out{priced}"
-        )
+        return f"{format_count(total.sent, 'call')}, {total.prompt} tokens in, {total.completion} out{priced}"
 
     @property
     def summary(self) -> str:
         """Say in a line what was asked, what it cost, and what was known already."""
         total = self.table.total
         tokens_in, tokens_out = (_written_tokens(total, name) for name in TOKENS)
-        parts = [count(total.sent, "call"), f"{tokens_in} tokens in, {tokens_out} out"]
+        parts = [format_count(total.sent, "call"), f"{tokens_in} tokens in, {tokens_out} out"]
         if self.price is not None:
             parts.append(f"cost {_written_cost(total, self.price)}")
         if total.known:

@@ -25,7 +25,7 @@ from pollex.services.readings import (
     new_reading,
     remove_reading,
 )
-from pollex.text import printable, size_told
+from pollex.text import escape_controls, format_size
 
 LARGEST_UNPACKED_SHEET_BYTES = 512 << 20
 """Bytes that a spreadsheet may unpack to: it is read whole."""
@@ -130,7 +130,7 @@ class Roots:
 def shorten_file_name(name: str) -> str:
     """Return what people are shown for a file: its name alone, whatever system it comes from, in one line."""
     last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return printable(" ".join(last.split()), LONGEST_TITLE) or "file"
+    return escape_controls(" ".join(last.split()), LONGEST_TITLE) or "file"
 
 
 def require_room(store: Path, size: int) -> None:
@@ -142,7 +142,7 @@ def require_room(store: Path, size: int) -> None:
     free = shutil.disk_usage(store).free
     # a full disk would break the store
     if size > free - LEAST_FREE_DISK_BYTES:
-        what = f"{size_told(size)} are more than the server's disk has room for"
+        what = f"{format_size(size)} are more than the server's disk has room for"
         raise BadInput(what, hint="send less, or make room there")
 
 
@@ -206,7 +206,7 @@ class TooLarge(BadInput):
 
 def file_too_large_error(title: str, most: int) -> TooLarge:
     """Return the error for files of more than may be brought at once."""
-    what = f"more than {size_told(most)}, packed or unpacked"
+    what = f"more than {format_size(most)}, packed or unpacked"
     hint = "send less at once, or have more allowed: `pollex serve --max-upload SIZE`"
     return TooLarge(what, where=title, hint=hint)
 
@@ -413,6 +413,6 @@ def _copy_remote_files(
         raise
     except Exception as error:  # each object store's client has errors of its own
         remove_reading(reading)
-        what = f"can't be read: {printable(str(error), 200)}"
+        what = f"can't be read: {escape_controls(str(error), 200)}"
         hint = "check the address, and the keys in the server's environment"
         raise BadInput(what, where=shorten_file_name(address), hint=hint) from error

@@ -19,8 +19,8 @@ from pollex.graphs.context import Progress
 from pollex.measures.arrays import Floats
 from pollex.measures.every_look import ConfidenceSequence, bound_mean_difference
 from pollex.measures.intervals import Figure
-from pollex.outputs import write_text, write_whole
-from pollex.reports.share import compare_page
+from pollex.outputs import write_file, write_text
+from pollex.reports.share import render_compare_page
 from pollex.rooms import hooks_of
 from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.rubric_set import RubricSet
@@ -38,7 +38,15 @@ from pollex.services.logs import files_of
 from pollex.services.results import Result, write_interval
 from pollex.services.score import read_unedited
 from pollex.store.store import Store
-from pollex.text import DATA, Line, Rows, TerminalLines, count, notes_told, one_line
+from pollex.text import (
+    DATA_STYLE,
+    TerminalLine,
+    TerminalLines,
+    TerminalTable,
+    format_count,
+    quote_unclear_name,
+    render_notes,
+)
 
 Status = Literal["passed", "undecided", "failed"]
 
@@ -192,34 +200,38 @@ class CheckResult(Result):
         rows = []
         for verdict in self.verdicts:
             rows.append(
-                (verdict.condition, Line(verdict.status, STYLES[verdict.status]), verdict.message)
+                (
+                    verdict.condition,
+                    TerminalLine(verdict.status, STYLES[verdict.status]),
+                    verdict.message,
+                )
             )
 
         if rows:
-            yield Rows(("fails if", "", "figures"), rows)
+            yield TerminalTable(("fails if", "", "figures"), rows)
         if self.mended:
-            yield f"Looked at: {count(self.mended, 'mended rubric')}."
+            yield f"Looked at: {format_count(self.mended, 'mended rubric')}."
         if self.again:
             yield "Intervals hold at every look, however often this is run."
 
         for name, good in zip(("before", "now"), self.comparison.good, strict=True):
             yield f"Good {name}: about {good.value:.0%}, by the mean of their probabilities ({write_interval(good)})"
 
-        yield from notes_told(self.comparison.notes)
+        yield from render_notes(self.comparison.notes)
         if self.unscored:
             yield f"{self.unscored} conversations without a score were left out."
 
         for path in self.written:
             yield f"Wrote {path}"
 
-        yield Line(
+        yield TerminalLine(
             "The gate is shut: exit code 4." if self.failed else "The gate is open.",
             "bold",
         )
         # GitHub reads annotations from lines of the output
         if github:
             for workflow_command in workflow_commands(self.table, strict=self.strict):
-                yield Line(workflow_command, DATA)
+                yield TerminalLine(workflow_command, DATA_STYLE)
 
     @property
     def table(self) -> list[tuple[str, str, str]]:
@@ -316,10 +328,10 @@ def check(
         rubrics_of.mark_back(run.store, rubric_set, back.keys(), why)
 
     if page is not None:
-        write_text(page, compare_page([comparison], verdicts))
+        write_text(page, render_compare_page([comparison], verdicts))
 
     if xml is not None:
-        write_whole(
+        write_file(
             xml,
             make_junit_report(
                 [(verdict.condition, verdict.status, verdict.message) for verdict in verdicts],
@@ -438,7 +450,7 @@ def judge_recurrence(
         condition=what,
         status="failed",
         figure=figure,
-        message=f"{numbers}: {one_line(text)}",
+        message=f"{numbers}: {quote_unclear_name(text)}",
     )
 
 

@@ -17,10 +17,10 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import RANDOM, GivenLabel, labels_in, read_labels
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
-from pollex.measures.arrays import Bools, Floats, Ints, draw_some, number_names
+from pollex.measures.arrays import Bools, Floats, Ints, draw_items, number_names
 from pollex.measures.drift import (
-    DRIFTED_INDEX,
-    Stability,
+    MIN_DRIFTED_INDEX,
+    StabilityIndex,
     compute_expected_log_loss,
     count_in_bins,
     estimate_share_unlike,
@@ -29,8 +29,8 @@ from pollex.measures.drift import (
 )
 from pollex.measures.intervals import Figure
 from pollex.measures.share import (
-    FEWEST_LABELS,
-    Labeled,
+    MIN_LABELS,
+    LabeledSample,
     Share,
     count_conversations_for_difference,
     count_labels_for_difference,
@@ -40,7 +40,7 @@ from pollex.measures.share import (
     list_moved_names,
 )
 from pollex.outputs import write_text
-from pollex.reports.share import compare_page
+from pollex.reports.share import render_compare_page
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
@@ -51,7 +51,7 @@ from pollex.services.score import read_unedited, score
 from pollex.services.share import conversations_by_group, sample_shares, split_random_labels
 from pollex.store.resume import conversations_of, find_run, scores_of
 from pollex.store.store import Store
-from pollex.text import Line, Rows, TerminalLines, notes_told
+from pollex.text import TerminalLine, TerminalLines, TerminalTable, render_notes
 
 Sample = tuple[list[Conversation], list[Score], frozenset[str]]
 """Conversations, their scores, and the hashes of those that were answered by folds."""
@@ -303,7 +303,7 @@ class Watch:
             unknown.
     """
 
-    stability: dict[str, Stability]
+    stability: dict[str, StabilityIndex]
     unlike: Figure
     expected_log_loss: tuple[float, float]
     held_out_log_loss: Figure | None
@@ -362,7 +362,7 @@ def estimate_novelty(
     # as many a side as the classifier can be trained on in little time
     drawn = []
     for sample in (before, after):
-        drawn.append(draw_some(sample, MOST_CONVERSATIONS_A_SIDE, rng))
+        drawn.append(draw_items(sample, MOST_CONVERSATIONS_A_SIDE, rng))
 
     # the first sample's conversations, then the second's; `second` says which is which
     second = np.repeat([False, True], [len(sample) for sample in drawn])
@@ -498,7 +498,7 @@ class Comparison:
     share: Share | None
     labels: tuple[int, int]
     plan: SampleSize
-    drift: Stability
+    drift: StabilityIndex
     watch: Watch
     notes: tuple[str, ...]
 
@@ -545,7 +545,7 @@ class CompareResult(Shown):
         for comparison in self.comparisons:
             a, b = comparison.sizes
             n = f"{a} and {b}"
-            yield Line(
+            yield TerminalLine(
                 f"{comparison.second} compared with {comparison.first}",
                 "bold",
             )
@@ -560,7 +560,7 @@ class CompareResult(Shown):
                 ends = f"[{share.low:+.3f}, {share.high:+.3f}]"
                 rows.append(("share of good ones", f"{share.value:+.3f}  {ends}", labels))
 
-            yield Rows(("", "difference  [95 % interval]", "n"), rows)
+            yield TerminalTable(("", "difference  [95 % interval]", "n"), rows)
             for name, good in zip(
                 (comparison.first, comparison.second), comparison.good, strict=True
             ):
@@ -578,7 +578,7 @@ class CompareResult(Shown):
                 change = f"{moved_rubric.before:.2f} → {moved_rubric.after:.2f}"
                 yield f"  {moved_rubric.polarity.upper():<4} {change}  {moved_rubric.text}"
             yield comparison.plan.headline
-            yield from notes_told(comparison.notes)
+            yield from render_notes(comparison.notes)
 
         if self.unscored:
             yield f"{self.unscored} conversations without a score were left out."
@@ -649,7 +649,7 @@ def compare(
         )
 
     if page is not None:
-        write_text(page, compare_page(comparisons))
+        write_text(page, render_compare_page(comparisons))
 
     return CompareResult(comparisons=tuple(comparisons), unscored=lost, page=page)
 
@@ -824,14 +824,14 @@ def _estimate_by_labels(
     labels: list[GivenLabel] | None,
     drawn: str | None,
     rubric_set: RubricSet,
-) -> tuple[Labeled | None, int]:
+) -> tuple[LabeledSample | None, int]:
     # labels of a file belong to a sample by their id; without a file the logs have them
     ids = {c.id for c in arm.conversations}
     arm_labels = labels_in(arm.conversations, drawn or "") if labels is None else [
         label._replace(drawn=label.drawn or drawn or "") for label in labels if label.id in ids
     ]  # fmt: skip
     # too few labels at random: their number alone is of use
-    if (n := len({label.id for label in arm_labels if label.drawn == RANDOM})) < FEWEST_LABELS:
+    if (n := len({label.id for label in arm_labels if label.drawn == RANDOM})) < MIN_LABELS:
         return None, n
 
     sample, _ = sample_shares(
@@ -868,17 +868,17 @@ def _note_conditions(
     n: int,
     m: int,
     share: Share | None,
-    drift: Stability,
+    drift: StabilityIndex,
     b: Arm,
 ) -> list[str]:
     # without labels at random a reader would underestimate the difference
     notes = [] if share else [UNDERSTATED]
     if share is None and n + m:
         notes.append(
-            f"{n} and {m} labels at random: a difference of shares takes {FEWEST_LABELS} on each side"
+            f"{n} and {m} labels at random: a difference of shares takes {MIN_LABELS} on each side"
         )
 
-    if drift.marked and drift.value >= DRIFTED_INDEX:
+    if drift.marked and drift.value >= MIN_DRIFTED_INDEX:
         notes.append(
             f"conversations of {b.name} are unlike those before: probabilities may not be calibrated there"
         )

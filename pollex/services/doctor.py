@@ -20,7 +20,7 @@ from pollex.store.repair import rebuild as rebuild_store
 from pollex.store.resume import runs
 from pollex.store.soundness import check
 from pollex.store.store import Store
-from pollex.text import Rows, TerminalLines, count
+from pollex.text import TerminalLines, TerminalTable, format_count
 
 if TYPE_CHECKING:
     from pollex.gateway.calls import Capabilities
@@ -100,7 +100,7 @@ class Health(Result):
         for finding, words in zip(self.findings, findings, strict=True):
             rows.append(("ok" if finding.well else "BAD", finding.what, words))
 
-        yield Rows(("", "", "found"), rows)
+        yield TerminalTable(("", "", "found"), rows)
         yield from self.notes
 
 
@@ -275,4 +275,4 @@ def examine_store(options: RunOptions) -> str:
     # a store that can be opened may be damaged all the same
     with Store.open(options.store, read_only=True) as opened:
         check(opened)
-        return f"{options.store}: {count(len(runs(opened)), 'run')}"
+        return f"{options.store}: {format_count(len(runs(opened)), 'run')}"

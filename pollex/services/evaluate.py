@@ -51,7 +51,7 @@ from pollex.services.results import (
 from pollex.services.score import read_unedited, scored_by
 from pollex.services.scorer import BatchScorer
 from pollex.store.runs import Status
-from pollex.text import Line, Rows, TerminalLines, count, notes_told
+from pollex.text import TerminalLine, TerminalLines, TerminalTable, format_count, render_notes
 
 EARLIER_USE_WORDS = {
     "learned_from": "the rubrics were learned from",
@@ -117,7 +117,7 @@ class Evaluation(Shown):
         """Yield how well a rubric set does on labeled conversations."""
         yield from describe_figures({f"{self.n} labeled": self.figures})
         if self.at_chance:
-            yield Line(self.at_chance, "yellow")
+            yield TerminalLine(self.at_chance, "yellow")
 
         yield from self._guarantee_told()
         smooth = ""
@@ -132,7 +132,7 @@ class Evaluation(Shown):
         yield line_of_outcomes(self.outcomes)
         yield from usage_by_stage(self.usage)
         yield f"Judge: {self.rubrics.judge.name}; run {self.run}"
-        yield from notes_told(explain_optimism(self.seen))
+        yield from render_notes(explain_optimism(self.seen))
 
     @property
     def at_chance(self) -> str:
@@ -449,12 +449,12 @@ class TurnsResult(Shown):
                 )
             )
 
-        yield Rows(
+        yield TerminalTable(
             ("turns of the user", "n", "log-loss", "of the share alone", "gain", "given"),
             rows,
         )
         yield f"{self.headline[:1].upper()}{self.headline[1:]}"
-        yield from notes_told(explain_optimism(self.seen))
+        yield from render_notes(explain_optimism(self.seen))
         for path in filter(None, (self.out, self.scores)):
             yield f"Wrote {path}"
 
@@ -502,7 +502,7 @@ def fit_turns(
 
     if len(labeled) < FEWEST:
         raise BadLabels(
-            f"{count(len(labeled), 'labeled conversation')}",
+            f"{format_count(len(labeled), 'labeled conversation')}",
             hint=f"give at least {FEWEST}",
         )
 

@@ -19,7 +19,7 @@ from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.records import StandingRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import count_thumbs_needed
-from pollex.text import Command, TerminalLines
+from pollex.text import NextCommand, TerminalLines
 
 CALIBRATION_THUMBS = 50
 """Thumbs that a calibrated percentage takes."""
@@ -57,7 +57,7 @@ class FewThumbs:
         else:
             names = ("LOGS", str(path))
 
-        yield Command("  ", "learn", names, {"on_duplicate": "last"})
+        yield NextCommand("  ", "learn", names, {"on_duplicate": "last"})
 
 
 @dataclass(frozen=True)

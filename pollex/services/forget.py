@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pollex.errors import WrongUse
 from pollex.graphs.context import Progress
-from pollex.outputs import drafts_left_of
+from pollex.outputs import find_left_drafts
 from pollex.runs.options import RunOptions
 from pollex.services.forgetting_bounds import LARGEST_WHOLE_FILE_BYTES, NotLookedInto
 from pollex.services.forgetting_files import RUBRIC_SET_MARK, file_quotes_target, remove_quotes
@@ -25,7 +25,7 @@ from pollex.store.forgetting import (
 from pollex.store.outputs import Output, list_outputs, renew_outputs
 from pollex.store.resume import runs
 from pollex.store.store import Store
-from pollex.text import Line, TerminalLines
+from pollex.text import TerminalLine, TerminalLines
 
 ENDINGS = (".json", ".jsonl", ".html", ".toml", ".csv", ".md", ".parquet", ".xml", ".gz", ".zst")
 UNNAMED = "the store alone names it, and it isn't as pollex wrote it: name it, if it is yours"
@@ -95,7 +95,7 @@ class Forgotten(Result):
             else:
                 rest = ": make these files again, or edit them"
 
-            yield Line(
+            yield TerminalLine(
                 f"--rewrite would {'take' if self.dry_run else 'have taken'} the quotes out{rest}",
                 "bold",
             )
@@ -182,7 +182,7 @@ def forget_conversations(
             )
             reset_reading_counts(run.store, rewritten)
             # an interrupted writing may have left a draft beside a file
-            for draft in [draft for path in search.outputs for draft in drafts_left_of(path)]:
+            for draft in [draft for path in search.outputs for draft in find_left_drafts(path)]:
                 draft.unlink()
             note_places(store, search.outputs)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import PollexError
-from pollex.outputs import write_whole
+from pollex.outputs import write_file
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.services.forgetting_bounds import (
     PARQUET,
@@ -75,7 +75,7 @@ def remove_quotes(path: Path, target: ToForget) -> bool:
     """
     cleaned = read_without_target(path, target)
     if cleaned is not None:
-        write_whole(path, cleaned, named=False)
+        write_file(path, cleaned, named=False)
     return cleaned is None or not file_quotes_target(path, target)
 
 

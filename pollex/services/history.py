@@ -34,7 +34,14 @@ from pollex.store.traces import (
     find_provenance,
     run_tree,
 )
-from pollex.text import Line, Rows, TerminalLines, count, printable, writable
+from pollex.text import (
+    TerminalLine,
+    TerminalLines,
+    TerminalTable,
+    escape_controls,
+    format_count,
+    replace_surrogates,
+)
 
 LONGEST_SHOWN_LINE = 400
 """Characters shown of a line."""
@@ -131,8 +138,8 @@ class RunRow:
             "" if self.seconds is None else _duration(1000 * self.seconds),
             run.status,
             ", ".join(role.removesuffix(" (no LLM)") for role in run.roles),
-            printable(Path(self.logs[0]).name + more if self.logs else "", 60),
-            printable(Path(self.rubrics).name if self.rubrics else "", 60),
+            escape_controls(Path(self.logs[0]).name + more if self.logs else "", 60),
+            escape_controls(Path(self.rubrics).name if self.rubrics else "", 60),
             "" if self.auc is None else f"{self.auc:.3f}",
             "" if self.calls is None else f"{self.calls:,}",
             cost,
@@ -155,7 +162,7 @@ class RunList(Result):
         )
         # On a narrow terminal roles and names of files give way.
         stay_whole = (0, 1, 2, 3, 7, 8, 9)
-        yield Rows(columns, [row.cells for row in self.runs], whole=stay_whole)
+        yield TerminalTable(columns, [row.cells for row in self.runs], whole=stay_whole)
 
 
 @dataclass(frozen=True)
@@ -171,7 +178,7 @@ class RunTree(Result):
         """Yield the tree of a run."""
         roles = ", ".join(self.run.roles) or "unknown"
         head = f"{self.run.id}: {self.run.status}, roles: {roles}, started {self.run.started[:19]}"
-        yield Line(head, limit=LONGEST_SHOWN_LINE)
+        yield TerminalLine(head, limit=LONGEST_SHOWN_LINE)
         for branch in self.branches:
             yield from _branch(branch, "")
 
@@ -196,17 +203,17 @@ class ConversationHistory(Result):
         # what the split did with the conversation
         side = {"train": ", learnt from", "test": ", held out"}.get(trace.side, "")
         about = f"{self.run} · {trace.conversation.id} · label {trace.conversation.label}{side}"
-        yield Line(about, "bold", LONGEST_SHOWN_LINE)
+        yield TerminalLine(about, "bold", LONGEST_SHOWN_LINE)
         for number, turn in enumerate(trace.conversation.turns):
-            yield Line(f"  [{number}] {turn.role}: {turn.shown}", "dim", LONGEST_SHOWN_LINE)
+            yield TerminalLine(f"  [{number}] {turn.role}: {turn.shown}", "dim", LONGEST_SHOWN_LINE)
 
         for step in trace.steps:
             took = f"{step.started[11:23]}  {step.name}  {_duration(step.ms)}"
-            yield Line(f"{took}  {step.error or 'ok'}", limit=LONGEST_SHOWN_LINE)
+            yield TerminalLine(f"{took}  {step.error or 'ok'}", limit=LONGEST_SHOWN_LINE)
 
         yield from _findings(trace, self.questions)
         for name, original in self.originals.items():
-            yield Line(f"{name} stands for {original}", limit=LONGEST_SHOWN_LINE)
+            yield TerminalLine(f"{name} stands for {original}", limit=LONGEST_SHOWN_LINE)
 
     def as_json(self) -> dict[str, Any]:
         names = ("conversation", "side", "steps", "extraction", "answers", "score")
@@ -245,7 +252,7 @@ class Origin(Result):
         """Yield the rubric's reasons, quotes and conversations."""
         # tone has no reasons: all that is known of it is told in a line
         if self.tone:
-            yield Line(self.tone, limit=LONGEST_SHOWN_LINE)
+            yield TerminalLine(self.tone, limit=LONGEST_SHOWN_LINE)
             return
 
         rubric = self.rubric
@@ -253,31 +260,31 @@ class Origin(Result):
         side = {"dsat": "Goes along with thumbs down", "sat": "Goes along with thumbs up"}[
             rubric.polarity
         ]
-        yield Line(f"{side}: {' '.join(words)}", "bold", LONGEST_SHOWN_RUBRIC)
-        yield Line(f"({rubric.id}, {', '.join(self.roles)})", limit=LONGEST_SHOWN_LINE)
+        yield TerminalLine(f"{side}: {' '.join(words)}", "bold", LONGEST_SHOWN_RUBRIC)
+        yield TerminalLine(f"({rubric.id}, {', '.join(self.roles)})", limit=LONGEST_SHOWN_LINE)
 
         # a dropped rubric has only the reason why it is not in the set
         if isinstance(rubric, DroppedRubric):
-            yield Line(f"not in the set: {rubric.reason}", limit=LONGEST_SHOWN_LINE)
+            yield TerminalLine(f"not in the set: {rubric.reason}", limit=LONGEST_SHOWN_LINE)
         else:
             yield from _standing(rubric)
             if rubric.choice:
                 yield _choice(rubric.choice)
             if self.weight is not None:
-                yield Line(say_weight(self.weight), limit=LONGEST_SHOWN_LINE)
+                yield TerminalLine(say_weight(self.weight), limit=LONGEST_SHOWN_LINE)
 
         for reason in self.reasons[:MOST_REASONS]:
             yield ""
             begins = ""
             # the store may no longer have the conversation: then its id stands alone
             if (conversation := self.conversations.get(reason.conversation_id)) is not None:
-                opening = printable(conversation.opening, 100)
-                begins = f" ({count(len(conversation.turns), 'turn')}, label {conversation.label}): {opening}"
-            yield Line(reason.conversation_id + begins, limit=LONGEST_SHOWN_LINE)
+                opening = escape_controls(conversation.opening, 100)
+                begins = f" ({format_count(len(conversation.turns), 'turn')}, label {conversation.label}): {opening}"
+            yield TerminalLine(reason.conversation_id + begins, limit=LONGEST_SHOWN_LINE)
             yield from _reason(reason)
 
         if (more := len(self.reasons) - MOST_REASONS) > 0:
-            yield f"… and {count(more, 'conversation')} more: --json has all"
+            yield f"… and {format_count(more, 'conversation')} more: --json has all"
 
         # reasons are in another store, or there never were any
         if not self.reasons:
@@ -300,9 +307,9 @@ def _standing(rubric: ChosenRubric) -> TerminalLines:
         yield f"of the {rubric.family.n} conversations where it holds:"
 
     for member in rubric.family.members if rubric.family else ():
-        yield Line(f"├─ {member.among}: {member.text}", limit=LONGEST_SHOWN_LINE)
+        yield TerminalLine(f"├─ {member.among}: {member.text}", limit=LONGEST_SHOWN_LINE)
         if member.quote:
-            yield Line(
+            yield TerminalLine(
                 f"│    “{member.quote.text}” ({member.quote.place}, {member.quote.conversation_id})",
                 limit=LONGEST_SHOWN_LINE,
             )
@@ -375,9 +382,9 @@ def trace_conversation(
     with Store.open(run.store, read_only=True) as store:
         named_run = find_run(store, name)
         # the store has ids only in characters that can be written
-        trace = conversation_trace(store, named_run.id, writable(conversation))
+        trace = conversation_trace(store, named_run.id, replace_surrogates(conversation))
         if reveal:
-            originals = read_originals(store, writable(conversation))
+            originals = read_originals(store, replace_surrogates(conversation))
         else:
             originals = {}
 
@@ -491,14 +498,14 @@ def _branch(branch: Branch, indent: str) -> TerminalLines:
     else:
         took = f"  {took}"
 
-    yield Line(f"{indent}{branch.name}{took}  ({branch.kind})", limit=LONGEST_SHOWN_LINE)
+    yield TerminalLine(f"{indent}{branch.name}{took}  ({branch.kind})", limit=LONGEST_SHOWN_LINE)
     inner = f"{indent}  "
     if branch.told:
-        yield Line(f"{inner}{branch.told}", limit=LONGEST_SHOWN_LINE)
+        yield TerminalLine(f"{inner}{branch.told}", limit=LONGEST_SHOWN_LINE)
 
     # the same error is told once, with how often it came
     for error, number in branch.errors.items():
-        yield Line(f"{inner}{number} × {error}", "red", LONGEST_SHOWN_LINE)
+        yield TerminalLine(f"{inner}{number} × {error}", "red", LONGEST_SHOWN_LINE)
 
     for child in branch.branches:
         yield from _branch(child, inner)
@@ -512,9 +519,9 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Te
     # reasons, or why there are none
     extraction = trace.extraction
     if isinstance(extraction, Unanswered):
-        yield Line(f"no reasons: {extraction.outcome}: {extraction.detail}")
+        yield TerminalLine(f"no reasons: {extraction.outcome}: {extraction.detail}")
     elif extraction is not None:
-        yield Line(extraction.summary, limit=LONGEST_SHOWN_LINE)
+        yield TerminalLine(extraction.summary, limit=LONGEST_SHOWN_LINE)
         for reason in extraction.reasons:
             yield from _reason(reason)
 
@@ -527,7 +534,7 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Te
             text = trace.asked.get(id_, id_)
 
         if isinstance(answer, Unanswered):
-            yield Line(
+            yield TerminalLine(
                 f"  {id_}  {text}  unanswered: {answer.outcome}: {answer.detail}",
                 "red",
                 LONGEST_SHOWN_LINE,
@@ -551,7 +558,7 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Te
                 by = f"{answer.source}, {answer.judge}"
 
             earlier = f", asked in {answer.asked_in}" if answer.asked_in else ""
-            yield Line(
+            yield TerminalLine(
                 f"  {id_}  {text}  {option} ({by}{earlier}); {answer.justification}",
                 limit=LONGEST_SHOWN_LINE,
             )
@@ -561,9 +568,11 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Te
         if score.probability is not None:
             # the more likely side, at equal costs: a trace knows of no others
             decision = "positive" if score.probability >= 0.5 else "negative"
-            yield Line(describe_verdict(decision, score.probability), "bold", LONGEST_SHOWN_LINE)
+            yield TerminalLine(
+                describe_verdict(decision, score.probability), "bold", LONGEST_SHOWN_LINE
+            )
         label_text = f"label {score.label}, {describe_certainty(score.confident)}"
-        yield Line(
+        yield TerminalLine(
             f"For statisticians: NetSAT {score.netsat:.2f}, {label_text}",
             "dim",
             LONGEST_SHOWN_LINE,
@@ -571,16 +580,16 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Te
 
 
 def _reason(reason: Reason) -> TerminalLines:
-    yield Line(f"  {reason.polarity.upper()} {reason.text}", limit=LONGEST_SHOWN_LINE)
+    yield TerminalLine(f"  {reason.polarity.upper()} {reason.text}", limit=LONGEST_SHOWN_LINE)
     for quote in reason.quotes:
-        yield Line(f"      {quote.place}: “{quote.text}”", "dim", LONGEST_SHOWN_LINE)
+        yield TerminalLine(f"      {quote.place}: “{quote.text}”", "dim", LONGEST_SHOWN_LINE)
 
 
-def _choice(choice: Choice) -> Line:
+def _choice(choice: Choice) -> TerminalLine:
     if choice.stability is None:
         stability = ""
     else:
         stability = f"; chosen in {100 * choice.stability:.0f} % of halves"
 
     choice_text = f"chosen in step {choice.step}, when the loss of the set with it was {choice.loss:.4f}{stability}"
-    return Line(choice_text, limit=LONGEST_SHOWN_LINE)
+    return TerminalLine(choice_text, limit=LONGEST_SHOWN_LINE)

@@ -22,7 +22,7 @@ from pollex.graphs.context import Progress
 from pollex.services.few_thumbs import FEWEST, QUEUE_FILE_NAME, Thumbs
 from pollex.services.logs import Sources, logs_from
 from pollex.services.results import Shown
-from pollex.text import Command, TerminalLines, count, encode
+from pollex.text import NextCommand, TerminalLines, format_count, make_json_values
 
 MOST_READ = 2_000
 """Conversations whose language is told."""
@@ -124,7 +124,7 @@ class Inspection(Shown):
 
         yield ""
         thumbs = Thumbs.of(self.logs)
-        first = Command(
+        first = NextCommand(
             "Or give the first, to a random sample: ",
             "label next",
             sources,
@@ -138,9 +138,9 @@ class Inspection(Shown):
         elif thumbs.few and isinstance(sources, tuple):
             yield from thumbs.told()
             yield "Until then learning lists what is there, as hints, and what to label next:"
-            yield Command("", "learn", sources, {**given_options})
+            yield NextCommand("", "learn", sources, {**given_options})
         elif isinstance(sources, tuple):
-            yield Command("Learn from it: ", "learn", sources, {**given_options})
+            yield NextCommand("Learn from it: ", "learn", sources, {**given_options})
 
     def as_json(self) -> dict[str, Any]:
         account = self.account
@@ -162,7 +162,7 @@ class Inspection(Shown):
             ),
             "group": self.group and {"field": self.group[0], "values": self.group[1]},
             "duplicates": {"identical": self.logs.duplicates, "same_text": self.same_text},
-            "bad_rows": encode(self.logs.bad_rows),
+            "bad_rows": make_json_values(self.logs.bad_rows),
             "rows": {source: dict(became) for source, became in account.rows.items()},
             "notes": list(self.logs.notes),
             "examples": [
@@ -311,7 +311,10 @@ def _sentences(inspection: Inspection) -> Iterator[str]:
     if account.ways:
         ways = f", put together {_listed(account.ways)}"
 
-    yield f"{count(len(logs), 'conversation')} in the shape of {_listed(account.formats + account.general)}{ways}."
+    yield (
+        f"{format_count(len(logs), 'conversation')} in the shape of "
+        f"{_listed(account.formats + account.general)}{ways}."
+    )
     lengths = f"{inspection.turns} turns and {inspection.words} words a conversation"
     yield f"Roles: {_listed(inspection.roles)}; {lengths}."
     yield from _thumbs(inspection)
@@ -319,7 +322,7 @@ def _sentences(inspection: Inspection) -> Iterator[str]:
     if not inspection.comments:
         wrote = "Nobody wrote a comment with the thumb"
     else:
-        wrote = f"Comments or tags stand with {count(inspection.comments, 'conversation')}"
+        wrote = f"Comments or tags stand with {format_count(inspection.comments, 'conversation')}"
 
     yield f"{wrote}."
     yield (
@@ -371,15 +374,17 @@ def _left_out(inspection: Inspection) -> Iterator[str]:
     logs = inspection.logs
     texts = inspection.same_text
     sentences = [
-        f"{count(logs.duplicates, 'identical row')}, counted once" if logs.duplicates else "",
-        f"{count(texts, 'conversation has', 'conversations have')} the text of another one"
+        f"{format_count(logs.duplicates, 'identical row')}, counted once"
+        if logs.duplicates
+        else "",
+        f"{format_count(texts, 'conversation has', 'conversations have')} the text of another one"
         if texts
         else "",
-        f"{count(logs.skipped, 'row')} inside other steps" if logs.skipped else "",
-        f"{count(logs.overruled, 'conversation')} of an id that another one has"
+        f"{format_count(logs.skipped, 'row')} inside other steps" if logs.skipped else "",
+        f"{format_count(logs.overruled, 'conversation')} of an id that another one has"
         if logs.overruled
         else "",
-        f"{count(len(logs.bad_rows), 'bad row')}" if logs.bad_rows else "",
+        f"{format_count(len(logs.bad_rows), 'bad row')}" if logs.bad_rows else "",
     ]
     yield f"Left out: {'; '.join(filter(None, sentences)) or 'nothing'}."
     yield from _rows(inspection.account)
@@ -410,7 +415,7 @@ def _rows(account: Account) -> Iterator[str]:
         yield f"{name}: {sum(became.values())} = {' + '.join(counts_text) or 'none'}."
 
     if (rest := len(account.rows) - MOST_NAMES_IN_SENTENCE) > 0:
-        yield f"  and those of {count(rest, 'more file')}, all accounted for"
+        yield f"  and those of {format_count(rest, 'more file')}, all accounted for"
     if account.tables:
         yield f"  tables beside: {_listed(account.tables)}"
 
@@ -432,4 +437,4 @@ def _example(conversation: Conversation) -> Iterator[str]:
         yield f"  {turn.role}: {words[:SHOWN_CHARACTERS]}{'…' if len(words) > SHOWN_CHARACTERS else ''}"
 
     if (rest := len(conversation.turns) - SHOWN_TURNS) > 0:
-        yield f"  … {count(rest, 'more turn')}"
+        yield f"  … {format_count(rest, 'more turn')}"

@@ -42,7 +42,7 @@ from pollex.services.dry_run import Planned, plan_scoring
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.results import Shown, line_of_outcomes, support_json, tabulate_rows
 from pollex.services.score import read_unedited, scored_by
-from pollex.text import TerminalLines, count
+from pollex.text import TerminalLines, format_count
 
 if TYPE_CHECKING:
     # scikit-learn comes with it, and takes a second to import
@@ -80,7 +80,7 @@ class NextConversations(Shown):
     def told(self) -> TerminalLines:
         """Yield the conversations to label next."""
         yield from tabulate_rows(self.rows, ("id", "probability", "entropy", "judge", "begins"))
-        of = count(self.unlabelled, "conversation")
+        of = format_count(self.unlabelled, "conversation")
         listed = f"{len(self.rows)} of {of} without a label, those whose labels help most first"
         yield listed if self.unlabelled else "Every conversation has a label already."
         yield line_of_outcomes(self.outcomes)
@@ -372,7 +372,7 @@ def draw_for_share(
     leave these out would make the sample one of people who don't vote.
     """
     # SciPy comes with it, and takes half a second
-    from pollex.measures.share import FEWEST_LABELS, compute_expected_half_width
+    from pollex.measures.share import MIN_LABELS, compute_expected_half_width
     from pollex.services.share import conversations_by_group
 
     questions = sheet_for(questionnaire, out)
@@ -408,7 +408,7 @@ def draw_for_share(
         if c.label is not Label.NONE:
             positive.append(c.label is Label.POSITIVE)
 
-    if len(positive) >= FEWEST_LABELS:
+    if len(positive) >= MIN_LABELS:
         share = float(np.mean(positive))
     else:
         share = 0.5

@@ -21,7 +21,7 @@ from pollex.services.logs import Sources, logs_from
 from pollex.services.results import Result
 from pollex.store.rows import conversation_rows
 from pollex.store.tables import QueueRow, now
-from pollex.text import TerminalLines, count
+from pollex.text import TerminalLines, format_count
 
 COMMAND = "queue"
 """Of its run, which has conversations and no scores."""
@@ -49,7 +49,9 @@ class LabelQueue(Result):
 
     def told(self, *_given: object, **_asked: object) -> TerminalLines:
         """Yield what waits, and where."""
-        drawn = f"{count(self.conversations, 'conversation')} of {self.population:,}, at random"
+        drawn = (
+            f"{format_count(self.conversations, 'conversation')} of {self.population:,}, at random"
+        )
         yield f"The queue {self.name!r} has {drawn} ({self.run}). Label it in `pollex serve`, page Label"
 
 

@@ -61,7 +61,7 @@ from pollex.services.logs import Sources, files_of, labeled_logs, names_of, say_
 from pollex.services.starter import FEWEST, read_starter_answers, starter_of, with_starter
 from pollex.store.rubric_sets import rubric_set_rows
 from pollex.store.store import Store
-from pollex.text import count
+from pollex.text import format_count
 
 
 def learn(
@@ -477,7 +477,7 @@ def _note_changes(
 
     counts = Counter(change.does for change in changes)
     changes_text = ", ".join(f"{counts[does]} {does}" for does in ("kept", "reworded", "left out"))
-    note = f"A model adapted {count(len(changes), 'rubric')} to the domain: {changes_text}."
+    note = f"A model adapted {format_count(len(changes), 'rubric')} to the domain: {changes_text}."
     notes = (*learned.rubric_set.notes, note)
     rubric_set = learned.rubric_set.model_copy(update={"adapted": tuple(changes), "notes": notes})
     # the set has changed since the run stored it

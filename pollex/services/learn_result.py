@@ -14,14 +14,14 @@ from pollex.formats.write import require_apart, require_writable
 from pollex.measures.classification import Assessment
 from pollex.outputs import write_text
 from pollex.reports.learning import (
-    LeftOut,
-    behind_plain,
-    learning_page,
+    SkippedItem,
+    describe_better_plain_method,
     list_caveats,
     list_shown_ids,
-    read_first_told,
+    name_conversations_to_read,
+    render_learning_page,
 )
-from pollex.reports.page import file_of
+from pollex.reports.page import read_rubric_file_of_page
 from pollex.rubrics.edits import get_edits_path
 from pollex.rubrics.headlines import anything_leads
 from pollex.rubrics.learning.results import LabelledScore, Learned
@@ -42,7 +42,7 @@ from pollex.services.results import (
     figures_json,
 )
 from pollex.services.sets import ID, lint_rubrics, rubric_line, rubrics_told
-from pollex.text import Line, TerminalLines, count, notes_told, some_told
+from pollex.text import TerminalLine, TerminalLines, format_count, render_first_lines, render_notes
 
 REPORT = "report.html"
 
@@ -85,7 +85,7 @@ def report_of(out: Path) -> Path:
     """Return the report's path; with the set's name if another set's report is there."""
     # the name is free, or its report is of this set, or of one that is gone
     usual = out.with_name(REPORT)
-    owner = file_of(usual)
+    owner = read_rubric_file_of_page(usual)
     if owner in (None, out.name) or not (out.parent / owner).is_file():
         return usual
     return out.with_name(f"{out.stem}-{REPORT}")
@@ -115,7 +115,7 @@ class LearnResult(Shown):
     report: Path | None
     scores: tuple[LabelledScore, ...]
     means: dict[str, tuple[float | None, float | None]]
-    skipped: tuple[LeftOut, ...]
+    skipped: tuple[SkippedItem, ...]
     all_taken: bool
     usage: ModelUsage | None = None
     conversations: Mapping[str, Conversation] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class LearnResult(Shown):
 
     def page(self, path: str = "rubrics.json", store: str = ".pollex") -> str:
         """Render the report as HTML; `path` and `store` are for the commands in it."""
-        return learning_page(
+        return render_learning_page(
             self.rubrics,
             self.scores,
             self.skipped,
@@ -159,15 +159,17 @@ class LearnResult(Shown):
             return
 
         for caveat in list_caveats(rubrics):
-            yield Line(caveat, "bold")
+            yield TerminalLine(caveat, "bold")
 
         # without a finding, the conversation that is most worth reading
-        if not anything_leads(rubrics.rubrics) and (worst := read_first_told(self.scores)):
+        if not anything_leads(rubrics.rubrics) and (
+            worst := name_conversations_to_read(self.scores)
+        ):
             yield worst
         yield from rubrics_told(rubrics, verbose)
         if rubrics.tone is not None and rubrics.tone.clear:
             yield rubrics.tone.told
-        if behind := behind_plain(rubrics):
+        if behind := describe_better_plain_method(rubrics):
             yield behind
 
         # rubrics that were adapted without a change are told only if asked for
@@ -177,7 +179,7 @@ class LearnResult(Shown):
                 adapted.append(str(change))
 
         sides = {"held out": rubrics.held_out, "training": rubrics.training}
-        yield from some_told("rubric was adapted", "rubrics were adapted", adapted)
+        yield from render_first_lines("rubric was adapted", "rubrics were adapted", adapted)
         # all figures, or the key ones of held-out conversations, where there are any
         if verbose:
             yield from describe_figures(sides)
@@ -218,7 +220,7 @@ class LearnResult(Shown):
                 if note.startswith((JUDGED_ANEW, starter)):
                     yield note
             if rubrics.notes:
-                yield f"{count(len(rubrics.notes), 'note')} on how to read them: in the report, or here with -v"
+                yield f"{format_count(len(rubrics.notes), 'note')} on how to read them: in the report, or here with -v"
             if self.usage is not None:
                 yield self.usage.summary
 
@@ -290,7 +292,7 @@ def _details(rubrics: RubricSet) -> TerminalLines:
             if figures is not None and (side == "held out" or figures != record.held_out):
                 yield f"  {side} (n = {figures.n}): {describe_probabilities(figures)}"
 
-    yield from notes_told(rubrics.notes)
+    yield from render_notes(rubrics.notes)
 
 
 def lead_in_words(record: CalibratorRecord) -> str:
@@ -308,7 +310,7 @@ def lead_in_words(record: CalibratorRecord) -> str:
 
 def _hints_told(rubrics: RubricSet) -> TerminalLines:
     """Yield what is there in a log, of which too few thumbs can tell."""
-    yield Line("What is there, as hints without figures:", "bold")
+    yield TerminalLine("What is there, as hints without figures:", "bold")
     for rubric in rubrics.rubrics:
         if rubric.polarity == "sat":
             side = "usually a good sign"
@@ -361,22 +363,22 @@ def learned_result(
     return result
 
 
-def list_skipped(logs: Logs, learned: Learned) -> list[LeftOut]:
+def list_skipped(logs: Logs, learned: Learned) -> list[SkippedItem]:
     """Return everything that was read and not learned from, with its reason."""
     # a list for each reason to be left out; the gravest reason comes first in the end
     rows = []
     for row in logs.bad_rows:
-        rows.append(LeftOut(f"{row.source}:{row.line}", row.reason, row.hint))
+        rows.append(SkippedItem(f"{row.source}:{row.line}", row.reason, row.hint))
 
     odd = []
     for id_, reason in list_unscorable(logs):
-        odd.append(LeftOut(id_, f"can't be judged: {reason}"))
+        odd.append(SkippedItem(id_, f"can't be judged: {reason}"))
 
     tie = "its text has as many thumbs up as down"
     repeats = []
     for a, b in logs.repeated.items():
         repeats.append(
-            LeftOut(
+            SkippedItem(
                 a,
                 tie if a == b else f"has the text of {b}, which counts once",
             )
@@ -385,12 +387,12 @@ def list_skipped(logs: Logs, learned: Learned) -> list[LeftOut]:
     unlabelled = []
     for c in logs:
         if c.label is Label.NONE:
-            unlabelled.append(LeftOut(c.id, "no label: kept for scoring"))
+            unlabelled.append(SkippedItem(c.id, "no label: kept for scoring"))
 
     silent = []
     for id_, unanswered in learned.unextracted.items():
         silent.append(
-            LeftOut(
+            SkippedItem(
                 id_,
                 f"no reasons: {unanswered.outcome}: {unanswered.detail}",
             )
@@ -399,6 +401,6 @@ def list_skipped(logs: Logs, learned: Learned) -> list[LeftOut]:
     failed = []
     for s in learned.scores:
         if s.netsat is None:
-            failed.append(LeftOut(s.conversation_id, f"unanswered: {s.outcome}"))
+            failed.append(SkippedItem(s.conversation_id, f"unanswered: {s.outcome}"))
 
     return [*rows, *odd, *silent, *failed, *repeats, *unlabelled]

@@ -23,7 +23,7 @@ from pollex.formats.queries import is_query
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
 from pollex.services.inspect import TAKEN, Inspection, inspect_logs
-from pollex.text import printable
+from pollex.text import escape_controls
 
 LARGE_LOG_BYTES = 64 << 20
 """Bytes of files from which on a look at their first rows is enough."""
@@ -127,7 +127,7 @@ def view_log(
         proposed=proposed,
         facts=list(_facts(inspection)),
         left_out=list(_left_out(inspection)),
-        notes=[printable(note) for note in logs.notes],
+        notes=[escape_controls(note) for note in logs.notes],
         columns=list(_columns(columns, options, logs)),
         label=logs.label_field,
         values=list(_values(inspection, str(offered.get("unrated", "")))),
@@ -260,7 +260,7 @@ def _facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
         name, number = inspection.group
         yield (
             "Users or groups",
-            f"{number} in {printable(name, 60)}; what shares one counts together",
+            f"{number} in {escape_controls(name, 60)}; what shares one counts together",
         )
     else:
         yield "Users or groups", "none is known: each conversation counts alone"
@@ -277,7 +277,7 @@ def _facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
 
     for kind in account.scores:
         used = "read as the thumb" if kind.taken else "not used"
-        yield f"Score {printable(kind.name or 'of the tool', 60)}", f"{kind.scores}, {used}"
+        yield f"Score {escape_controls(kind.name or 'of the tool', 60)}", f"{kind.scores}, {used}"
 
     if logs.account.tables:
         yield "Tables beside", _listed(dict(account.tables))
@@ -298,13 +298,13 @@ def _left_out(inspection: Inspection) -> Iterator[str]:
             yield f"{number} {words}"
 
     for row in logs.bad_rows[:MOST_BAD_ROWS]:
-        yield printable(str(row), 300)
+        yield escape_controls(str(row), 300)
 
 
 def _listed(numbers: Mapping[str, int]) -> str:
     shown = []
     for name, number in islice(numbers.items(), 12):
-        shown.append(f"{printable(name, 60)} ({number:,})")
+        shown.append(f"{escape_controls(name, 60)} ({number:,})")
 
     rest = ""
     if len(numbers) > 12:
@@ -518,10 +518,12 @@ def _talk(conversation: Conversation) -> dict[str, Any]:
         )
 
     return {
-        "id": printable(conversation.id, 80),
+        "id": escape_controls(conversation.id, 80),
         "counts": MEANINGS.get(conversation.label.value, "none"),
-        "group": printable(conversation.group or "", 60),
-        "comments": [printable(feedback.comment or "", 300) for feedback in conversation.feedback],
+        "group": escape_controls(conversation.group or "", 60),
+        "comments": [
+            escape_controls(feedback.comment or "", 300) for feedback in conversation.feedback
+        ],
         "turns": turns,
         "more": max(0, len(conversation.turns) - MOST_TURNS),
     }

@@ -16,7 +16,7 @@ from pollex.formats.read_logs import logs_of, read_logs, read_rows
 from pollex.graphs.context import Progress
 from pollex.store.database import FILE
 from pollex.store.store import Store
-from pollex.text import count
+from pollex.text import format_count
 
 if TYPE_CHECKING:
     from pollex.store.labels import Opinion
@@ -78,24 +78,28 @@ def describe_logs(logs: Logs) -> list[str]:
     up, down, none = (
         logs.counts.get(label, 0) for label in (Label.POSITIVE, Label.NEGATIVE, Label.NONE)
     )
-    lines = [f"{count(len(logs), 'conversation')}: {up} up, {down} down, {none} without a label"]
+    lines = [
+        f"{format_count(len(logs), 'conversation')}: {up} up, {down} down, {none} without a label"
+    ]
     if logs.duplicates:
         lines.append(
-            f"{count(logs.duplicates, 'identical duplicate counts', 'identical duplicates count')} once"
+            f"{format_count(logs.duplicates, 'identical duplicate counts', 'identical duplicates count')} once"
         )
 
     if logs.overruled:
-        lines.append(f"{count(logs.overruled, 'conversation')} gave way to another of the same id")
+        lines.append(
+            f"{format_count(logs.overruled, 'conversation')} gave way to another of the same id"
+        )
 
     if logs.originals:
         copies = sum(map(len, logs.originals.values()))
         lines.append(
-            f"{count(copies, 'placeholder')} in {count(len(logs.originals), 'conversation')}, redacted"
+            f"{format_count(copies, 'placeholder')} in {format_count(len(logs.originals), 'conversation')}, redacted"
         )
 
     lines += [f"Note: {note}" for note in logs.notes]
     for flag, ids in logs.flags.items():
-        holds = count(len(ids), "conversation holds", "conversations hold")
+        holds = format_count(len(ids), "conversation holds", "conversations hold")
         lines.append(f"Note: {holds} odd text ({flag}): {first_ids(ids)}")
 
     lines += count_and_lines(
@@ -135,7 +139,7 @@ def count_and_lines(singular: str, more: str, lines: Sequence[str]) -> list[str]
         rest = []
 
     return [
-        f"{count(len(lines), singular, more)}:",
+        f"{format_count(len(lines), singular, more)}:",
         *(f"  {line}" for line in lines[:LISTED]),
         *rest,
     ]
@@ -265,13 +269,14 @@ def describe_label_sources(
     notes = [f"labels by source: {counted or 'none'}"]
     if replaced:
         notes.append(
-            f"{count(replaced, 'label of people stands', 'labels of people stand')} in place of another one of the log"
+            f"{format_count(replaced, 'label of people stands', 'labels of people stand')} in "
+            "place of another one of the log"
         )
 
     if chosen:
         verb = "is" if chosen == 1 else "are"
         notes.append(
-            f"{count(chosen, 'conversation')} that a queue chose, and not chance, {verb} never held out"
+            f"{format_count(chosen, 'conversation')} that a queue chose, and not chance, {verb} never held out"
         )
 
     return notes

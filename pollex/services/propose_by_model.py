@@ -22,7 +22,7 @@ from pollex.runs.run import RunSettings, digest_json
 from pollex.runs.workspace import workspace
 from pollex.services.dry_run import plan_dry_run
 from pollex.services.logs import Sources, names_of
-from pollex.text import count
+from pollex.text import format_count
 
 SEED = 0
 INSIDE = (*OF_TURNS, "user", "assistant")
@@ -58,7 +58,7 @@ def ask_for_mapping(
             lambda plan: _rehearse(plan, shown.items),
         )
 
-    named = count(len(shown.items), "column")
+    named = format_count(len(shown.items), "column")
     progress.note(
         f"Asking {model.name} for a mapping: one call with names and disguised values of {named}"
     )

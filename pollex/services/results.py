@@ -9,11 +9,18 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pollex.measures.classification import Assessment
-from pollex.measures.intervals import FEWEST, Figure
+from pollex.measures.intervals import MIN_UNITS_FOR_INTERVAL, Figure
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.usage import usage_json
-from pollex.text import Line, Rows, TerminalLines, count, encode, html_table
+from pollex.text import (
+    TerminalLine,
+    TerminalLines,
+    TerminalTable,
+    format_count,
+    make_html_table,
+    make_json_values,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -60,7 +67,7 @@ class Result(ABC):
         named = (name.partition("=") for name in names if name != "usage")
         values_by_name = {}
         for name, _, path in named:
-            values_by_name[name] = encode(attrgetter(path or name)(self))
+            values_by_name[name] = make_json_values(attrgetter(path or name)(self))
 
         return values_by_name | (usage_json(getattr(self, "usage")) if "usage" in names else {})  # noqa: B009
 
@@ -100,7 +107,7 @@ class Shown(Result):
         for row in rows:
             cell_rows.append([row.get(name, "") for name in names])
 
-        return html_table(
+        return make_html_table(
             repr(self),
             names,
             cell_rows,
@@ -111,8 +118,9 @@ def describe_unread(number: int, example: str) -> TerminalLines:
     """Yield how many answers could not be read, with one; nothing where all were."""
     if number:
         shown = " ".join(example.split())
-        yield Line(
-            f"Note: {count(number, 'answer')} could not be read (unparsable), one of them: {shown}. An answer counts "
+        yield TerminalLine(
+            f"Note: {format_count(number, 'answer')} could not be read (unparsable), one of them: "
+            f"{shown}. An answer counts "
             "where it names an option, in capitals or not; it is never translated or guessed",
             "yellow",
         )
@@ -147,7 +155,7 @@ def describe_figures(sides: Mapping[str, Assessment | None]) -> TerminalLines:
             metric.value is not None and metric.low is None for metric in metrics
         )
 
-    yield Rows(("", *heads), rows)
+    yield TerminalTable(("", *heads), rows)
     if without_interval:
         yield WITHOUT_INTERVAL
 
@@ -161,7 +169,8 @@ def describe_probabilities(figures: ProbabilityFigures) -> str:
 
 
 WITHOUT_INTERVAL = (
-    f"No interval: fewer than {FEWEST} conversations, in all or in a class, are behind the figure; those of one "
+    f"No interval: fewer than {MIN_UNITS_FOR_INTERVAL} conversations, in all or in a class, are "
+    "behind the figure; those of one "
     "group or with one text count as one."
 )
 
@@ -179,7 +188,7 @@ def tabulate_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> 
         for row in rows:
             shown_rows.append([row[name] for name in shown])
 
-        yield Rows(shown, shown_rows)
+        yield TerminalTable(shown, shown_rows)
 
 
 FIGURES = {
@@ -273,12 +282,13 @@ def describe_share(
             of_decisions = f"; {decided:.0%} are decided to be good"
 
         yield (
-            f"About {good.value:.0%} of {count(good.n, 'conversation')} are good, by the mean of their probabilities "
+            f"About {good.value:.0%} of {format_count(good.n, 'conversation')} are good, by the "
+            "mean of their probabilities "
             f"({write_interval(good)}){of_decisions}"
         )
 
     if rubrics.at_chance:
-        yield Line(rubrics.at_chance, "yellow")
+        yield TerminalLine(rubrics.at_chance, "yellow")
 
 
 def write_interval(share: Figure) -> str:

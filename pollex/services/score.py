@@ -17,8 +17,8 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_format, require_writable
 from pollex.graphs.context import Progress
 from pollex.outputs import write_text
-from pollex.reports.page import file_of
-from pollex.reports.scores import ScoreTally, scores_page
+from pollex.reports.page import read_rubric_file_of_page
+from pollex.reports.scores import ScoreTally, render_scores_page
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns, list_requested_judges
 from pollex.runs.options import ModelOptions, RunOptions
@@ -409,12 +409,12 @@ def write_page(
         return None
 
     page = out.with_suffix(".html")
-    if page.exists() and file_of(page) != out.name:  # somebody else's
+    if page.exists() and read_rubric_file_of_page(page) != out.name:  # somebody else's
         page = out.with_name(f"{out.stem}-scores.html")
 
     write_text(
         page,
-        scores_page(tally, read.conversations, out.name, Path(rubrics).name),
+        render_scores_page(tally, read.conversations, out.name, Path(rubrics).name),
         named=False,
     )
     return page

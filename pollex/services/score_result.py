@@ -17,7 +17,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow
 from pollex.formats.scores import iterate_score_rows as score_rows
 from pollex.formats.scores import open_score_file
-from pollex.measures.drift import Stability, is_unlike, measure_count_stability
+from pollex.measures.drift import StabilityIndex, is_unlike, measure_count_stability
 from pollex.measures.intervals import Figure
 from pollex.reports.scores import ScoreTally
 from pollex.rubrics.records import SpreadRecord
@@ -67,7 +67,7 @@ class ScoreResult(Shown):
     usage: ModelUsage | None = None
     asked: int | None = None
     page: Path | None = None
-    drift: Stability | None = None
+    drift: StabilityIndex | None = None
     good: Figure | None = None
     decided_good: float | None = None
     unread: tuple[int, str] = (0, "")
@@ -190,7 +190,7 @@ class ScoreSinks:
         """Yield the scores that were kept."""
         return (score for scores in self._kept for score in scores)
 
-    def drift(self) -> Stability | None:
+    def drift(self) -> StabilityIndex | None:
         """Compare the counts with those of the set; None for fewer than twenty conversations."""
         if self._rubrics.spread is None:
             return None
@@ -209,7 +209,7 @@ def cpu_seconds() -> float:
     return time.process_time() + used.children_user + used.children_system
 
 
-def drift_from(learned: SpreadRecord, counts: Sequence[int]) -> Stability | None:
+def drift_from(learned: SpreadRecord, counts: Sequence[int]) -> StabilityIndex | None:
     """Compare counts of NetSAT with those of a set, in its bins; None for fewer than twenty conversations."""
     if min(sum(counts), sum(learned.counts)) < FEWEST:
         return None

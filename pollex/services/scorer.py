@@ -34,7 +34,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import find_evidence_signal
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Judge, answer_each, ask_sides
-from pollex.children import safe_children
+from pollex.children import protect_children
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.frames import convert_to_dicts
@@ -559,7 +559,7 @@ class ScoringPool:
         if self._started is None:
             # a fork of a process with threads may hang
             context = multiprocessing.get_context("spawn")
-            with safe_children():
+            with protect_children():
                 self._started = ProcessPoolExecutor(
                     self._workers,
                     context,
@@ -568,7 +568,7 @@ class ScoringPool:
                 )
 
         try:
-            with safe_children():  # they are started with the first of these
+            with protect_children():  # they are started with the first of these
                 sent = {}
                 for number, cut in cuts.items():
                     sent[number] = self._started.submit(score_in_worker, packed_turns(cut))

@@ -13,7 +13,7 @@ from pollex.agents.embedded.events.signal import parse_event_source
 from pollex.agents.embedded.roles import BY_DESIGN, NEAR_COSINE
 from pollex.errors import WrongUse
 from pollex.graphs.context import NullProgress, Progress
-from pollex.outputs import write_whole
+from pollex.outputs import write_file
 from pollex.reports.transcript import MarkedText
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.edits import (
@@ -61,7 +61,7 @@ from pollex.services.named_sets import read_set, store_of
 from pollex.services.rejudging import preview_edits
 from pollex.services.results import Result, figures_json
 from pollex.store.store import Store
-from pollex.text import Line, TerminalLines, count
+from pollex.text import TerminalLine, TerminalLines, format_count
 
 SIDES: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
 STRONGEST: dict[Polarity, str] = {
@@ -143,13 +143,13 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> TerminalLines:
     else:
         counts = []
 
-    counts += [count(len(hints), "hint")] if hints else []
+    counts += [format_count(len(hints), "hint")] if hints else []
     counts += [f"{len(against)} that new conversations contradict"] if against else []
     counts += [f"{len(odd)} to check"] if odd else []
     counts += [f"{len(sounds)} of how people sound"] if sounds else []
     if counts:
         more = len(borne_out) + len(hints) + len(against) + len(odd) + len(sounds)
-        yield f"{count(more, 'more rubric')} ({'; '.join(counts)}): in the report, or here with -v"
+        yield f"{format_count(more, 'more rubric')} ({'; '.join(counts)}): in the report, or here with -v"
     yield from _thin_told(len(thin))
 
 
@@ -157,20 +157,20 @@ def _thin_told(number: int) -> TerminalLines:
     """Yield how many rubrics say too little to be shown; nothing for none."""
     if number:
         are = "rubric says", "rubrics say"
-        yield f"{count(number, *are)} too little to be shown: in the file of the rubric set"
+        yield f"{format_count(number, *are)} too little to be shown: in the file of the rubric set"
 
 
 def _habits_told(habits: Sequence[Habit]) -> TerminalLines:
     """Yield what the assistant does in conversations that end so, one a line."""
     if habits:
-        yield Line("Habits to check, unproven:", "bold")
+        yield TerminalLine("Habits to check, unproven:", "bold")
     for habit in habits:
         yield rubric_line(habit.case.text, [habit.figures])
 
 
 def _remarks(remarks: Iterable[CommentFinding]) -> TerminalLines:
     for remark in remarks:
-        of = f"{count(remark.share.n, 'comment')} with thumbs {'up' if remark.polarity == 'sat' else 'down'}"
+        of = f"{format_count(remark.share.n, 'comment')} with thumbs {'up' if remark.polarity == 'sat' else 'down'}"
         share = f"{format_percent(remark.share)} of {of} ({format_interval_ends(remark.share)})"
         yield rubric_line(
             f"What people wrote: “{remark.text}”",
@@ -181,7 +181,7 @@ def _remarks(remarks: Iterable[CommentFinding]) -> TerminalLines:
 def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> TerminalLines:
     for number, entry in enumerate(entries):
         if not number:
-            yield Line(f"{heading}:", "bold")
+            yield TerminalLine(f"{heading}:", "bold")
         # rubrics that mean nearly the same follow the one that stands for them
         for rubric in (entry.rubric, *entry.also):
             before = ""
@@ -193,7 +193,7 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Terminal
             headed = (*SIDES.values(), *STRONGEST.values(), *SAID.values())
             side = [SCORES[rubric.polarity]] if heading not in headed else []
             if verbose:
-                details = [count(len(rubric.reason_ids), "reason")]
+                details = [format_count(len(rubric.reason_ids), "reason")]
             else:
                 details = []
 
@@ -207,9 +207,9 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Terminal
                 yield rubric_line(f"{WITHIN}: {case.text}", [case.figures])
 
 
-def rubric_line(text: str, figures: Sequence[str]) -> Line:
+def rubric_line(text: str, figures: Sequence[str]) -> TerminalLine:
     """Return a rubric's words, with what is known of it below."""
-    return Line(text, limit=LONGEST, below="; ".join(figures))
+    return TerminalLine(text, limit=LONGEST, below="; ".join(figures))
 
 
 def figures_of(rubric: ChosenRubric) -> list[str]:
@@ -338,7 +338,10 @@ class SetDifference(Result):
             else:
                 auc = "nothing held out"
 
-            yield f"{name}: {count(len(rubric_set.rubrics), 'rubric')}, θ {rubric_set.theta:.2f}, held-out AUC {auc}"
+            yield (
+                f"{name}: {format_count(len(rubric_set.rubrics), 'rubric')}, θ "
+                f"{rubric_set.theta:.2f}, held-out AUC {auc}"
+            )
 
         yield ", ".join(f"{number} {kind}" for kind, number in self.counts.items())
         for change in self.changes:
@@ -519,7 +522,7 @@ class EditedSet(Result):
 
         for heading, listed in groups.items():
             if listed:
-                yield Line(f"{heading}:", "bold")
+                yield TerminalLine(f"{heading}:", "bold")
             for rubric, on in listed:
                 # under the headings of a side, the side need not be said again
                 side = SCORES[rubric.polarity] if heading == TURNED else ""
@@ -544,7 +547,7 @@ class EditedSet(Result):
         # an edit counts only after the next fit
         if self.rubrics.edited:
             again = f"pollex refit LOGS --rubrics {self.path}"
-            yield Line(f"Edited since θ was fitted; fit it again: {again}", "yellow")
+            yield TerminalLine(f"Edited since θ was fitted; fit it again: {again}", "yellow")
 
     def as_json(self) -> dict[str, Any]:
         rubric_rows = []
@@ -730,7 +733,7 @@ def _written(
     id_: str,
     progress: Progress | None,
 ) -> EditedSet:
-    write_whole(
+    write_file(
         get_edits_path(path),
         write_edits_toml(entries, path.name).encode(),
         named=False,
@@ -802,19 +805,19 @@ class LintResult(Result):
         if self.worded_by and not self.unanswered:
             by = f"; better words by {self.worded_by}"
 
-        yield f"{len(marked)} of {count(self.n, 'rubric')} marked{by}"
+        yield f"{len(marked)} of {format_count(self.n, 'rubric')} marked{by}"
         # words by rule take the place of a model's, which a reader should know
         if self.unanswered:
             why = f"{self.worded_by} gave no better words ({self.unanswered})"
-            yield Line(f"{why}; those below are by rule", "yellow")
+            yield TerminalLine(f"{why}; those below are by rule", "yellow")
 
         for id_ in marked:
             yield f"{id_}  {self.texts[id_]}"
             for mark in self.marks:
                 if mark.id == id_:
-                    yield Line(f"  {mark.why}", "yellow")
+                    yield TerminalLine(f"  {mark.why}", "yellow")
                     for better in mark.better:
-                        yield Line(f"  better: {better}", "green")
+                        yield TerminalLine(f"  better: {better}", "green")
 
     def as_json(self) -> dict[str, Any]:
         marks = []

@@ -30,11 +30,11 @@ from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats, Ints, number_names
 from pollex.measures.intervals import Figure
 from pollex.measures.share import (
-    FEWEST_LABELS,
-    Bounds,
-    Dependence,
-    Labeled,
+    MIN_LABELS,
+    LabeledSample,
     Share,
+    ShareBounds,
+    VoteDependence,
     bound_share,
     estimate_adjusted_share,
     estimate_mean_probability,
@@ -43,14 +43,14 @@ from pollex.measures.share import (
     measure_vote_dependence,
 )
 from pollex.outputs import write_text
-from pollex.reports.share import share_page
+from pollex.reports.share import render_share_page
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.evaluate import count_seen_before
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.results import Shown, write_interval
 from pollex.services.score import read_unedited, score
-from pollex.text import Rows, TerminalLines, count, notes_told
+from pollex.text import TerminalLines, TerminalTable, format_count, render_notes
 
 FOLDS = 10
 RIDGE = 0.01
@@ -190,7 +190,7 @@ def labels_of(
     read_in_labels = [label._replace(drawn=label.drawn or drawn or "") for label in read_in_labels]
     if unsaid := sum(not label.drawn for label in read_in_labels):
         raise BadLabels(
-            f"{count(unsaid, 'label does', 'labels do')} not say how they were drawn",
+            f"{format_count(unsaid, 'label does', 'labels do')} not say how they were drawn",
             where=str(labels),
             hint="add a field `drawn` (random or voluntary), or say it where it is the same for all",
             option={"drawn": "random"},
@@ -200,7 +200,7 @@ def labels_of(
     known_ids = {conversation.id for conversation in conversations}
     if strangers := [label.id for label in read_in_labels if label.id not in known_ids]:
         raise BadInput(
-            f"{count(len(strangers), 'label is', 'labels are')} of conversations that the logs don't have: "
+            f"{format_count(len(strangers), 'label is', 'labels are')} of conversations that the logs don't have: "
             f"{strangers[0]!r:.60}",
             where=str(labels),
             hint="give the logs that they were drawn from",
@@ -226,7 +226,7 @@ def warn_of_labels(
     # labels by queues were picked for a reason and are no sample
     ways = Counter(label.drawn for label in labels)
     if others := sum(n for way, n in ways.items() if way not in (RANDOM, VOLUNTARY)):
-        left = count(
+        left = format_count(
             others,
             "label of a queue is left out",
             "labels of queues are left out",
@@ -241,7 +241,7 @@ def warn_of_labels(
 
     if unnamed := sum(not label.source for label in labels):
         notes.append(
-            f"{count(unnamed, 'label does', 'labels do')} not say who gave them (field `source`)"
+            f"{format_count(unnamed, 'label does', 'labels do')} not say who gave them (field `source`)"
         )
 
     # labels of one user count nearly as one
@@ -479,8 +479,8 @@ class Estimates:
     at_random: Share | None = None
     voters: Share | None = None
     adjusted: Share | None = None
-    bounds: tuple[Bounds, ...] = ()
-    dependence: Dependence | None = None
+    bounds: tuple[ShareBounds, ...] = ()
+    dependence: VoteDependence | None = None
     missing: Mapping[str, int]
 
     @property
@@ -524,7 +524,7 @@ class Estimates:
             )
 
         if self.missing:
-            yield f"No estimate from fewer than {FEWEST_LABELS} labels: {self.needs}."
+            yield f"No estimate from fewer than {MIN_LABELS} labels: {self.needs}."
 
 
 def cells_of(share: Share) -> tuple[str, str, str]:
@@ -592,7 +592,7 @@ class ShareResult(Shown):
             rows.append((name, "", f"[{bound.low:.3f}, {bound.high:.3f}]", ""))
 
         if rows:
-            yield Rows(("", "share", "95 % interval", "labels"), rows)
+            yield TerminalTable(("", "share", "95 % interval", "labels"), rows)
         if (scores := self.by_scores) is not None:
             share = f"about {scores.value:.0%} are good, the mean of their probabilities"
             yield f"By scores alone {share} ({write_interval(scores)})."
@@ -615,9 +615,11 @@ class ShareResult(Shown):
             )
 
         if groups:
-            yield Rows((self.by, "conversations", "share", "95 % interval", "labels"), groups)
+            yield TerminalTable(
+                (self.by, "conversations", "share", "95 % interval", "labels"), groups
+            )
 
-        yield from notes_told(self.notes)
+        yield from render_notes(self.notes)
         if self.page:
             yield f"Wrote {self.page}"
 
@@ -691,7 +693,7 @@ def share(
         bad_rows=(*read_in.bad_rows, *bad),
     )
     if page is not None:
-        write_text(page, share_page(share))
+        write_text(page, render_share_page(share))
 
     return share
 
@@ -752,11 +754,11 @@ def estimate_shares(name: str, sample: Sample) -> Estimates:
     numbers = {RANDOM: int(sample.random.sum()), VOLUNTARY: int(sample.voted.sum())}
     missing = {}
     for way, n in numbers.items():
-        if 0 < n < FEWEST_LABELS:
-            missing[way] = FEWEST_LABELS - n
+        if 0 < n < MIN_LABELS:
+            missing[way] = MIN_LABELS - n
 
     if not any(numbers.values()):
-        missing = {RANDOM: FEWEST_LABELS}
+        missing = {RANDOM: MIN_LABELS}
 
     estimates = Estimates(
         name=name,
@@ -765,14 +767,14 @@ def estimate_shares(name: str, sample: Sample) -> Estimates:
         missing=missing,
     )
     # random labels estimate the share without assumptions
-    if numbers[RANDOM] >= FEWEST_LABELS:
+    if numbers[RANDOM] >= MIN_LABELS:
         estimates = replace(
             estimates,
             at_random=estimate_share_at_random(split_random_labels(sample)),
         )
 
     # votes alone: who votes, what all would say if votes were fair, and bounds if they are not
-    if numbers[VOLUNTARY] < FEWEST_LABELS:
+    if numbers[VOLUNTARY] < MIN_LABELS:
         return estimates
 
     facts = (sample.voted, sample.liked, sample.of_votes, sample.voting)
@@ -788,14 +790,14 @@ def estimate_shares(name: str, sample: Sample) -> Estimates:
     )
 
 
-def split_random_labels(sample: Sample) -> Labeled:
+def split_random_labels(sample: Sample) -> LabeledSample:
     # scores of the rest correct for which conversations the labels happened to fall on
     """Return the labels at random, and the probabilities of all other conversations."""
     is_random = sample.random
     rest = ~sample.random
     users = (None, None) if sample.user is None else (sample.user[is_random], sample.user[rest])
 
-    return Labeled(
+    return LabeledSample(
         sample.good[is_random],
         sample.of_random[is_random],
         sample.of_random[rest],

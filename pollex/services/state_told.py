@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pollex.text import TerminalLines, count, printable
+from pollex.text import TerminalLines, escape_controls, format_count
 
 LINE_WIDTH = 118
 """Characters of a line."""
@@ -53,7 +53,7 @@ def describe_state(
         if before.get(key) != value and key != "run":
             changed.append(key)
 
-    yield f"{printable(run)} after {printable(node)} found:"
+    yield f"{escape_controls(run)} after {escape_controls(node)} found:"
     told_keys = []
     for key in changed:
         if not _is_empty(state[key]):
@@ -89,10 +89,12 @@ def describe_state(
 
     # the ways to what was cut
     if rows := [*state.get("first", ()), *state.get("worst", ())]:
-        id_ = printable(str(rows[0].get("id", "")))
-        yield _shorten(f"One of them whole: pollex trace {printable(run)} --conversation {id_}")
+        id_ = escape_controls(str(rows[0].get("id", "")))
+        yield _shorten(
+            f"One of them whole: pollex trace {escape_controls(run)} --conversation {id_}"
+        )
 
-    yield f"All of it, as JSON: pollex trace {printable(run)} --state {printable(node)} --json"
+    yield f"All of it, as JSON: pollex trace {escape_controls(run)} --state {escape_controls(node)} --json"
 
 
 def _told(parts: Sequence[tuple[str, "str | Rows"]], most: int) -> Iterator[str]:
@@ -251,7 +253,7 @@ def _in_line(value: Any) -> str:
                 fields.append(f"{name} {_plain(field)}")
 
         if len(fields) > INLINE:
-            fields = [*fields[:INLINE], f"and {count(len(fields) - INLINE, 'value')} more"]
+            fields = [*fields[:INLINE], f"and {format_count(len(fields) - INLINE, 'value')} more"]
         return "; ".join(fields) or "none"
 
     if isinstance(value, list):
@@ -306,9 +308,9 @@ def _plain(value: Any) -> str:
                 flat.append(f"{name} {_plain(entry)}")
 
         if not flat:
-            return count(len(value), "value")
+            return format_count(len(value), "value")
         if len(flat) > INLINE:
-            return count(len(flat), "value")
+            return format_count(len(flat), "value")
         return f"({', '.join(flat)})"
 
     # a short list of plain values is written out
@@ -318,7 +320,7 @@ def _plain(value: Any) -> str:
         )
         if short:
             return " ".join(map(_plain, value))
-        return count(len(value), "value")
+        return format_count(len(value), "value")
     if value in (None, ""):
         return "none"
     return str(value)
@@ -326,7 +328,7 @@ def _plain(value: Any) -> str:
 
 def _wrapped(text: str, indent: str, most: int) -> list[str]:
     """Return a text in lines of the screen; what is left out after so many is shown by a sign."""
-    line = printable(" ".join(text.split()))
+    line = escape_controls(" ".join(text.split()))
     return textwrap.wrap(
         line,
         LINE_WIDTH,

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from pollex.errors import PollexError, StoreDamaged, StoreFull, WrongUse
-from pollex.text import is_text
+from pollex.text import is_unicode_path
 
 STORE = ".pollex"
 """Where commands look when no store is named."""
@@ -164,7 +164,7 @@ def _make_links_folder() -> tempfile.TemporaryDirectory[str]:
 def make_text_path(path: Path) -> Path:
     """Return an absolute path that DuckDB takes: where a name on the way is no UTF-8, a link to it."""
     where = path.absolute()
-    if is_text(where):
+    if is_unicode_path(where):
         return where
     return _link_to(where)
 
@@ -173,7 +173,7 @@ def make_text_path(path: Path) -> Path:
 def _link_to(where: Path) -> Path:
     link = (
         Path(_make_links_folder().name)
-        / f"{secrets.token_hex(8)}{where.suffix if is_text(where.suffix) else ''}"
+        / f"{secrets.token_hex(8)}{where.suffix if is_unicode_path(where.suffix) else ''}"
     )
     link.symlink_to(where)
     return link

@@ -16,7 +16,7 @@ from pollex.store.database import FILE, Database
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, now, pack, unpack
 from pollex.store.writer import make_row_change
-from pollex.text import is_text
+from pollex.text import is_unicode_path
 
 LOG = logging.getLogger(__name__)
 
@@ -172,7 +172,7 @@ def _describe_output(path: str, run: str, folder: Path) -> Output:
 
 def _name_of_path(path: Path) -> str:
     """Return a path as the database takes it."""
-    if is_text(path):
+    if is_unicode_path(path):
         return str(path)
     return ESCAPED_PATH_PREFIX + quote(os.fsencode(path))
 

@@ -24,7 +24,7 @@ from pollex.store.tables import (
     unpack,
 )
 from pollex.store.writer import SMALL, StoredRow
-from pollex.text import writable
+from pollex.text import replace_surrogates
 
 SOURCE = "source"
 """In place of a role: a document that was shown, behind the turns."""
@@ -86,7 +86,7 @@ def make_fact_row(
     value: BaseModel,
 ) -> FactRow:
     """Return a result of a run as a row."""
-    return FactRow(run, kind, id_, pack(writable(value.model_dump(mode="json"))))
+    return FactRow(run, kind, id_, pack(replace_surrogates(value.model_dump(mode="json"))))
 
 
 class AnswerCells:
@@ -110,7 +110,7 @@ class AnswerCells:
         if isinstance(fingerprints, str):
             fingerprints = [fingerprints] * len(questions)
 
-        about = self._run, writable(conversation.id), conversation.text_hash
+        about = self._run, replace_surrogates(conversation.id), conversation.text_hash
         for question, answer, fingerprint in zip(questions, answers, fingerprints, strict=True):
             cells = about + self._cells_of(question, answer, fingerprint)
             yield StoredRow(
@@ -136,7 +136,9 @@ class AnswerCells:
 
         text_keys = []
         for conversation in conversations:
-            text_keys.append((self._run, writable(conversation.id), conversation.text_hash))
+            text_keys.append(
+                (self._run, replace_surrogates(conversation.id), conversation.text_hash)
+            )
         about, of_whom = make_arrays(types_of_texts, text_keys)
         answer_cells = []
         for answer in answers.different:
@@ -174,7 +176,12 @@ class AnswerCells:
         answer: Answer | Unanswered,
         fingerprint: str,
     ) -> tuple[Any, ...]:
-        question_cells = writable(question.id), question.digest, fingerprint, writable(answer.judge)
+        question_cells = (
+            replace_surrogates(question.id),
+            question.digest,
+            fingerprint,
+            replace_surrogates(answer.judge),
+        )
         if isinstance(answer, Unanswered):
             return (
                 *question_cells,
@@ -182,13 +189,13 @@ class AnswerCells:
                 None,
                 "",
                 answer.outcome,
-                writable(answer.detail),
+                replace_surrogates(answer.detail),
                 "",
                 (),
                 "",
             )
 
-        justification = writable(answer.justification)
+        justification = replace_surrogates(answer.justification)
         outcome = ""
         detail = ""
 
@@ -285,5 +292,5 @@ def score_block(run: str, scores: ScoreColumns) -> RowBlock:
     return make_row_block(
         ScoreRow,
         run,
-        list(zip(repeat(run), map(writable, scores.ids), *figures)),
+        list(zip(repeat(run), map(replace_surrogates, scores.ids), *figures)),
     )

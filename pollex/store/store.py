@@ -47,7 +47,7 @@ from pollex.store.runs import ALL_RUNS, CallLease, Run, RunLock, Sender, Status,
 from pollex.store.soundness import damage_behind
 from pollex.store.tables import FactRow, Row, make_damage_error, now, pack, without_texts
 from pollex.store.writer import StoredRow, Writer, make_queued_row
-from pollex.text import is_text
+from pollex.text import is_unicode_path
 
 LOG = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ class Store:
             WrongUse: It can't be written, isn't there (`read_only`), or was made by a newer or an
                 older pollex.
         """
-        if not is_text(folder):
+        if not is_unicode_path(folder):
             raise WrongUse(
                 "its name is not valid UTF-8",
                 where=str(folder),

@@ -14,7 +14,7 @@ from math import isfinite
 from typing import Any, ClassVar, TypeVar
 
 from pollex.errors import StoreDamaged
-from pollex.text import without_nan
+from pollex.text import replace_nan_by_none
 
 _TYPES = {
     "str": "VARCHAR",
@@ -336,7 +336,7 @@ def pack(value: Any) -> str:
             allow_nan=False,
         )
     except ValueError:
-        value = without_nan(value)
+        value = replace_nan_by_none(value)
         text = json.dumps(
             value,
             ensure_ascii=False,

@@ -29,11 +29,11 @@ from pollex.rooms import hooks_of
 from pollex.studio import use_cases
 from pollex.studio.hooks import StudioGraph
 
-LAST = ("finish", "assess")
+LAST_NODES = ("finish", "assess")
 """Nodes after which a graph has ended."""
 
 
-def shown_to_callers(error: PollexError) -> PollexError:
+def make_error_for_callers(error: PollexError) -> PollexError:
     """Return an error as a server passes it on: of others than a ValueError it tells the class alone."""
     if isinstance(error, ValueError):
         return error
@@ -51,7 +51,7 @@ def shown_to_callers(error: PollexError) -> PollexError:
     return raised
 
 
-SIDE_BY_SIDE = (
+PARALLEL_NODES = (
     "judge_sat",
     "judge_dsat",
     "grade_by_rules",
@@ -154,7 +154,7 @@ class StudioRun:
             joined: Keys whose values are joined to those before.
         """
         # nodes side by side begin with one state, to which each adds its update
-        if self._last is None or step not in SIDE_BY_SIDE:
+        if self._last is None or step not in PARALLEL_NODES:
             before = dict(state)
         else:
             before = self._last
@@ -172,7 +172,7 @@ class StudioRun:
         What somebody changes in the last state, before a node that hasn't run yet, is an edit of
         this run.
         """
-        if self._last is None or step in SIDE_BY_SIDE:
+        if self._last is None or step in PARALLEL_NODES:
             return False
 
         # compared as text, since what the server has kept may come back in other classes
@@ -197,10 +197,10 @@ class StudioRun:
             raise self._failure
 
 
-_sessions: dict[str, StudioRun] = {}
+_runs_by_thread: dict[str, StudioRun] = {}
 
 
-def served(
+def compile_served_graph(
     name: str,
     graph: StateGraph[Any, Any, Any, Any],
     use_case: Callable[[Any], object],
@@ -215,7 +215,7 @@ def served(
     for step, spec in graph.nodes.items():
         # the server runs what is put in the node's place; the session carries out the node
         work: Any = spec.runnable
-        work.afunc = _in_session(
+        work.afunc = _run_node_in_session(
             step,
             work.afunc,
             graph.context_schema,
@@ -226,7 +226,7 @@ def served(
     return graph.compile(name=name)
 
 
-def _in_session(
+def _run_node_in_session(
     step: str,
     node: Callable[..., Any],
     schema: Any,
@@ -235,32 +235,32 @@ def _in_session(
 ) -> Any:
     async def carried_out(state: Any, *, runtime: Runtime[Any]) -> dict[str, Any]:
         thread = (runtime.execution_info and runtime.execution_info.thread_id) or ""
-        if thread in _sessions and _sessions[thread].is_left(step, state):
-            await _sessions.pop(thread).leave()
+        if thread in _runs_by_thread and _runs_by_thread[thread].is_left(step, state):
+            await _runs_by_thread.pop(thread).leave()
             context = runtime.context or schema()
-            _sessions[thread] = StudioRun(
+            _runs_by_thread[thread] = StudioRun(
                 thread,
                 use_case,
                 context,
                 state.get("run", ""),
                 forked=True,
             )
-        elif thread not in _sessions:
-            _sessions[thread] = StudioRun(
+        elif thread not in _runs_by_thread:
+            _runs_by_thread[thread] = StudioRun(
                 thread,
                 use_case,
                 runtime.context or schema(),
                 state.get("run", ""),
             )
 
-        session = _sessions[thread]
+        session = _runs_by_thread[thread]
         if not await session.begun():
-            del _sessions[thread]  # the next try begins anew
+            del _runs_by_thread[thread]  # the next try begins anew
 
         try:
             update = await session.carry_out(node, state, runtime)
             # a fork has an id of its own, and the run before it as its parent
-            if step not in SIDE_BY_SIDE and state.get("run", "") not in ("", session.run):
+            if step not in PARALLEL_NODES and state.get("run", "") not in ("", session.run):
                 update = {
                     **update,
                     "run": session.run,
@@ -269,10 +269,10 @@ def _in_session(
 
             session.keep(step, state, update, joined)
             # after the last node the use case goes on to its own end
-            if step in LAST:
-                await _sessions.pop(thread).end({**state, **update})
+            if step in LAST_NODES:
+                await _runs_by_thread.pop(thread).end({**state, **update})
         except PollexError as error:
-            raise shown_to_callers(error) from error
+            raise make_error_for_callers(error) from error
 
         return update
 
@@ -281,14 +281,14 @@ def _in_session(
     return carried_out
 
 
-learn = served("learn", build_learn(), use_cases.learn)
-spur = served("spur", build_spur(), use_cases.spur)
-refit = served("refit", build_refit(), use_cases.refit)
-score = served("score", build_score(), use_cases.score)
+learn = compile_served_graph("learn", build_learn(), use_cases.learn_from_form)
+spur = compile_served_graph("spur", build_spur(), use_cases.learn_by_spur)
+refit = compile_served_graph("refit", build_refit(), use_cases.refit_from_form)
+score = compile_served_graph("score", build_score(), use_cases.score_from_form)
 # graphs of rooms become names of this module, where the server looks for them
 globals().update(
     {
-        graph.name: served(graph.name, graph.build(), graph.use_case)
+        graph.name: compile_served_graph(graph.name, graph.build(), graph.use_case)
         for graph in hooks_of(StudioGraph)
     }
 )

@@ -18,26 +18,26 @@ from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.score import ScoreContext
 from pollex.runs.options import SYSTEMS, RunOptions
 from pollex.store.folder import STORE, VARIABLE
-from pollex.text import printable
+from pollex.text import escape_controls
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
 from pollex.usecases.score import ScoreLogs
-from pollex.usecases.use_case import NEEDED, CallContext, UseCase, options_of
+from pollex.usecases.use_case import REQUIRED, CallContext, UseCase, iterate_options
 
 
-def usual(field: "Field[Any]") -> Any:
+def get_usual_value(field: "Field[Any]") -> Any:
     """Return what a field of a form has where nobody fills it in."""
     if field.default_factory is MISSING:
         return field.default
     return field.default_factory()
 
 
-PLAIN = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
-STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+WORDS_BY_TYPE = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+STRICT_CONFIG = ConfigDict(strict=True, allow_inf_nan=False)
 """A form's values are JSON, so that nothing has to be made of a text; a number that is none is refused."""
 
 
-def filled_in(form: Context) -> dict[str, Any]:
+def collect_filled_fields(form: Context) -> dict[str, Any]:
     """Return the fields of a form that somebody filled in.
 
     Raises:
@@ -48,7 +48,7 @@ def filled_in(form: Context) -> dict[str, Any]:
     for field in fields(form):
         value = getattr(form, field.name)
         # what is as usual isn't passed on, so that settings of a system hold; null is an empty field
-        if value is not None and value != usual(field):
+        if value is not None and value != get_usual_value(field):
             require_type(field.name, value, hints[field.name])
             values[field.name] = value
 
@@ -60,20 +60,20 @@ def filled_in(form: Context) -> dict[str, Any]:
 def require_type(name: str, value: Any, hint: Any) -> None:
     """Raise WrongUse where a field's value is of another type, or holds what no text may hold."""
     try:
-        TypeAdapter(hint, config=STRICT).validate_python(value)
-        is_sound = is_whole_text(value)
+        TypeAdapter(hint, config=STRICT_CONFIG).validate_python(value)
+        is_sound = is_storable_text(value)
     except (ValidationError, RecursionError):
         is_sound = False
 
     if not is_sound:
         raise WrongUse(
-            f"{name} can't be {printable(repr(value), 40)}",
+            f"{name} can't be {escape_controls(repr(value), 40)}",
             hint=f"give {describe_type(hint)}",
             option=name,
         )
 
 
-def is_whole_text(value: Any) -> bool:
+def is_storable_text(value: Any) -> bool:
     """Tell whether the texts of a value have no NUL and no half character, which no path and no name may have."""
     parts = [value]
     if isinstance(value, dict):
@@ -87,8 +87,8 @@ def is_whole_text(value: Any) -> bool:
 
 def describe_type(hint: Any) -> str:
     """Say what values a type has: `a text or a list of texts`."""
-    if hint in PLAIN:
-        return PLAIN[hint]
+    if hint in WORDS_BY_TYPE:
+        return WORDS_BY_TYPE[hint]
 
     inner = get_args(hint)
     if get_origin(hint) is list:
@@ -98,15 +98,15 @@ def describe_type(hint: Any) -> str:
     return " or ".join(describe_type(part) for part in inner if part is not NoneType)
 
 
-def carry_out(kind: type[UseCase[Any]], form_values: dict[str, Any]) -> None:
+def carry_out_use_case(kind: type[UseCase[Any]], form_values: dict[str, Any]) -> None:
     """Carry a use case out with what a form gives; the store is that of the form, of the environment, or the usual one.
 
     Raises:
         WrongUse: A field is empty that is needed.
     """
     store = Path(form_values.pop("store", "") or os.environ.get(VARIABLE) or STORE)
-    for option in options_of(kind):
-        if option.default is NEEDED and option.name not in form_values:
+    for option in iterate_options(kind):
+        if option.default is REQUIRED and option.name not in form_values:
             raise WrongUse(
                 f"{option.name} is empty",
                 hint="fill it in",
@@ -118,15 +118,15 @@ def carry_out(kind: type[UseCase[Any]], form_values: dict[str, Any]) -> None:
     kind(**fields).perform(CallContext(progress=progress, run=RunOptions(store=store)))
 
 
-def learn(form: LearnChoice) -> None:
+def learn_from_form(form: LearnChoice) -> None:
     """Learn a rubric set; it is in the store.
 
     Raises:
         WrongUse: What is asked for is another graph's.
     """
-    form_values = filled_in(form)
+    form_values = collect_filled_fields(form)
     # what somebody filled in comes before the settings of the system
-    form_values = {**presets(form_values.get("system", "")), **form_values}
+    form_values = {**get_system_settings(form_values.get("system", "")), **form_values}
     if form_values.get("method") == "spur":
         raise WrongUse(
             "SPUR's steps are another graph",
@@ -134,19 +134,21 @@ def learn(form: LearnChoice) -> None:
             option="method",
         )
 
-    carry_out(LearnRubrics, at_the_pool(form_values))
+    carry_out_use_case(LearnRubrics, add_pool_stop(form_values))
 
 
-def spur(form: LearnChoice) -> None:
+def learn_by_spur(form: LearnChoice) -> None:
     """Learn a rubric set by SPUR; it is in the store."""
-    form_values = filled_in(form)
-    carry_out(
+    form_values = collect_filled_fields(form)
+    carry_out_use_case(
         LearnRubrics,
-        at_the_pool({**presets(form_values.get("system", "")), **form_values, "method": "spur"}),
+        add_pool_stop(
+            {**get_system_settings(form_values.get("system", "")), **form_values, "method": "spur"}
+        ),
     )
 
 
-def presets(system: str) -> dict[str, Any]:
+def get_system_settings(system: str) -> dict[str, Any]:
     """Return the settings of a system of RUBICON's paper; none without one.
 
     Raises:
@@ -173,18 +175,18 @@ def presets(system: str) -> dict[str, Any]:
     return learned[system]
 
 
-def at_the_pool(form_values: dict[str, Any]) -> dict[str, Any]:
+def add_pool_stop(form_values: dict[str, Any]) -> dict[str, Any]:
     """Return what was filled in, with the word for where the run is to wait."""
     if form_values.get("review"):
         return {**form_values, "review": "pool"}
     return form_values
 
 
-def refit(form: RefitChoice) -> None:
+def refit_from_form(form: RefitChoice) -> None:
     """Judge the rubrics of a set again, and fit it again; the new set is in the store."""
-    carry_out(RefitSet, filled_in(form))
+    carry_out_use_case(RefitSet, collect_filled_fields(form))
 
 
-def score(form: ScoreContext) -> None:
+def score_from_form(form: ScoreContext) -> None:
     """Score a log with a rubric set."""
-    carry_out(ScoreLogs, filled_in(form))
+    carry_out_use_case(ScoreLogs, collect_filled_fields(form))

@@ -6,7 +6,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pollex.usecases.families import RUBRICS, ByJudge, Grouped, page_option, store_of
+from pollex.usecases.families import (
+    RUBRICS_HELP,
+    GroupOptions,
+    JudgedLogOptions,
+    declare_page_option,
+    get_store_folder,
+)
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -19,7 +25,7 @@ GATE_FAILED_EXIT_CODE = 4
 
 
 @use_case("check")
-class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
+class CheckRelease(GroupOptions, JudgedLogOptions, UseCase["CheckResult"]):
     """Check new conversations against a baseline; exit with 4 if a condition fails.
 
     A condition fails where its limit is reached by more than chance. Conditions: 'mean(p) drops by
@@ -43,7 +49,7 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
         kw_only=False,
         metavar="BASELINE",
     )
-    rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
+    rubrics: Path | Rubrics = opt(RUBRICS_HELP, kw_only=False, group="Rubrics")
     # when it fails
     fail_if: tuple[str, ...] | Sequence[str] = opt(
         "See above. Repeatable.",
@@ -61,7 +67,7 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
         default=None,
         metavar="FILE",
     )
-    page: Path | str | None = page_option()
+    page: Path | str | None = declare_page_option()
     junit: Path | str | None = opt(
         "Also write JUnit's XML.",
         default=None,
@@ -111,4 +117,4 @@ def resolve_sample(asked: CheckRelease, source: str | Path) -> str | Path:
     """Return a sample of a check: `log:NAME` as its file."""
     from pollex.services.readings import sample_named  # not needed for --help
 
-    return sample_named(source, store_of(asked))
+    return sample_named(source, get_store_folder(asked))

@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pollex.errors import WrongUse
-from pollex.usecases.families import RUBRICS, ByJudge, Grouped, page_option, store_of
+from pollex.usecases.families import (
+    RUBRICS_HELP,
+    GroupOptions,
+    JudgedLogOptions,
+    declare_page_option,
+    get_store_folder,
+)
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @use_case("compare")
-class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
+class CompareSamples(GroupOptions, JudgedLogOptions, UseCase["CompareResult"]):
     """Compare samples of conversations: which is better, in which rubrics, and how sure that is.
 
     Samples are files, runs of the store (score-3), or with --by the values of a field of the logs.
@@ -38,7 +44,7 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
         place="argument",
         metavar="A B… | LOGS…",
     )
-    rubrics: Path | Rubrics = opt(RUBRICS, group="Rubrics")
+    rubrics: Path | Rubrics = opt(RUBRICS_HELP, group="Rubrics")
     # one log cut by a field, in place of several
     by: str | None = opt(
         "Cut the logs by a field: release, started:week, country.",
@@ -61,7 +67,7 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
         default=None,
     )
     see: float = opt("The difference to plan for.", default=0.05, metavar="SHARE")
-    page: Path | str | None = page_option()
+    page: Path | str | None = declare_page_option()
 
     def __post_init__(self) -> None:
         """Refuse one sample alone, before anything is read. Raises WrongUse."""
@@ -101,4 +107,4 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
 
         if read:
             return read[0]
-        return [sample_named(path, store_of(self)) for path in paths]
+        return [sample_named(path, get_store_folder(self)) for path in paths]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pollex.usecases.use_case import AtTerminal, opt, use_case
+from pollex.usecases.use_case import TerminalUseCase, opt, use_case
 
 
 @use_case("demo")
-class RunDemo(AtTerminal):
+class RunDemo(TerminalUseCase):
     """Learn, score and report on the bundled sample log, with built-in roles.
 
     This needs no LLM, no network and no key. The log holds 480 invented conversations of customers
@@ -26,7 +26,7 @@ class RunDemo(AtTerminal):
       pollex demo && open pollex-demo/report.html
     """
 
-    at = "cli.demo.demo"
+    at = "cli.demo.run_demo"
     out: Path = opt("Output folder.", default=Path("pollex-demo"), group="Output")
     remedy: bool = opt("Then prove changes of an assistant's prompt.", default=False)
     recorded: bool = opt(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pollex.runs.options import ModelOptions
-from pollex.usecases.families import Stored, model_option, url_option
+from pollex.usecases.families import StoreOptions, declare_model_option, declare_url_option
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @use_case("doctor")
-class CheckInstallation(Stored, UseCase["Health"]):
+class CheckInstallation(StoreOptions, UseCase["Health"]):
     """Check the installation, the embedding weights, the store and a model's endpoint.
 
     An endpoint is asked up to some fifteen questions of about 30 tokens.
@@ -29,8 +29,8 @@ class CheckInstallation(Stored, UseCase["Health"]):
 
     does = "doctor.doctor"
     apart = True
-    model: str | None = model_option("LLM for all roles; default: built-in (no LLM).")
-    base_url: str | None = url_option()
+    model: str | None = declare_model_option("LLM for all roles; default: built-in (no LLM).")
+    base_url: str | None = declare_url_option()
     rebuild: bool = opt(
         "Rebuild a damaged store's database, or bring an earlier pollex's over.",
         default=False,

@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.usecases.families import RUBRICS, AllLabels, ByJudge, Grouped
+from pollex.usecases.families import (
+    RUBRICS_HELP,
+    GroupOptions,
+    JudgedLogOptions,
+    LabelSourceOptions,
+)
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -15,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @use_case("evaluate")
-class EvaluateSet(Grouped, AllLabels, ByJudge, UseCase["Evaluation"]):
+class EvaluateSet(GroupOptions, LabelSourceOptions, JudgedLogOptions, UseCase["Evaluation"]):
     """Measure a rubric set on labeled conversations, with 95 % intervals.
 
     Both windows are measured: the uncertainty window, and the one with a guarantee where the set
@@ -36,4 +41,4 @@ class EvaluateSet(Grouped, AllLabels, ByJudge, UseCase["Evaluation"]):
         place="argument",
         metavar="LOGS…",
     )
-    rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
+    rubrics: Path | Rubrics = opt(RUBRICS_HELP, kw_only=False, group="Rubrics")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.usecases.families import Stored
+from pollex.usecases.families import StoreOptions
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @use_case("forget")
-class ForgetConversations(Stored, UseCase["Forgotten"]):
+class ForgetConversations(StoreOptions, UseCase["Forgotten"]):
     """Take conversations out of the store for good, and name the files that quote them.
 
     Out of the store go texts, answers, scores, labels, calls and replies, prompts and originals of

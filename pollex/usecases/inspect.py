@@ -6,7 +6,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.usecases.families import ColumnReader, Commented, Grouped, Judged, Reading
+from pollex.usecases.families import (
+    AnnotatorOptions,
+    ColumnReaderOptions,
+    CommentOptions,
+    GroupOptions,
+    Reading,
+)
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -17,7 +23,14 @@ if TYPE_CHECKING:
 
 
 @use_case("inspect")
-class InspectLogs(Commented, Judged, Grouped, Reading, ColumnReader, UseCase["Inspection"]):
+class InspectLogs(
+    CommentOptions,
+    AnnotatorOptions,
+    GroupOptions,
+    Reading,
+    ColumnReaderOptions,
+    UseCase["Inspection"],
+):
     """Tell what files hold before anything is learned from them.
 
     A sentence each for shapes, roles, the thumb with all its values, what is left out, comments,
@@ -62,7 +75,7 @@ class InspectLogs(Commented, Judged, Grouped, Reading, ColumnReader, UseCase["In
         from pollex.formats.mapping import pairs_as_typed  # what reads is not needed for --help
 
         # left out: options of the model, and the logs, which the command names anyway
-        of_model = {option.name for option in fields(ColumnReader)} | {"sources"}
+        of_model = {option.name for option in fields(ColumnReaderOptions)} | {"sources"}
         names = (option for option in fields(self) if option.name not in of_model)
         typed = {}
         for option in names:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.errors import WrongUse
 from pollex.runs.options import RunOptions
-from pollex.usecases.families import RUBRICS, ByJudge, Reading, Stored, out_option
+from pollex.usecases.families import (
+    RUBRICS_HELP,
+    JudgedLogOptions,
+    Reading,
+    StoreOptions,
+    declare_output_option,
+)
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -17,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @use_case("label next")
-class LabelNext(ByJudge, UseCase[Any]):
+class LabelNext(JudgedLogOptions, UseCase[Any]):
     """List what to label next: that whose label would make the predictions of all surest.
 
     These are texts that can't be predicted yet, unlike each other and like many others. Those with
@@ -51,7 +57,7 @@ class LabelNext(ByJudge, UseCase[Any]):
         metavar="LOGS… | ANSWERS [JUDGMENTS]",
     )
     # what predicts
-    rubrics: Path | None = opt(RUBRICS, default=None, group="Rubrics")
+    rubrics: Path | None = opt(RUBRICS_HELP, default=None, group="Rubrics")
     calibrator: Path | None = opt(
         "A calibrator of `pollex calibrate fit`, instead of --rubrics.",
         default=None,
@@ -81,7 +87,7 @@ class LabelNext(ByJudge, UseCase[Any]):
         default=None,
         metavar="NAME|FILE",
     )
-    out: Path | None = out_option("Output file: .jsonl or .csv.", metavar="FILE")
+    out: Path | None = declare_output_option("Output file: .jsonl or .csv.", metavar="FILE")
 
     def carry_out(self, context: CallContext) -> Any:
         """See `services.label`."""
@@ -138,7 +144,7 @@ class LabelNext(ByJudge, UseCase[Any]):
 
 
 @use_case("label queue")
-class QueueLog(Reading, Stored, UseCase["LabelQueue"]):
+class QueueLog(Reading, StoreOptions, UseCase["LabelQueue"]):
     """Keep conversations of a log as a queue that people label in `pollex serve`. No rubric set is needed.
 
     They are drawn at random, those with a thumb, too. Learn from the answers with the log's thumbs:

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.runs.options import SYSTEMS, require_model
-from pollex.usecases.families import AllLabels, Commented, Grouped, Reading, Writing, out_option
+from pollex.usecases.families import (
+    CommentOptions,
+    GroupOptions,
+    LabelSourceOptions,
+    Reading,
+    RubricWriterOptions,
+    declare_output_option,
+)
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -20,7 +27,14 @@ if TYPE_CHECKING:
 
 
 @use_case("learn")
-class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["LearnResult"]):
+class LearnRubrics(
+    CommentOptions,
+    GroupOptions,
+    LabelSourceOptions,
+    Reading,
+    RubricWriterOptions,
+    UseCase["LearnResult"],
+):
     """Learn rubrics from conversations with thumbs up and down.
 
     Writes the rubric set and, beside it, report.html: what was learned, how well it does on
@@ -57,7 +71,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         place="argument",
         metavar="LOGS…",
     )
-    out: Path | str | None = out_option(typed="rubrics.json")
+    out: Path | str | None = declare_output_option(typed="rubrics.json")
     domain: Path | str | DomainProfile | None = opt(
         "Domain profile (TOML); `pollex domain new` writes one.",
         default=None,

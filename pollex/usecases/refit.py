@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Self
 
 from pollex.errors import WrongUse
 from pollex.usecases.families import (
-    RUBRICS,
-    AllLabels,
-    AllRoles,
-    Grouped,
-    Judged,
+    RUBRICS_HELP,
+    AnnotatorOptions,
+    GroupOptions,
+    LabelSourceOptions,
+    LearningRoleOptions,
     Reading,
-    out_option,
+    declare_output_option,
 )
 from pollex.usecases.use_case import UseCase, opt, use_case
 
@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 
 
 @use_case("refit")
-class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResult"]):
+class RefitSet(
+    AnnotatorOptions,
+    GroupOptions,
+    LabelSourceOptions,
+    Reading,
+    LearningRoleOptions,
+    UseCase["LearnResult"],
+):
     """Judge edited rubrics again, and fit θ, window and probability again.
 
     NAME.rubrics.toml beside NAME.json is the file to edit, by hand or with `pollex rubrics`: a new
@@ -47,8 +54,8 @@ class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResu
         place="argument",
         metavar="LOGS…",
     )
-    rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
-    out: Path | str | None = out_option("Output file; default: the rubric set itself.")
+    rubrics: Path | Rubrics = opt(RUBRICS_HELP, kw_only=False, group="Rubrics")
+    out: Path | str | None = declare_output_option("Output file; default: the rubric set itself.")
     test_fraction: float | None = opt(
         "Share held out for testing; default: as the set was learned.",
         default=None,

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.runs.options import ModelOptions
-from pollex.usecases.families import Stored, url_option
-from pollex.usecases.use_case import CallContext, UseCase, opt, options, use_case
+from pollex.usecases.families import StoreOptions, declare_url_option
+from pollex.usecases.use_case import CallContext, UseCase, declare_options, opt, use_case
 
 if TYPE_CHECKING:
     from pollex.services.sets import EditedSet, LintResult, SetDifference
     from pollex.usecases.families import Rubrics
 
 
-def declare_place(**more: Any) -> Any:
+def declare_argument(**more: Any) -> Any:
     """Declare what stands behind the verb."""
     return opt(kw_only=False, place="argument", **more)
 
 
-def note_option() -> Any:
+def declare_note_option() -> Any:
     """Declare a remark."""
     return opt(
         "A remark that stays with the rubric.",
@@ -33,15 +33,15 @@ def note_option() -> Any:
     )
 
 
-@options
-class Edited:
+@declare_options
+class EditedSetOptions:
     """A rubric set that people edit."""
 
-    rubrics: Path = declare_place()
+    rubrics: Path = declare_argument()
 
 
 @use_case("rubrics list")
-class ListRubrics(Edited, Stored, UseCase["EditedSet"]):
+class ListRubrics(EditedSetOptions, StoreOptions, UseCase["EditedSet"]):
     """List the rubrics of a set with their ids, as people edited them.
 
     \b
@@ -53,7 +53,7 @@ class ListRubrics(Edited, Stored, UseCase["EditedSet"]):
 
 
 @use_case("rubrics add")
-class AddRubric(Edited, UseCase["EditedSet"]):
+class AddRubric(EditedSetOptions, UseCase["EditedSet"]):
     """Add a rubric in your own words.
 
     \b
@@ -62,15 +62,15 @@ class AddRubric(Edited, UseCase["EditedSet"]):
     """
 
     does = "sets.add_rubric"
-    text: str = declare_place()
+    text: str = declare_argument()
     polarity: Literal["sat", "dsat"] = opt(
         "Polarity: `sat` describes good conversations, `dsat` bad ones."
     )
-    note: str | None = note_option()
+    note: str | None = declare_note_option()
 
 
 @use_case("rubrics remove")
-class RemoveRubric(Edited, UseCase["EditedSet"]):
+class RemoveRubric(EditedSetOptions, UseCase["EditedSet"]):
     """Take a rubric out; ID may be the beginning of its id.
 
     To leave a rubric out for a while, write `on = false` into NAME.rubrics.toml.
@@ -81,11 +81,11 @@ class RemoveRubric(Edited, UseCase["EditedSet"]):
     """
 
     does = "sets.remove_rubric"
-    rubric: str = declare_place(metavar="ID")
+    rubric: str = declare_argument(metavar="ID")
 
 
 @use_case("rubrics reword")
-class RewordRubric(Edited, Stored, UseCase["EditedSet"]):
+class RewordRubric(EditedSetOptions, StoreOptions, UseCase["EditedSet"]):
     """Give a rubric other words; its id stays, and so does what it is judged by.
 
     \b
@@ -94,9 +94,9 @@ class RewordRubric(Edited, Stored, UseCase["EditedSet"]):
     """
 
     does = "sets.reword_rubric"
-    rubric: str = declare_place(metavar="ID")
-    text: str = declare_place()
-    note: str | None = note_option()
+    rubric: str = declare_argument(metavar="ID")
+    text: str = declare_argument()
+    note: str | None = declare_note_option()
     judge_anew: bool = opt(
         "Give up by what it was judged: its new words say what to look for.",
         default=False,
@@ -104,7 +104,7 @@ class RewordRubric(Edited, Stored, UseCase["EditedSet"]):
 
 
 @use_case("rubrics diff")
-class DiffSets(Stored, UseCase["SetDifference"]):
+class DiffSets(StoreOptions, UseCase["SetDifference"]):
     """Show what two rubric sets differ in: words, sides, order and figures.
 
     Rubrics with one id are the same rubric, and so are those of the same event and topic.
@@ -115,12 +115,12 @@ class DiffSets(Stored, UseCase["SetDifference"]):
     """
 
     does = "sets.diff_sets"
-    before: Path | Rubrics = declare_place()
-    after: Path | Rubrics = declare_place()
+    before: Path | Rubrics = declare_argument()
+    after: Path | Rubrics = declare_argument()
 
 
 @use_case("rubrics lint")
-class LintRubrics(Stored, UseCase["LintResult"]):
+class LintRubrics(StoreOptions, UseCase["LintResult"]):
     """Mark the rubrics that are hard to judge, with better words where there are some.
 
     Marked are a rubric in two parts, with "each", "all" or "only", with a presupposition, a near
@@ -134,12 +134,12 @@ class LintRubrics(Stored, UseCase["LintResult"]):
     """
 
     does = "sets.lint_rubrics"
-    rubrics: Path | Rubrics = declare_place()
+    rubrics: Path | Rubrics = declare_argument()
     model: str | None = opt(
         "Model that words marked sentences better; default: rules, where one applies.",
         default=None,
     )
-    base_url: str | None = url_option()
+    base_url: str | None = declare_url_option()
 
     def as_model(self, context: CallContext) -> ModelOptions | None:
         """Return the model, if one is named."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pollex.usecases.families import Stored
+from pollex.usecases.families import StoreOptions
 from pollex.usecases.use_case import UseCase, use_case
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @use_case("runs")
-class ListRuns(Stored, UseCase["RunList"]):
+class ListRuns(StoreOptions, UseCase["RunList"]):
     """List all runs, the last one last.
 
     \b

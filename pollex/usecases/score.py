@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.usecases.families import RUBRICS, ByJudge, out_option, parse_two_numbers
+from pollex.usecases.families import (
+    RUBRICS_HELP,
+    JudgedLogOptions,
+    declare_output_option,
+    parse_two_numbers,
+)
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
     from pollex.usecases.families import Rubrics
 
 
-def parse_place(text: str | Path) -> str | Path:
+def parse_path_or_address(text: str | Path) -> str | Path:
     """Return a path, or an address such as `s3://bucket/scores/`, which stays a text."""
     if "://" in str(text):
         return text
@@ -30,7 +35,7 @@ def declare_setting(help_text: str, **more: Any) -> Any:
 
 
 @use_case("score")
-class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
+class ScoreLogs(JudgedLogOptions, UseCase["ScoreResult"]):
     """Score conversations with a rubric set, one row a conversation.
 
     Filter by `decision`: positive where the probability of a thumb up is at least .5, or as `--set
@@ -64,12 +69,12 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
         place="argument",
         metavar="LOGS…",
     )
-    rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
-    out: Path | str | None = out_option(
+    rubrics: Path | Rubrics = opt(RUBRICS_HELP, kw_only=False, group="Rubrics")
+    out: Path | str | None = declare_output_option(
         "Output file: .parquet, .jsonl or .csv. With --engine: a folder, also s3://….",
         typed="scores.parquet",
         metavar="PATH",
-        parse=parse_place,
+        parse=parse_path_or_address,
     )
     judges: tuple[str, ...] | Sequence[str] = opt(
         "Also predict the label of this annotator; repeatable, or `all`.",

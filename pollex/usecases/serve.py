@@ -6,12 +6,12 @@ from pathlib import Path
 
 from pollex.runs.options import MOST_UPLOAD
 from pollex.store.folder import STORE, VARIABLE
-from pollex.text import size_given
-from pollex.usecases.use_case import AtTerminal, import_named, opt, use_case
+from pollex.text import parse_size
+from pollex.usecases.use_case import TerminalUseCase, import_by_name, opt, use_case
 
 
 @use_case("serve")
-class ServeStore(AtTerminal):
+class ServeStore(TerminalUseCase):
     """Learn, score, label and compare in the browser, and look at runs, conversations and rubric sets.
 
     It listens on this machine only, and lets in whoever has the token in the address that it
@@ -70,7 +70,7 @@ class ServeStore(AtTerminal):
         "Most that files may have which are brought at once, packed or unpacked: 500MB.",
         default=MOST_UPLOAD,
         typed="5GB",
-        parse=size_given,
+        parse=parse_size,
         group="Data",
         metavar="SIZE",
     )
@@ -150,5 +150,5 @@ class ServeStore(AtTerminal):
         else:
             server = work_of("serve", "score")
 
-        code: int = import_named(server)(self)
+        code: int = import_by_name(server)(self)
         return code

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pollex.usecases.families import ByJudge, Grouped, page_option
+from pollex.usecases.families import GroupOptions, JudgedLogOptions, declare_page_option
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @use_case("share")
-class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
+class EstimateShare(GroupOptions, JudgedLogOptions, UseCase["ShareResult"]):
     """Estimate the share of good conversations over all, from few labels, with 95 % intervals.
 
     Give all conversations, those without a label too. Labels drawn at random give the share of all.
@@ -62,4 +62,4 @@ class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
         "How labels without a field `drawn` were selected.",
         default=None,
     )
-    page: Path | str | None = page_option()
+    page: Path | str | None = declare_page_option()

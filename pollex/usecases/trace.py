@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pollex.usecases.families import Stored
+from pollex.usecases.families import StoreOptions
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @use_case("trace")
-class TraceRun(Stored, UseCase["RunTree | ConversationHistory | NodeState"]):
+class TraceRun(StoreOptions, UseCase["RunTree | ConversationHistory | NodeState"]):
     """Show every node and role call of a run as a tree.
 
     RUN is an id, its beginning, or `last`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.usecases.families import RUBRICS, Grouped, Reading, out_option
+from pollex.usecases.families import RUBRICS_HELP, GroupOptions, Reading, declare_output_option
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @use_case("turns")
-class MeasureTurns(Grouped, Reading, UseCase["TurnsResult"]):
+class MeasureTurns(GroupOptions, Reading, UseCase["TurnsResult"]):
     """Measure what the beginnings of conversations tell of their thumbs.
 
     Satisfaction shows in how a conversation ends: on many logs a score before the end says less
@@ -36,6 +36,8 @@ class MeasureTurns(Grouped, Reading, UseCase["TurnsResult"]):
         place="argument",
         metavar="LOGS…",
     )
-    rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
-    out: Path | str | None = out_option("Write the rubric set with these probabilities.")
-    scores: Path | str | None = out_option("Write a score after each of the user's first 50 turns.")
+    rubrics: Path | Rubrics = opt(RUBRICS_HELP, kw_only=False, group="Rubrics")
+    out: Path | str | None = declare_output_option("Write the rubric set with these probabilities.")
+    scores: Path | str | None = declare_output_option(
+        "Write a score after each of the user's first 50 turns."
+    )

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pollex.services.dry_run import CallPlan
     from pollex.services.results import Result
 
-BOUNDS: Mapping[str, tuple[float, float]] = {
+BOUNDS_BY_OPTION: Mapping[str, tuple[float, float]] = {
     "back": (0, 100),
     "batch": (1, 10**6),
     "concurrency": (1, 10**4),
@@ -56,12 +56,12 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
 """Numbers that say how much is done, by name, and what they may be: more would never end, or take all memory."""
 
 T = TypeVar("T")
-R_co = TypeVar("R_co", bound="Result", covariant=True)
+Result_co = TypeVar("Result_co", bound="Result", covariant=True)
 
-Title = Literal["Data", "Rubrics", "Question", "Model", "Limits", "Output", "Other"]
-NEEDED: Any = object()
+OptionTitle = Literal["Data", "Rubrics", "Question", "Model", "Limits", "Output", "Other"]
+REQUIRED: Any = object()
 """In place of a default: the option must be given."""
-TYPES: Mapping[str, type] = {
+TYPES_BY_NAME: Mapping[str, type] = {
     "str": str,
     "int": int,
     "float": float,
@@ -91,24 +91,24 @@ class VerbOption:
     help: str = ""
     kind: type | tuple[str, ...] = str
     many: bool = False
-    default: Any = NEEDED
+    default: Any = REQUIRED
     flag: str = ""
-    group: Title = "Other"
+    group: OptionTitle = "Other"
     place: Literal["argument", "option", "rare", "setting"] = "option"
     metavar: str | None = None
     env: tuple[str, ...] = ()
     least: float | None = None
     most: float | None = None
     parse: Callable[[Any], Any] | None = None
-    typed: Any = NEEDED
+    typed: Any = REQUIRED
     exists: bool = False
     door: Literal["", "terminal", "python"] = ""
     presets: Mapping[str, Mapping[str, Any]] | None = None
 
     @property
     def usual(self) -> Any:
-        """The default on the terminal; `NEEDED` where there is none."""
-        return self.default if self.typed is NEEDED else self.typed
+        """The default on the terminal; `REQUIRED` where there is none."""
+        return self.default if self.typed is REQUIRED else self.typed
 
 
 def opt(
@@ -126,7 +126,7 @@ def opt(
     )
 
 
-def options_of(kind: type) -> Iterator[VerbOption]:
+def iterate_options(kind: type) -> Iterator[VerbOption]:
     """Yield the options of a use case, those of its families first."""
     for option_field in fields(kind):
         option: VerbOption = option_field.metadata["option"]
@@ -138,12 +138,14 @@ def options_of(kind: type) -> Iterator[VerbOption]:
         assert written is not None, "an annotation begins with a name"
         inner = written[2]
         # words to choose from, else the type by its name
-        words = tuple(re.findall(r"'([^']+)'", inner)) or TYPES.get(inner, str)
+        words = tuple(re.findall(r"'([^']+)'", inner)) or TYPES_BY_NAME.get(inner, str)
         # a tuple that one text holds as a whole is given once
         many = option.many or (bool(written[1]) and option.parse is None)
         # bounds by name are of numbers alone
         least, most = (
-            BOUNDS.get(option_field.name, (None, None)) if words in (int, float) else (None, None)
+            BOUNDS_BY_OPTION.get(option_field.name, (None, None))
+            if words in (int, float)
+            else (None, None)
         )
         yield VerbOption(
             **vars(option)
@@ -151,7 +153,7 @@ def options_of(kind: type) -> Iterator[VerbOption]:
                 "name": option_field.name,
                 "kind": words,
                 "many": many,
-                "default": NEEDED if option_field.default is MISSING else option_field.default,
+                "default": REQUIRED if option_field.default is MISSING else option_field.default,
                 "least": least if option.least is None else option.least,
                 "most": most if option.most is None else option.most,
             }
@@ -174,14 +176,14 @@ class CallContext:
     editor: Callable[[], Any] = lambda: None
 
 
-class UseCase(Generic[R_co]):
+class UseCase(Generic[Result_co]):
     """What a user asks for.
 
     Attributes:
         does: Module and function of `pollex.services` that does it; its arguments are options by
             name.
         plans: Whether a dry run of it counts the calls that it would make.
-        bundle: Class of the service's argument `options`, which is made of several options.
+        bundle: Class of the service's argument `declare_options`, which is made of several options.
         apart: Whether notes go to standard error: the output is data, or a view that is to stay the
             same.
         shown_with: Options that the printer needs.
@@ -207,7 +209,7 @@ class UseCase(Generic[R_co]):
         Raises:
             WrongUse: One is.
         """
-        for option in options_of(type(self)):
+        for option in iterate_options(type(self)):
             value = getattr(self, option.name)
             # the default may lie beyond the bounds: it says that nothing was given
             if (
@@ -215,13 +217,13 @@ class UseCase(Generic[R_co]):
                 and not isinstance(value, bool)
                 and value != option.default
             ):
-                require_number(option, value)
+                require_number_in_bounds(option, value)
 
-    def carry_out(self, context: CallContext) -> R_co:
+    def carry_out(self, context: CallContext) -> Result_co:
         """Do it."""
-        return cast(R_co, self.call(self.does, context))
+        return cast(Result_co, self.call(self.does, context))
 
-    def perform(self, context: CallContext) -> R_co:
+    def perform(self, context: CallContext) -> Result_co:
         """Do it, and note in the store which files it wrote."""
         # what only describes itself needs no store
         from pollex.store.outputs import noted_outputs
@@ -259,7 +261,7 @@ class UseCase(Generic[R_co]):
 
     def call_at(self, name: str, context: CallContext) -> Any:
         """Call a service by its full name with what its arguments name."""
-        service = import_named(name)
+        service = import_by_name(name)
         parameters = inspect.signature(service).parameters
         arguments = {name: self.argument(name, context) for name in parameters}
         # arguments that have a default in the service
@@ -272,7 +274,7 @@ class UseCase(Generic[R_co]):
         left = {
             name
             for name, value in arguments.items()
-            if value is NEEDED or (value is None and name in usual)
+            if value is REQUIRED or (value is None and name in usual)
         }
         try:
             return service(**{name: value for name, value in arguments.items() if name not in left})
@@ -306,9 +308,9 @@ class UseCase(Generic[R_co]):
         for name in ("logs", "sources"):
             logs.append(self.argument(name, context))
 
-        sources = next((value for value in logs if value is not NEEDED), NEEDED)
+        sources = next((value for value in logs if value is not REQUIRED), REQUIRED)
         # without a model there is nobody to ask
-        if NEEDED in (sources, *parts.values()) or not getattr(parts["model"], "name", None):
+        if REQUIRED in (sources, *parts.values()) or not getattr(parts["model"], "name", None):
             return
 
         # a model's client takes a second to import
@@ -317,25 +319,25 @@ class UseCase(Generic[R_co]):
         raise ask_for_mapping(sources, error, progress=context.progress, **parts) from error
 
     def argument(self, name: str, context: CallContext) -> Any:
-        """Return what a service takes under a name: of a method `as_NAME`, or an option; `NEEDED` where neither is."""
+        """Return what a service takes under a name: of `as_NAME`, or an option; `REQUIRED` where neither is."""
         if name == "progress":
             return context.progress
         # a method `as_NAME` comes before an option of that name
         if make := getattr(self, f"as_{name}", None):
             return make(context)
         if name == "options" and self.bundle:
-            kind = import_named(f"{room_of(type(self))}.{self.bundle}")
+            kind = import_by_name(f"{room_of(type(self))}.{self.bundle}")
             return kind(**self.given(*(option.name for option in fields(kind))))
         return self.taken(name)
 
     def taken(self, name: str) -> Any:
         """Return an option as services take it."""
-        value = getattr(self, name, NEEDED)
+        value = getattr(self, name, REQUIRED)
         if not isinstance(value, str):
             return value
 
         # an address such as s3://… stays a text
-        paths = (option.name for option in options_of(type(self)) if option.kind is Path)
+        paths = (option.name for option in iterate_options(type(self)) if option.kind is Path)
         if name in paths and "://" not in value:
             return Path(value)
         return value
@@ -345,7 +347,7 @@ class UseCase(Generic[R_co]):
         options = {name: self.taken(name) for name in names}
         options_typed = {}
         for name, value in options.items():
-            if value is not None and value is not NEEDED:
+            if value is not None and value is not REQUIRED:
                 options_typed[name] = value
         return options_typed
 
@@ -368,7 +370,7 @@ class UseCase(Generic[R_co]):
         return False
 
 
-def require_number(option: VerbOption, value: float) -> None:
+def require_number_in_bounds(option: VerbOption, value: float) -> None:
     """Raise WrongUse where a number is infinite, none at all, or beyond what the option takes."""
     least = option.least
     most = option.most
@@ -393,7 +395,7 @@ def require_number(option: VerbOption, value: float) -> None:
     )
 
 
-class AtTerminal(UseCase[Any]):
+class TerminalUseCase(UseCase[Any]):
     """One that speaks for itself on the terminal, and has no other door.
 
     Attributes:
@@ -404,21 +406,21 @@ class AtTerminal(UseCase[Any]):
 
     def work(self) -> Any:
         """Do it, and return the exit code."""
-        return import_named(f"{room_of(type(self))}.{self.at}")(self)
+        return import_by_name(f"{room_of(type(self))}.{self.at}")(self)
 
 
-def import_named(name: str) -> Any:
+def import_by_name(name: str) -> Any:
     """Import a function or class."""
     module, _, attribute = name.rpartition(".")
     return getattr(import_module(module), attribute)
 
 
-VERBS: dict[str, list[type[UseCase[Any]]]] = {}
+USE_CASES_BY_MODULE: dict[str, list[type[UseCase[Any]]]] = {}
 """Use cases by the module that declares them."""
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(opt,))
-def options(kind: type[T]) -> type[T]:
+def declare_options(kind: type[T]) -> type[T]:
     """Make a family of options of a class."""
     return dataclass(frozen=True, kw_only=True)(kind)
 
@@ -428,11 +430,11 @@ def use_case(verb: str) -> Callable[[type[T]], type[T]]:
     """Make a use case of a class, under the name of its verb."""
 
     def made(kind: type[T]) -> type[T]:
-        use_case_class = options(kind)
+        use_case_class = declare_options(kind)
         verb_class = cast(type[UseCase[Any]], use_case_class)
         verb_class.verb = verb
         # by module, as a verb's first word names the module of its use cases
-        VERBS.setdefault(kind.__module__, []).append(verb_class)
+        USE_CASES_BY_MODULE.setdefault(kind.__module__, []).append(verb_class)
 
         return use_case_class
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.usecases.families import Stored
+from pollex.usecases.families import StoreOptions
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @use_case("why")
-class ExplainRubric(Stored, UseCase["Origin"]):
+class ExplainRubric(StoreOptions, UseCase["Origin"]):
     """Show a rubric's reasons, their quotes, and the conversations that they are from.
 
     Turns are numbered from 0, those of the system and of tools too.

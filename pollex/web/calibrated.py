@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.distributions import Reliability, draw_reliability
+from pollex.measures.distributions import ReliabilityDiagram, draw_reliability
 from pollex.measures.intervals import Figure
 from pollex.rubrics.worth import measure_share
 from pollex.store.labels import read_opinions, settle_answers
@@ -123,7 +123,7 @@ def find_usable(lens: RunColumns) -> Bools:
     return np.asarray(is_told & lens.unseen)
 
 
-def draw_reliability_of_run(lens: RunColumns) -> Reliability | None:
+def draw_reliability_of_run(lens: RunColumns) -> ReliabilityDiagram | None:
     """Return how often a thumb up came at each probability, with band; None for fewer than two labels."""
     rows = np.flatnonzero(find_usable(lens))
     if len(rows) > MOST_SAMPLED:

@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Literal
 
-from pollex.children import safe_environment
+from pollex.children import make_safe_environment
 from pollex.store.folder import make_private
 from pollex.store.runs import is_locked
 from pollex.store.seal import Seal
@@ -323,7 +323,7 @@ def _run_command(child: Child) -> None:
             stderr=err,
             start_new_session=True,
             cwd=child.folder,
-            env=safe_environment(child.environment),
+            env=make_safe_environment(child.environment),
             pass_fds=(record.fileno(),),
         )
         child.pid = process.pid

@@ -14,8 +14,8 @@ from pydantic.fields import FieldInfo
 
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.judge_settings import JudgeSettings
-from pollex.usecases.families import Calls
-from pollex.usecases.use_case import NEEDED, UseCase, VerbOption, options_of
+from pollex.usecases.families import ModelCallOptions
+from pollex.usecases.use_case import REQUIRED, UseCase, VerbOption, iterate_options
 from pollex.web.doors.hooks import UseCaseDoor
 from pollex.web.faults import Fault
 
@@ -183,7 +183,7 @@ class Control:
 
 def make_controls(use_case: type[UseCase[Any]], door: UseCaseDoor) -> Iterator[Control]:
     """Yield a control for each field that can be given in the browser."""
-    for option in options_of(use_case):
+    for option in iterate_options(use_case):
         # no control for what only Python takes, nor for what this form leaves out
         if option.door != "python" and door.reason_against(option.name) is None:
             yield _make_control(option, door)
@@ -203,7 +203,7 @@ def _make_control(option: VerbOption, door: UseCaseDoor) -> Control:
         kind=kind,
         usual=_write_default(usual),
         choices=tuple(choices),
-        needed=option.usual is NEEDED and kind not in ("logs",),
+        needed=option.usual is REQUIRED and kind not in ("logs",),
     )
 
 
@@ -245,7 +245,7 @@ def _list_choices(option: VerbOption) -> tuple[tuple[str, str], ...]:
 
 def _write_default(value: Any) -> str:
     """Return a default as a form has it."""
-    if value is NEEDED or value in (None, (), "", False):
+    if value is REQUIRED or value in (None, (), "", False):
         return ""
     if isinstance(value, float):
         return f"{value:g}"
@@ -315,13 +315,13 @@ def group_controls(controls: Sequence[Control]) -> list[ControlGroup]:
 
 def asks_a_model(use_case: type[UseCase[Any]]) -> bool:
     """Return whether a use case may ask a model, so that a plan of its calls can be shown first."""
-    return issubclass(use_case, Calls) and use_case.plans
+    return issubclass(use_case, ModelCallOptions) and use_case.plans
 
 
 def names_a_model(use_case: type[UseCase[Any]]) -> bool:
     """Return whether people name the model, and not a rubric set."""
     return any(
-        option.name == "model" and option.door != "python" for option in options_of(use_case)
+        option.name == "model" and option.door != "python" for option in iterate_options(use_case)
     )
 
 

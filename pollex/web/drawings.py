@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-from pollex.reports.svg import Axis, element, svg, tick_label, ticks
+from pollex.reports.svg import Axis, choose_ticks, format_tick, make_element, make_svg
 from pollex.web.by_class import ByClass
 from pollex.web.filters import Histogram
 
@@ -34,7 +34,7 @@ def draw_histogram(
                 width = max(across(right) - across(left) - 1, 0.5)
                 x = across(left) + 0.5
                 bars.append(
-                    element(
+                    make_element(
                         "rect",
                         x=x,
                         y=up(n),
@@ -45,11 +45,11 @@ def draw_histogram(
                 )
 
     labels = []
-    for value in ticks(low, high, 6):
+    for value in choose_ticks(low, high, 6):
         labels.append(
-            element(
+            make_element(
                 "text",
-                tick_label(value),
+                format_tick(value),
                 x=across(value),
                 y=HIGH + 14,
                 text_anchor="middle",
@@ -62,9 +62,9 @@ def draw_histogram(
     for words, at in marks:
         if low <= at <= high:
             lines.append(
-                element(
+                make_element(
                     "line",
-                    element("title", words),
+                    make_element("title", words),
                     x1=across(at),
                     x2=across(at),
                     y1=2,
@@ -73,7 +73,7 @@ def draw_histogram(
                 )
             )
 
-    axis = element(
+    axis = make_element(
         "line",
         x1=4,
         x2=WIDTH - 4,
@@ -82,7 +82,7 @@ def draw_histogram(
         class_="axis",
     )
     title = f"{name}: {int(counted.found.sum())} of {int(counted.all.sum())} conversations"
-    return svg(
+    return make_svg(
         title,
         bars,
         axis,
@@ -110,11 +110,11 @@ def draw_scale(
     left = across(-reach if lower is None else lower)
     right = across(reach if upper is None else upper)
     tick_labels = []
-    for value in ticks(-reach, reach, 6):
+    for value in choose_ticks(-reach, reach, 6):
         tick_labels.append(
-            element(
+            make_element(
                 "text",
-                tick_label(value),
+                format_tick(value),
                 x=across(value),
                 y=46,
                 text_anchor="middle",
@@ -122,11 +122,11 @@ def draw_scale(
             )
         )
     parts = [
-        element("rect", x=left, y=8, width=max(right - left, 1), height=24, class_="window"),
-        element("line", x1=10, x2=WIDTH - 10, y1=20, y2=20, class_="axis"),
-        element("line", x1=across(theta), x2=across(theta), y1=6, y2=34, class_="theta"),
+        make_element("rect", x=left, y=8, width=max(right - left, 1), height=24, class_="window"),
+        make_element("line", x1=10, x2=WIDTH - 10, y1=20, y2=20, class_="axis"),
+        make_element("line", x1=across(theta), x2=across(theta), y1=6, y2=34, class_="theta"),
         tick_labels,
-        element(
+        make_element(
             "circle",
             cx=across(netsat),
             cy=20,
@@ -136,7 +136,7 @@ def draw_scale(
     ]
     where = "above" if netsat > theta else "not above"
 
-    return svg(
+    return make_svg(
         f"NetSAT {netsat:.1f}, {where} θ {theta:.1f}",
         parts,
         width=WIDTH,
@@ -157,9 +157,9 @@ def draw_distribution(
     bars = []
     for i, (p, option) in enumerate(zip(probabilities, options, strict=True)):
         bars.append(
-            element(
+            make_element(
                 "rect",
-                element("title", f"{option}: {100 * p / mass:.0f} %"),
+                make_element("title", f"{option}: {100 * p / mass:.0f} %"),
                 x=i * wide + 1,
                 y=24 - 22 * p / mass,
                 width=wide - 2,
@@ -173,10 +173,10 @@ def draw_distribution(
     for p, option in zip(probabilities, options, strict=True):
         share_texts.append(f"{option} {100 * p / mass:.0f} %")
     shares_text = ", ".join(share_texts)
-    return svg(
+    return make_svg(
         shares_text,
         bars,
-        element("line", x1=0, x2=120, y1=24, y2=24, class_="axis"),
+        make_element("line", x1=0, x2=120, y1=24, y2=24, class_="axis"),
         width=120,
         height=26,
         class_="share",
@@ -208,7 +208,7 @@ def draw_by_class(answers: ByClass) -> Markup:
     rows = []
     for row, place in enumerate(places):
         rows.append(
-            element(
+            make_element(
                 "text",
                 answers.options[place],
                 x=WORDS - 6,
@@ -223,7 +223,7 @@ def draw_by_class(answers: ByClass) -> Markup:
     for below, (words, _, kind) in enumerate(classes):
         for row, share in enumerate(shares[words]):
             bars.append(
-                element(
+                make_element(
                     "rect",
                     x=WORDS,
                     y=OPTION * row + 2 + 7 * below,
@@ -245,7 +245,7 @@ def draw_by_class(answers: ByClass) -> Markup:
         )
     counts_text = "; ".join(class_texts)
     height = OPTION * len(places) + 2
-    axis = element(
+    axis = make_element(
         "line",
         x1=WORDS,
         x2=WORDS,
@@ -254,7 +254,7 @@ def draw_by_class(answers: ByClass) -> Markup:
         class_="axis",
     )
 
-    return svg(
+    return make_svg(
         counts_text,
         rows,
         bars,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from pollex.text import SURROGATES, parse_json
+from pollex.text import SURROGATE_PATTERN, parse_json
 from pollex.web.faults import Clash, Fault
 from pollex.web.site import Site
 
@@ -152,7 +152,7 @@ def _require_storable(value: Any) -> None:
     if isinstance(value, list | tuple):
         for part in value:
             _require_storable(part)
-    elif isinstance(value, str) and SURROGATES.search(value):
+    elif isinstance(value, str) and SURROGATE_PATTERN.search(value):
         raise Fault(
             "a text holds half a character (a lone surrogate)",
             hint="send it as UTF-8",

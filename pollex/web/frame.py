@@ -16,15 +16,15 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from pollex.errors import PollexError, StoreBusy
-from pollex.reports.numbers import MINUS, SPACE, known, unbreak
-from pollex.reports.page import environment as of_reports
-from pollex.reports.page import style_of
+from pollex.reports.numbers import MINUS_SIGN, NO_BREAK_SPACE, is_known, make_percent_unbreakable
+from pollex.reports.page import make_environment as of_reports
+from pollex.reports.page import read_style
 from pollex.reports.transcript import MarkedText
 from pollex.rooms import folders_of
 from pollex.rubrics.records import RubricEvidence
 from pollex.rubrics.worth import describe_doubt, describe_worth_with_bounds
 from pollex.store.runs import Run
-from pollex.text import printable
+from pollex.text import escape_controls
 from pollex.web import links
 from pollex.web.faults import find_status
 from pollex.web.hooks import ASKED_FOR, BEHIND_MORE, READS, fill_panel, list_menu, list_page_links
@@ -65,7 +65,7 @@ def make_environment() -> Environment:
 
 def worth_told(worth: RubricEvidence) -> str:
     """Describe how often a rubric holds, and its thumbs, each share with its interval."""
-    return unbreak(describe_worth_with_bounds(worth))
+    return make_percent_unbreakable(describe_worth_with_bounds(worth))
 
 
 _SCRIPT = re.compile(r"<script\b[^>]*></script>\s*")
@@ -100,7 +100,7 @@ def read_static_files() -> dict[str, bytes]:
         if file.name.rpartition(".")[2] in CONTENT_TYPES:
             context[file.name] = file.read_bytes()
 
-    return context | {name: style_of(name).encode() for name in SHARED_STYLES}
+    return context | {name: read_style(name).encode() for name in SHARED_STYLES}
 
 
 @cache
@@ -188,20 +188,20 @@ def answer_failure(scope: Scope, error: PollexError) -> Response:
 
 def duration(ms: float | None) -> str:
     """Write a duration: `820 ms`, `4.2 s`, `3 min 20 s`, `2 h 5 min`; unknown where a clock was set back."""
-    if not known(ms) or ms < 0:
+    if not is_known(ms) or ms < 0:
         return "unknown"
     if ms < 1000:
-        return f"{ms:.0f}{SPACE}ms"
+        return f"{ms:.0f}{NO_BREAK_SPACE}ms"
 
     seconds = ms / 1000
     if seconds < 60:
-        return f"{seconds:.1f}{SPACE}s"
+        return f"{seconds:.1f}{NO_BREAK_SPACE}s"
 
     # rounded before it is divided, so that no minute has 60 s
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
-        return f"{minutes}{SPACE}min {rest}{SPACE}s"
-    return f"{minutes // 60}{SPACE}h {minutes % 60}{SPACE}min"
+        return f"{minutes}{NO_BREAK_SPACE}min {rest}{NO_BREAK_SPACE}s"
+    return f"{minutes // 60}{NO_BREAK_SPACE}h {minutes % 60}{NO_BREAK_SPACE}min"
 
 
 def moment(time: str | None) -> str:
@@ -215,7 +215,7 @@ def whole(number: float | None) -> str:
     """Write a whole number with separators; missing ones are a dash."""
     if number is None:
         return "–"
-    return f"{number:,.0f}".replace("-", MINUS)
+    return f"{number:,.0f}".replace("-", MINUS_SIGN)
 
 
 def dollars(amount: float | None) -> str:
@@ -229,7 +229,7 @@ def dollars(amount: float | None) -> str:
 
 def one_line(text: str, limit: int = 120) -> str:
     """Write a text in one line, cut to `limit` characters."""
-    return printable(" ".join(text.split()), limit)
+    return escape_controls(" ".join(text.split()), limit)
 
 
 def short_id(id_: str, limit: int = 40) -> str:

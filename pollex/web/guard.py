@@ -24,7 +24,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pollex.runs.options import MOST_UPLOAD
-from pollex.text import size_told
+from pollex.text import format_size
 from pollex.web import links
 from pollex.web.frame import answer_refusal
 from pollex.web.guests import GUEST_KEY, Guest
@@ -232,7 +232,7 @@ class Guard:
             return answer_refusal(
                 scope,
                 413,
-                f"the request is over {size_told(longest)}",
+                f"the request is over {format_size(longest)}",
                 SEND_LESS,
             )
 
@@ -418,7 +418,7 @@ def _limit_body(receive: Receive, longest: int) -> Receive:
         message = await receive()
         total += len(message.get("body", b""))
         if total > longest:
-            raise HTTPException(413, f"the request is over {size_told(longest)}")
+            raise HTTPException(413, f"the request is over {format_size(longest)}")
         return message
 
     return counted

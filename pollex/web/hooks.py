@@ -16,7 +16,7 @@ from pollex.errors import WrongUse
 from pollex.rooms import hooks_of
 from pollex.runs.options import ModelOptions, ModelTable
 from pollex.store.runs import Run
-from pollex.text import count
+from pollex.text import format_count
 from pollex.web import links
 from pollex.web.site import Site
 
@@ -258,7 +258,7 @@ class WaitingWork:
 
     Attributes:
         command: Of the runs.
-        unit: What waits, in words for `count`: `doubtful case`.
+        unit: What waits, in words for `format_count`: `doubtful case`.
         count: Returns how many wait.
         address: Returns where they are answered.
     """
@@ -273,7 +273,7 @@ def find_waiting_work(site: Site, run: Run) -> tuple[str, str] | None:
     """Return what of a run waits for people, in words, and where it is answered; None where nothing waits."""
     for kind in hooks_of(WaitingWork):
         if kind.command == run.command and (number := kind.count(site, run)):
-            return f"{count(number, kind.unit)} of {run.id}", kind.address(run)
+            return f"{format_count(number, kind.unit)} of {run.id}", kind.address(run)
     return None
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pollex.rooms import module_named
 from pollex.store.runs import Run
-from pollex.usecases.use_case import VERBS
+from pollex.usecases.use_case import USE_CASES_BY_MODULE
 from pollex.web import links
 from pollex.web.children import Child
 from pollex.web.faults import Clash
@@ -122,7 +122,7 @@ def goes_on(verb: str) -> bool:
         return False
 
     import_module(home)
-    return any(use_case.goes_on_in_browser for use_case in VERBS.get(home, ()))
+    return any(use_case.goes_on_in_browser for use_case in USE_CASES_BY_MODULE.get(home, ()))
 
 
 def read_kept_command(site: Site, run: Run) -> KeptCommand | None:

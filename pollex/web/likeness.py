@@ -13,18 +13,18 @@ from pollex.store.runs import Run
 from pollex.web.site import SCORING_COMMANDS, Site
 
 if TYPE_CHECKING:
-    from pollex.measures.drift import Stability
+    from pollex.measures.drift import StabilityIndex
 
 LAST = "SELECT arg_max(netsat, seq) AS netsat FROM scores GROUP BY conversation HAVING arg_max(netsat, seq) IS NOT NULL"
 
 
-def measure_unlikeness(site: Site, run: Run) -> Stability | None:
+def measure_unlikeness(site: Site, run: Run) -> StabilityIndex | None:
     """Return how unlike a run's NetSAT is to that of its set's conversations; None unless it is by more than chance."""
     named = site.set_of(run)
     if named is None or run.command not in SCORING_COMMANDS or run.finished is None:
         return None
 
-    def compared() -> Stability | None:
+    def compared() -> StabilityIndex | None:
         # SciPy comes with it, and takes half a second
         from pollex.measures.drift import is_unlike
 
@@ -66,7 +66,7 @@ def estimate_good(site: Site, run: Run) -> Figure | None:
     return site.kept(("good", run.id, run.finished, named.id), estimated)
 
 
-def measure_drift_of_set(netsat: Floats, rubric_set: RubricSet) -> Stability | None:
+def measure_drift_of_set(netsat: Floats, rubric_set: RubricSet) -> StabilityIndex | None:
     """Compare NetSAT with that of the conversations a set was learned from; None for too few."""
     from pollex.services.score_result import drift_from  # as above
 

@@ -14,7 +14,7 @@ from pollex.errors import WrongUse
 from pollex.formats.mapping import FIELDS, PARTS
 from pollex.services.log_view import columns_of, labels_of, parts_of, roles_of
 from pollex.usecases.inspect import InspectLogs
-from pollex.usecases.use_case import VerbOption, options_of
+from pollex.usecases.use_case import VerbOption, iterate_options
 from pollex.web.controls import LABELS
 
 COLUMN_PREFIX = "col-"
@@ -78,12 +78,14 @@ class OptionField:
 
 def list_option_fields() -> list[OptionField]:
     """Return fields for all options of reading, from the use case that looks at logs."""
-    from pollex.usecases.families import ColumnReader  # its fields are a model's, and no reading
+    from pollex.usecases.families import (
+        ColumnReaderOptions,  # its fields are a model's, and no reading
+    )
 
-    of_model = {option.name for option in options_of(ColumnReader)}
+    of_model = {option.name for option in iterate_options(ColumnReaderOptions)}
     # no fields for the model, for what has lists of its own, and for what no page gives
     parts_wanted = []
-    for option in options_of(InspectLogs):
+    for option in iterate_options(InspectLogs):
         if option.name not in {*of_model, *MAPPINGS, *NOT_HERE}:
             parts_wanted.append(option)
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from pollex.children import safe_environment
+from pollex.children import make_safe_environment
 from pollex.errors import PollexError
-from pollex.text import encode
+from pollex.text import make_json_values
 
 if TYPE_CHECKING:
     from pollex.services.log_view import LogView
@@ -89,7 +89,7 @@ class LogReader:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
-                env=safe_environment(),
+                env=make_safe_environment(),
             )
 
         return self._process
@@ -205,7 +205,7 @@ def main() -> None:
         if not question:
             return
         try:
-            answer = encode(make_view(json.loads(question)))
+            answer = make_json_values(make_view(json.loads(question)))
         except MemoryError:
             answer = _make_failure(TAKES_TOO_MUCH)
 

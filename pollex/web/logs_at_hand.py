@@ -11,7 +11,7 @@ from pollex.errors import PollexError
 from pollex.services.bring import require_readable
 from pollex.services.readings import list_readings
 from pollex.store.outputs import list_outputs
-from pollex.text import count
+from pollex.text import format_count
 from pollex.web.site import Site
 
 LOG_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xlsx", ".ods")
@@ -54,7 +54,7 @@ def _list_brought(site: Site) -> Iterator[LogAtHand]:
         number = reading.conversations
         count_text = ""
         if number is not None:
-            count_text = f" ({count(number, 'conversation')})"
+            count_text = f" ({format_count(number, 'conversation')})"
         yield LogAtHand(
             reading.argument,
             f"{reading.name}{count_text}",

@@ -13,7 +13,7 @@ import numpy as np
 from markupsafe import Markup
 
 from pollex.measures.arrays import Floats
-from pollex.reports.svg import element, svg
+from pollex.reports.svg import make_element, make_svg
 from pollex.rooms import folders_of
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -291,7 +291,7 @@ def draw_graph(
 
     summary = f"The graph: {sum(name in ran for name in place)} of {len(place)} nodes ran; the table below lists them"
     kind = "graph long" if width > LONG else "graph"
-    return svg(
+    return make_svg(
         summary,
         lines,
         boxes,
@@ -328,9 +328,11 @@ def _draw_box(
         below += f", {node.errors} failed"
 
     inside = [
-        element("rect", x=x, y=y, width=WIDE, height=HIGH, rx=5, class_=f"node {kind}"),
-        element("text", name, x=x + WIDE / 2, y=y + 19, text_anchor="middle", class_="node-name"),
-        element("text", below, x=x + WIDE / 2, y=y + 36, text_anchor="middle", class_="tick"),
+        make_element("rect", x=x, y=y, width=WIDE, height=HIGH, rx=5, class_=f"node {kind}"),
+        make_element(
+            "text", name, x=x + WIDE / 2, y=y + 19, text_anchor="middle", class_="node-name"
+        ),
+        make_element("text", below, x=x + WIDE / 2, y=y + 36, text_anchor="middle", class_="tick"),
     ]
     if told_here is not None:
         # what the node changed stands below its box, cut short; the title has all of it
@@ -339,7 +341,7 @@ def _draw_box(
         else:
             short = f"{told_here[: SHORT - 1]}…"
 
-        below = element(
+        below = make_element(
             "text",
             short,
             x=x + WIDE / 2,
@@ -347,14 +349,14 @@ def _draw_box(
             text_anchor="middle",
             class_="tick",
         )
-        return element(
+        return make_element(
             "a",
-            [element("title", f"{name}: {told_here}"), *inside, below],
+            [make_element("title", f"{name}: {told_here}"), *inside, below],
             href=f"#state-{name}",
         )
     if node is not None:
-        return element("a", inside, href=f"#node-{name}")
-    return element("g", inside)
+        return make_element("a", inside, href=f"#node-{name}")
+    return make_element("g", inside)
 
 
 def _draw_edge(
@@ -378,7 +380,7 @@ def _draw_edge(
         back = to + WIDE / 2
         way = f"M{out:.0f} {y + HIGH:.0f}C{out:.0f} {low:.0f} {back:.0f} {low:.0f} {back:.0f} {down + HIGH:.0f}"
 
-    return element("path", d=way, class_=kind)
+    return make_element("path", d=way, class_=kind)
 
 
 def draw_strip(node: Node, bins: int) -> Markup:
@@ -390,14 +392,14 @@ def draw_strip(node: Node, bins: int) -> Markup:
     # each strip has its own scale
     top = float(active.max())
     points = " ".join(f"{i},{22 - 20 * n / top:.1f}" for i, n in enumerate(active.tolist()))
-    area = element(
+    area = make_element(
         "path",
         d=f"M0,22 L{points} L{bins - 1},22Z",
         class_="activity",
     )
-    title = element("title", f"{node.name}: at most {top:,.0f} at once")
+    title = make_element("title", f"{node.name}: at most {top:,.0f} at once")
 
-    return element(
+    return make_element(
         "svg",
         title,
         area,

@@ -24,7 +24,7 @@ from pollex.services.readings import remove_halves
 from pollex.store.database import FILE
 from pollex.store.folder import STORE, remove_copies
 from pollex.store.store import Store
-from pollex.text import count
+from pollex.text import format_count
 from pollex.usecases.serve import ServeStore
 from pollex.web import links
 from pollex.web.app import make_application
@@ -216,9 +216,9 @@ def tell_set_aside(site: Site) -> None:
 
     others = []
     if links_elsewhere:
-        others.append(count(len(links_elsewhere), "link of a guest", "links of guests"))
+        others.append(format_count(len(links_elsewhere), "link of a guest", "links of guests"))
     if site.children.set_aside:
-        told = count(site.children.set_aside, "result of a command", "results of commands")
+        told = format_count(site.children.set_aside, "result of a command", "results of commands")
         others.append(told)
     if get_watcher(site).offer is not None:
         others.append(f"folders or an address to watch: the page {links.WATCH} asks about them")

@@ -31,7 +31,7 @@ from pollex.rooms import modules_in
 from pollex.store.runs import Run
 from pollex.store.soundness import damage_behind
 from pollex.store.tables import QueueRow
-from pollex.text import encode
+from pollex.text import make_json_values
 from pollex.web import frame
 from pollex.web.children import Child
 from pollex.web.forms import (
@@ -245,7 +245,7 @@ def page(
             if as_json or not template:
                 headers = answered_with.pop("headers", None)
                 return JSONResponse(
-                    {"ok": True} | encode(answered_with),
+                    {"ok": True} | make_json_values(answered_with),
                     headers=headers,
                 )
 

@@ -27,9 +27,9 @@ from pollex.errors import PollexError
 from pollex.services.readings import reading_like
 from pollex.store.seal import read_object
 from pollex.store.tables import now
-from pollex.text import is_text, printable
+from pollex.text import escape_controls, is_unicode_path
 from pollex.usecases.score import ScoreLogs
-from pollex.usecases.use_case import options_of
+from pollex.usecases.use_case import iterate_options
 from pollex.web import links
 from pollex.web.alerts import Alert
 from pollex.web.begun import find_free_path, find_set_word
@@ -287,8 +287,8 @@ class Watcher:
         for path in _iterate_logs(Path(folder.path), self.site):
             mark = _identify_file(path)
             # neither JSON nor a page can hold such a name
-            if not is_text(path):
-                shown = printable(str(path).encode("utf-8", "backslashreplace").decode())
+            if not is_unicode_path(path):
+                shown = escape_controls(str(path).encode("utf-8", "backslashreplace").decode())
                 why = "its name is no UTF-8 → rename it"
                 failed = WatchedFile(path=shown, mark=mark, state="failed", why=why)
                 found_new = found_new or shown not in self.files
@@ -367,7 +367,7 @@ class Watcher:
 
         columns = [column["path"] for column in view["columns"]]
         like = reading_like(self.site.store.folder, columns)
-        options = {option.name: option for option in options_of(ScoreLogs)}
+        options = {option.name: option for option in iterate_options(ScoreLogs)}
         words: list[str] = []
         for name, value in (like.options if like else {}).items():
             # options that scoring doesn't have are left out

@@ -7,7 +7,7 @@ from typing import Any
 from pollex.conversations.conversation import Conversation, Source
 from pollex.prompts.data_boundary import Item
 from pollex.prompts.data_boundary import make_turn_items as items_of
-from pollex.text import count
+from pollex.text import format_count
 
 SOURCES = frozenset({"sources"})
 """The block of a prompt that tells of documents."""
@@ -83,7 +83,7 @@ def note_cut_sources(conversations: Iterable[Conversation], most: int) -> str:
         return ""
 
     return (
-        f"Note: in {count(cut, 'conversation')} the judge is shown documents and results of tools cut, "
+        f"Note: in {format_count(cut, 'conversation')} the judge is shown documents and results of tools cut, "
         f"to {most:,} characters together (setting `sources`)"
     )
 

@@ -45,7 +45,7 @@ from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import is_usual
 from pollex.formats.names import is_called
 from pollex.formats.paths import look_up
-from pollex.text import count
+from pollex.text import format_count
 
 Place = tuple[str, int]
 
@@ -349,7 +349,7 @@ class Joiner:
         lost: int,
         thumb_count: int,
     ) -> None:
-        belong = f"{count(lost, 'thumb belongs', 'thumbs belong')} to conversations that aren't in these files"
+        belong = f"{format_count(lost, 'thumb belongs', 'thumbs belong')} to conversations that aren't in these files"
         hint = "give the conversations' file, too"
         if (
             not has_conversations
@@ -401,7 +401,7 @@ class Joiner:
             self._calls[call.trace, call.span] = call._replace(session=first[call.trace])
 
         if len(set(first.values())) < len(loose):
-            calls = count(len(loose), "call names", "calls name")
+            calls = format_count(len(loose), "call names", "calls name")
             self.notes.append(
                 f"{calls} no session, and went together by the history that they repeat"
             )
@@ -421,7 +421,7 @@ class Joiner:
 
         without = sum(not ids for ids in named.values())
         if without:
-            traces = count(without, "trace has", "traces have")
+            traces = format_count(without, "trace has", "traces have")
             self.notes.append(
                 f"{traces} no session id: each is a conversation; record session.id to join turns"
             )
@@ -576,7 +576,7 @@ class Joiner:
 
         if wordless:
             rated = sum(id_ in thumbs for id_ in wordless)
-            traces = count(len(wordless), "session has", "sessions have")
+            traces = format_count(len(wordless), "session has", "sessions have")
             self.notes.append(
                 f"{traces} no messages, {rated} of them with thumbs, and were left out"
             )
@@ -787,7 +787,7 @@ def _list_places(places: list[tuple[str, int]]) -> str:
     named = ", ".join(f"{source}:{line}" for source, line in places[:MOST_PLACES_LISTED])
     more = len(places) - MOST_PLACES_LISTED
     if more > 0:
-        return f"{named} and {count(more, 'more row')}"
+        return f"{named} and {format_count(more, 'more row')}"
     return named
 
 

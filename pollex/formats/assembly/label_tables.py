@@ -14,7 +14,7 @@ from pollex.formats.comments import find_comment_beside
 from pollex.formats.json_rows import LogRow
 from pollex.formats.label_columns import in_order_of_likelihood, is_doubtful_label, is_named_label
 from pollex.formats.paths import MISSING, find_value
-from pollex.text import count, printable
+from pollex.text import escape_controls, format_count
 
 SAMPLE = 200
 """Rows by which the columns of a table are told."""
@@ -82,8 +82,8 @@ class LabelTables:
                 continue
 
             yield (
-                f"{printable(Path(source).name, 60)} labels the conversations: its {table.key!r:.60} is the id "
-                f"of a {table.target}, and {table.label!r:.60} the thumb ({count(len(rows), 'row', 'rows')})"
+                f"{escape_controls(Path(source).name, 60)} labels the conversations: its {table.key!r:.60} is the id "
+                f"of a {table.target}, and {table.label!r:.60} the thumb ({format_count(len(rows), 'row', 'rows')})"
             )
             for row, _ in rows:
                 # a name that the user gave is the score's

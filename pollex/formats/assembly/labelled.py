@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pollex.conversations.conversation import BOUNDS, Feedback, Label
-from pollex.errors import BadInput, spell
+from pollex.errors import BadInput, spell_options
 from pollex.formats.assembly.joiner import Joined
 from pollex.formats.assembly.log_parts import ToolScore, Turns
 from pollex.formats.assembly.thumbs import Hung, is_nps, label_conversation, label_score
@@ -13,7 +13,7 @@ from pollex.formats.fields import ReadOptions, RowFields, note_on_unread
 from pollex.formats.labels import Verdicts, left_note
 from pollex.formats.paths import look_up
 from pollex.formats.tally import Voted
-from pollex.text import count
+from pollex.text import format_count
 
 ALIKE = ("pair", "task", "sample")
 """Facts that conversations about the same thing share, which makes them a group: pairs, and epochs of a sample."""
@@ -113,9 +113,10 @@ class Labeller:
         """Notes on what was counted."""
         notes = []
         if n := self._counts["after"]:
-            talks = count(n, "conversation goes", "conversations go")
+            talks = format_count(n, "conversation goes", "conversations go")
             notes.append(
-                f"{talks} on for more than {AFTER} turns after the thumb; to cut them there: {spell(thumbs='each')}"
+                f"{talks} on for more than {AFTER} turns after the thumb; to cut them there: "
+                f"{spell_options(thumbs='each')}"
             )
 
         if n := self._counts["unread"]:
@@ -123,7 +124,7 @@ class Labeller:
 
         if n := self._counts["replaced"]:
             notes.append(
-                f"{count(n, 'thumb was', 'thumbs were')} given for answers that were replaced, and left out"
+                f"{format_count(n, 'thumb was', 'thumbs were')} given for answers that were replaced, and left out"
             )
 
         notes += left_note(
@@ -133,23 +134,25 @@ class Labeller:
         )
         if self._counts["rating"]:
             stars = "ratings in stars count as thumbs: 4 and 5 up, 1 and 2 down, 3 none"
-            notes.append(f"{stars}; for other bounds: {spell(**BOUNDS)}")
+            notes.append(f"{stars}; for other bounds: {spell_options(**BOUNDS)}")
 
         if self._counts["nps"]:
             scale = "scores from 0 to 10 count as thumbs: 9 and 10 up, 0 to 6 down, 7 and 8 none"
-            notes.append(f"{scale}; for other bounds: {spell(positive='>=9', negative='<=6')}")
+            notes.append(
+                f"{scale}; for other bounds: {spell_options(positive='>=9', negative='<=6')}"
+            )
 
         if n := self._counts["cut"]:
             notes.append(
-                f"{count(n, 'answer is', 'answers are')} cut by the export; export whole messages in its place"
+                f"{format_count(n, 'answer is', 'answers are')} cut by the export; export whole messages in its place"
             )
 
         if n := self._counts["rated turns"]:
-            talks = count(n, "conversation holds", "conversations hold")
+            talks = format_count(n, "conversation holds", "conversations hold")
             notes.append(f"{talks} the rated turns alone; export the messages to have all of them")
 
         if n := self._counts["alone"]:
-            rows = count(
+            rows = format_count(
                 n,
                 "example of a dataset has",
                 "examples of a dataset have",

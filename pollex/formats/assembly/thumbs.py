@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from pollex.conversations.conversation import BOUNDS, Label
 from pollex.conversations.logs import ScoreKind
-from pollex.errors import WrongUse, spell
+from pollex.errors import WrongUse, spell_options
 from pollex.formats.assembly.log_parts import COLUMN, PAIR, ToolScore
 from pollex.formats.feedback import split_field
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import BadLabel, Verdicts, as_number, bounds_of, is_usual
-from pollex.text import count
+from pollex.text import format_count
 
 NAMES = frozenset(
     (
@@ -391,8 +391,8 @@ def keep_latest(
     again = []
     for name, n in sorted(older.items()):
         again.append(
-            f"{count(n, 'score', 'scores')} {name!r} came before another one on the same answer, "
-            f"and the newest counts; to count the worst: {spell(thumbs='worst')}"
+            f"{format_count(n, 'score', 'scores')} {name!r} came before another one on the same answer, "
+            f"and the newest counts; to count the worst: {spell_options(thumbs='worst')}"
         )
 
     return list(newest.values()), again
@@ -441,7 +441,7 @@ def label_conversation(
         ).label
 
     ups = sum(thumb.label is Label.POSITIVE for thumb in labelled)
-    what = f"{count(len(labelled), 'thumb', 'thumbs')} that differ: {ups} up, {len(labelled) - ups} down"
+    what = f"{format_count(len(labelled), 'thumb', 'thumbs')} that differ: {ups} up, {len(labelled) - ups} down"
     hint = "say which counts: last, worst, or each, which cuts after every thumbed answer"
     raise BadLabel(what, hint=hint, option={"thumbs": "last"})
 
@@ -480,7 +480,7 @@ def describe_scores(score_kinds: Sequence[ScoreKind]) -> list[str]:
 
     listed = ", ".join(kind_texts)
     what = f"no score is known as a user's thumb: there are {listed}"
-    return [f"{what}; name the right one: {spell(label_field=None)}", *named]
+    return [f"{what}; name the right one: {spell_options(label_field=None)}", *named]
 
 
 MOST = 5
@@ -499,5 +499,6 @@ def describe_unused(columns: Mapping[str, int]) -> list[str]:
         rest = f" and {len(most) - MOST} more"
 
     return [
-        f"not used for labels, but named like feedback: {shown}{rest}; to use one: {spell(label_field=most[0][0])}"
+        f"not used for labels, but named like feedback: {shown}{rest}; to use one: "
+        f"{spell_options(label_field=most[0][0])}"
     ]

@@ -25,7 +25,7 @@ from pollex.formats.log_shapes.turns import (
     turns_in,
     turns_of,
 )
-from pollex.text import printable
+from pollex.text import escape_controls
 
 NAMES = ("messages", "turns", "dialogue", "dialog", "chat", "transcript", "conversation")
 _NAMES = frozenset(NAMES)
@@ -554,7 +554,7 @@ def reader_of(fields: Mapping[str, Any]) -> Reader:
         )
 
     shapes = "; ".join(f"{reader.name} ({reader.shape})" for reader in READERS)
-    have = printable(", ".join(list(fields)[:12]), 200) or "no field"
+    have = escape_controls(", ".join(list(fields)[:12]), 200) or "no field"
     raise NoShape(
         f"no known shape: the row has {have}",
         hint=f"known shapes: {shapes}",

@@ -31,7 +31,7 @@ from pollex.formats.log_shapes.payloads import (
     sides,
 )
 from pollex.formats.log_shapes.spans import field_of, silent_kind
-from pollex.text import printable
+from pollex.text import escape_controls
 
 _LANGFUSE_FIELDS = frozenset(
     (
@@ -324,7 +324,7 @@ def _require_langsmith_read(
             and any(values.values())
             and not values.keys() & known_names
         ):
-            field_names = printable(", ".join(values), 100)
+            field_names = escape_controls(", ".join(values), 100)
             raise BadInput(
                 f"it is not clear which field has the {role}'s text; there are {field_names}",
                 hint=f"call it {names[0]}",

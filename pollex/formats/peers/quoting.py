@@ -10,7 +10,7 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pollex.rooms import folders_of
-from pollex.text import printable
+from pollex.text import escape_controls
 
 LINE_ENDS = str.maketrans({mark: json.dumps(mark)[1:-1] for mark in "\x85\u2028\u2029"})
 """What some readers of JSON lines take for the end of a line."""
@@ -57,7 +57,7 @@ def quote_number(value: float) -> Quoted:
 
 def quote_comment(lines: list[str], mark: str = "#") -> Quoted:
     """Return lines as comments: a break inside one is shown, and ends nothing."""
-    return Quoted("".join(f"{mark} {printable(line)}\n" for line in lines))
+    return Quoted("".join(f"{mark} {escape_controls(line)}\n" for line in lines))
 
 
 def part_braces(text: str) -> str:

@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 import yaml
 
-from pollex.errors import UNREADABLE, BadRubrics
+from pollex.errors import UNREADABLE_FILE_HINT, BadRubrics
 from pollex.rubrics.edits import list_bundled_sets, read_rubrics
 from pollex.rubrics.rubric import Polarity, Rubric, make_content_id
-from pollex.text import read_content
+from pollex.text import read_file_bytes
 
 LARGEST = 1_000_000
 """Bytes of a file of rubrics, and parts and characters of it with its aliases written out."""
@@ -46,7 +46,7 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
         raise BadRubrics(
             f"it can't be read: {error}",
             where=str(source),
-            hint=UNREADABLE,
+            hint=UNREADABLE_FILE_HINT,
         ) from error
     except (yaml.YAMLError, RecursionError) as error:
         what = f"not valid YAML: {' '.join(str(error).split())[:200]}"
@@ -79,7 +79,7 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
 
 
 def _read_yaml(path: Path) -> Any:
-    content = read_content(path)
+    content = read_file_bytes(path)
     text = ""
     if len(content) <= LARGEST:
         text = content.decode("utf-8-sig")

@@ -23,7 +23,7 @@ from pollex.gateway.calls import Ledger, Reply, Request, Usage, estimate_prompt_
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.redaction import strip_secrets
 from pollex.gateway.responses import read_usage
-from pollex.outputs import draft_of
+from pollex.outputs import open_draft
 
 ID_DIGITS = 40
 """Of a call's key in the id of its line; Anthropic allows 64 characters in all."""
@@ -228,7 +228,7 @@ class FileBatches:
     async def create(self, submission: Submission, lines: Sequence[BatchLine]) -> str:
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._path(submission)
-        with draft_of(path, named=False) as draft:
+        with open_draft(path, named=False) as draft:
             opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(opened, "wb") as file:
                 file.writelines(make_request_line(submission, line) for line in lines)

@@ -33,7 +33,7 @@ from pollex.selection.multi_split import ALPHA, Narrowed, correlate_rubrics, dra
 from pollex.selection.netsat import add_rubrics
 from pollex.selection.policies import select_rubrics
 from pollex.selection.pool import Pool, Selection, trace_selection
-from pollex.text import count
+from pollex.text import format_count
 
 LEAST_ANSWERED_SHARE = 0.5
 FEWEST_REASONS = 2
@@ -510,7 +510,7 @@ def explain_small_pool(pool: Candidates, settings: LearnSettings) -> str:
     else:
         had = "little to choose from"
 
-    return f"Selection had {had}: the pool has {count(n, 'rubric')}, and there is room for {room}."
+    return f"Selection had {had}: the pool has {format_count(n, 'rubric')}, and there is room for {room}."
 
 
 def find_turned(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:

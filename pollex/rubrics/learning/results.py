@@ -9,7 +9,7 @@ import numpy as np
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import flag_positives
 from pollex.conversations.splits import find_blocks, number_blocks
-from pollex.measures.intervals import FEWEST, Figure
+from pollex.measures.intervals import MIN_UNITS_FOR_INTERVAL, Figure
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.learning.crossfit import FOLDS
 from pollex.rubrics.learning.material import Material
@@ -20,7 +20,7 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import JUDGED_BY_IN_WORDS, REWORD_HINTS, is_nearly_constant
 from pollex.selection.netsat import add_rubrics
-from pollex.text import count
+from pollex.text import format_count
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,8 @@ def list_caveats(
     # what the figures don't cover
     if not unseen.folds and (left_out := held_out - len(truth)):
         notes.append(
-            f"Left out of all figures: {left_out} of {count(held_out, 'held-out conversation')}, because some rubric "
+            f"Left out of all figures: {left_out} of "
+            f"{format_count(held_out, 'held-out conversation')}, because some rubric "
             "has no answer there, so that there is no score."
         )
 
@@ -259,7 +260,7 @@ def list_caveats(
         )
     elif len(truth) and (smaller := int(min(truth.sum(), (~truth).sum()))) < FEW_CONVERSATIONS:
         notes.append(
-            f"The smaller class has {count(smaller, 'measured conversation')}: figures vary a lot from split to "
+            f"The smaller class has {format_count(smaller, 'measured conversation')}: figures vary a lot from split to "
             "split, so read the intervals rather than the figures; a figure without an interval says little."
         )
 
@@ -269,7 +270,8 @@ def list_caveats(
         notes.append(
             "Conversations of one group (for example, one user) or with the same text count as one: the "
             f"{len(labelled)} labeled conversations count as {apart}. Intervals account for this, and need at least "
-            f"{FEWEST}. A window with a guarantee does not: it promises too much if conversations of a group are alike."
+            f"{MIN_UNITS_FOR_INTERVAL}. A window with a guarantee does not: it promises too much "
+            "if conversations of a group are alike."
         )
 
     # a budget that the pool couldn't fill, as far as it is one and no maximum
@@ -285,13 +287,13 @@ def list_caveats(
     notes += language
     if failed := len(material.table.failures):
         notes.append(
-            f"{count(failed, 'conversation lacks', 'conversations lack')} an answer; "
+            f"{format_count(failed, 'conversation lacks', 'conversations lack')} an answer; "
             "`pollex trace` of this run says why."
         )
 
     if silent:
         notes.append(
-            f"{count(silent, 'training conversation')} gave no reasons; `pollex trace` of this run says why."
+            f"{format_count(silent, 'training conversation')} gave no reasons; `pollex trace` of this run says why."
         )
 
     return notes
@@ -319,5 +321,7 @@ def describe_refusals(refused: Mapping[str, int]) -> list[str]:
     """List refused rubrics, one line for each cause."""
     refusals: list[str] = []
     for cause, n in sorted(refused.items()):
-        refusals.append(f"{count(n, 'rubric text was', 'rubric texts were')} refused: {cause}")
+        refusals.append(
+            f"{format_count(n, 'rubric text was', 'rubric texts were')} refused: {cause}"
+        )
     return refusals

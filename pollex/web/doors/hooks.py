@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from pollex.rooms import hooks_of, module_named
-from pollex.usecases.use_case import VERBS, UseCase
+from pollex.usecases.use_case import USE_CASES_BY_MODULE, UseCase
 from pollex.web.faults import NotThere
 
 MOST_COST = 5.0
@@ -91,7 +91,7 @@ class UseCaseDoor:
         assert home is not None, "a door is of a verb"
         import_module(home)
 
-        return next(kind for kind in VERBS[home] if kind.verb == self.verb)
+        return next(kind for kind in USE_CASES_BY_MODULE[home] if kind.verb == self.verb)
 
     def reason_against(self, name: str) -> str | None:
         """Return why the form has no such field; None where it has."""

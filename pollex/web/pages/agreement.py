@@ -14,7 +14,7 @@ from starlette.responses import Response
 from pollex.conversations.conversation import list_messages
 from pollex.formats.questionnaires import SheetQuestion
 from pollex.measures.intervals import Figure
-from pollex.reports.transcript import marked_turns
+from pollex.reports.transcript import mark_turns
 from pollex.rooms import hooks_of
 from pollex.rubrics.answers import Question
 from pollex.services.agreement import agreement
@@ -360,7 +360,7 @@ def adjudicate(site: Site, question: str = "") -> Data:
     return {
         "text": text,
         "answers": answers,
-        "turns": marked_turns(conversation.turns, {}) if conversation else [],
+        "turns": mark_turns(conversation.turns, {}) if conversation else [],
         "left": len(of),
         "question": question,
         "asked": questions_by_id[question].text if question in questions_by_id else "",

@@ -39,7 +39,7 @@ from pollex.web.site import SCORING_COMMANDS, NamedSet, Site
 from pollex.web.views import Data, page
 
 if TYPE_CHECKING:
-    from pollex.measures.drift import Stability
+    from pollex.measures.drift import StabilityIndex
 
 MOST_RUNS = 5
 
@@ -157,7 +157,7 @@ class Week:
     n: int
     mean: float
     seen: Figure
-    drift: Stability | None
+    drift: StabilityIndex | None
     outside: Figure | None
 
 

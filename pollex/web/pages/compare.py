@@ -16,7 +16,7 @@ from pollex.gateway.budget import Price
 from pollex.measures.arrays import Floats, Ints, number_names
 from pollex.measures.classification import estimate_auc, estimate_auc_difference
 from pollex.measures.intervals import Figure
-from pollex.reports.svg import Axis, element, svg, tick_label, ticks
+from pollex.reports.svg import Axis, choose_ticks, format_tick, make_element, make_svg
 from pollex.rubrics.rubric import is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.sets import diff_sets
@@ -378,7 +378,7 @@ def draw_scatter(pairs: PairedTexts, thetas: tuple[float | None, float | None]) 
     points = []
     for i in shown.tolist():
         points.append(
-            element(
+            make_element(
                 "circle",
                 cx=across(float(pairs.netsat[0][i])),
                 cy=up(float(pairs.netsat[1][i])),
@@ -389,11 +389,13 @@ def draw_scatter(pairs: PairedTexts, thetas: tuple[float | None, float | None]) 
 
     # the diagonal, on which both scores are equal, and θ of both sets
     lines = [
-        element("line", x1=across(low), y1=up(low), x2=across(high), y2=up(high), class_="axis")
+        make_element(
+            "line", x1=across(low), y1=up(low), x2=across(high), y2=up(high), class_="axis"
+        )
     ]
     if thetas[0] is not None:
         lines.append(
-            element(
+            make_element(
                 "line",
                 x1=across(thetas[0]),
                 x2=across(thetas[0]),
@@ -405,7 +407,7 @@ def draw_scatter(pairs: PairedTexts, thetas: tuple[float | None, float | None]) 
 
     if thetas[1] is not None:
         lines.append(
-            element(
+            make_element(
                 "line",
                 x1=40,
                 x2=410,
@@ -417,20 +419,20 @@ def draw_scatter(pairs: PairedTexts, thetas: tuple[float | None, float | None]) 
 
     # each number stands on both axes
     labels = []
-    for value in ticks(low, high, 6):
+    for value in choose_ticks(low, high, 6):
         labels.append(
             (
-                element(
+                make_element(
                     "text",
-                    tick_label(value),
+                    format_tick(value),
                     x=across(value),
                     y=336,
                     text_anchor="middle",
                     class_="tick",
                 ),
-                element(
+                make_element(
                     "text",
-                    tick_label(value),
+                    format_tick(value),
                     x=34,
                     y=up(value) + 4,
                     text_anchor="end",
@@ -440,7 +442,7 @@ def draw_scatter(pairs: PairedTexts, thetas: tuple[float | None, float | None]) 
         )
 
     caption = f"NetSAT of both runs for {len(shown)} of {len(rows_known)} texts; {len(flipped)} changed their label"
-    return svg(caption, lines, labels, points, width=420, height=345)
+    return make_svg(caption, lines, labels, points, width=420, height=345)
 
 
 PRICES = (Price(0.15, 0.60), Price(1, 4), Price(3, 15))

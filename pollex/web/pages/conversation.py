@@ -13,7 +13,7 @@ from markupsafe import Markup
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
-from pollex.reports.transcript import MarkedTurn, marked_turns
+from pollex.reports.transcript import MarkedTurn, mark_turns
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 from pollex.rubrics.rubric_set import RubricSet
@@ -377,4 +377,4 @@ def mark_quotes(
             if quote.conversation_id == conversation.id:
                 quotes[quote.turn].append((quote.text, source.polarity))
 
-    return marked_turns(conversation.turns, quotes)
+    return mark_turns(conversation.turns, quotes)

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from pollex.conversations.conversation import Conversation
 from pollex.formats.questionnaires import SheetQuestion, list_bundled_names, questionnaire_at
-from pollex.reports.transcript import marked_turns
+from pollex.reports.transcript import mark_turns
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now, pack
@@ -194,7 +194,7 @@ def sheet(
         )
 
     if shown:
-        turns = marked_turns(shown.turns, {})
+        turns = mark_turns(shown.turns, {})
     else:
         turns = []
 

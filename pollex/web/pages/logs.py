@@ -32,7 +32,7 @@ from pollex.services.readings import (
     reading_like,
     remove_reading,
 )
-from pollex.text import size_told
+from pollex.text import format_size
 from pollex.web import frame, links
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Fields, Short
@@ -127,11 +127,11 @@ def logs(site: Site, as_json: bool) -> Data:
     sizes = {}
     for reading in readings:
         if reading.files:
-            sizes[reading.id] = size_told(reading.size)
+            sizes[reading.id] = format_size(reading.size)
     return {
         "readings": readings,
         "most": site.max_upload,
-        "most_told": size_told(site.max_upload),
+        "most_told": format_size(site.max_upload),
         "sizes": sizes,
         "has_roots": bool(site.roots.folders),
         "is_open": site.roots.is_open,

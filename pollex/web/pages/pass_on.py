@@ -5,7 +5,7 @@ from pathlib import Path
 from starlette.responses import Response
 
 from pollex.store.outputs import Output, list_outputs
-from pollex.text import size_told
+from pollex.text import format_size
 from pollex.web import links
 from pollex.web.faults import NotThere
 from pollex.web.guests import list_links
@@ -19,7 +19,7 @@ def pass_on(site: Site) -> Data:
     """Show what can be shared: reports as files, and links for people."""
     reports = []
     for output, place in list_reports(site):
-        reports.append((output.digest, place.name, output.run, size_told(place.stat().st_size)))
+        reports.append((output.digest, place.name, output.run, format_size(place.stat().st_size)))
 
     return {
         "reports": reports,

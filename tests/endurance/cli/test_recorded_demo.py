@@ -15,7 +15,7 @@ import pytest
 from small_runs import Pollex
 from web_site import client_of, made_app
 
-from pollex.cli.demo import replay
+from pollex.cli.demo import replay_recording
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.recorded import MANIFEST, PACKED, REPLIES, Recording
 from pollex.store.store import Store
@@ -123,7 +123,7 @@ def test_where_a_prompt_has_no_reply_the_recorded_result_is_shown_as_it_was_made
     about = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     about["prompts"]["judge_batch"] = "0" * 12
     (folder / MANIFEST).write_text(json.dumps(about), encoding="utf-8")
-    assert replay(Recording.at(folder), tmp_path / "out", as_json=False) == 3
+    assert replay_recording(Recording.at(folder), tmp_path / "out", as_json=False) == 3
     assert "these prompts were changed since: judge_batch" in capsys.readouterr().err
     assert (tmp_path / "out" / "rubrics.json").read_bytes() == (
         RECORDED / "rubrics.json"
@@ -199,7 +199,10 @@ def test_a_remedy_that_was_recorded_is_replayed_and_no_reply_is_missing(
     kept = json.loads((here / "remedy.json").read_text(encoding="utf-8"))
     assert kept["edits"]
     capsys.readouterr()
-    assert replay(Recording.at(here), tmp_path / "out", as_json=False, remedy=True) in (0, 4)
+    assert replay_recording(Recording.at(here), tmp_path / "out", as_json=False, remedy=True) in (
+        0,
+        4,
+    )
     assert json.loads((tmp_path / "out" / "remedy.json").read_text(encoding="utf-8")) == kept
 
 

@@ -27,7 +27,7 @@ from pollex.studio.hooks import StudioGraph
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
 from pollex.usecases.score import ScoreLogs
-from pollex.usecases.use_case import NEEDED, import_named, options_of
+from pollex.usecases.use_case import REQUIRED, import_by_name, iterate_options
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ BIKES = str(ROOT / "examples" / "bikes.jsonl")
 
 FORMS = {LearnChoice: LearnRubrics, RefitChoice: RefitSet, ScoreContext: ScoreLogs}
 FORMS |= {
-    get_type_hints(graph.use_case)["form"]: import_named(python_names()[graph.name])
+    get_type_hints(graph.use_case)["form"]: import_by_name(python_names()[graph.name])
     for graph in hooks_of(StudioGraph)
 }
 """Use cases by the forms of their graphs, those of rooms among them."""
@@ -88,9 +88,9 @@ FORMS |= {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_field_of_a_form_is_an_option_of_its_use_case(form: type[Context]) -> None:
-    options = {option.name for option in options_of(FORMS[form])}
+    options = {option.name for option in iterate_options(FORMS[form])}
     assert {one.name for one in fields(form)} <= options
-    needed = {option.name for option in options_of(FORMS[form]) if option.default is NEEDED}
+    needed = {option.name for option in iterate_options(FORMS[form]) if option.default is REQUIRED}
     assert needed <= {one.name for one in fields(form)}
 
 
@@ -134,7 +134,7 @@ def test_a_form_has_what_errors_of_its_use_case_ask_for() -> None:
     assert {"label_field", "unrated", "encoding"} <= asked
     lacking = {}
     for form, use_case in FORMS.items():
-        options = {option.name for option in options_of(use_case)}
+        options = {option.name for option in iterate_options(use_case)}
         if missing := (asked & options) - {field.name for field in fields(form)}:
             lacking[form.__name__] = missing
     assert not lacking

@@ -11,7 +11,7 @@ import pytest
 from small_log import Ended, read_rows, row, small_log, write_log
 from small_runs import Learnt, Pollex, run_here
 
-from pollex.cli.main import resume_command
+from pollex.cli.main import write_resume_command
 from pollex.conversations.conversation import Label
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
@@ -137,7 +137,7 @@ def test_only_what_makes_a_run_is_told_how_to_go_on(monkeypatch: pytest.MonkeyPa
         "pollex label next --calibrator=folder a.csv": "",
     }.items():
         monkeypatch.setattr(sys, "argv", given.split())
-        assert resume_command() == told
+        assert write_resume_command() == told
 
 
 JUDGES = ("ann", "bob")

@@ -15,7 +15,7 @@ from small_runs import Learnt, Pollex
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.store import Store
-from pollex.text import printable
+from pollex.text import escape_controls
 
 
 def test_the_version_is_told_and_a_verb_that_is_none_is_refused_with_the_nearest(
@@ -143,7 +143,7 @@ def test_why_tells_conversations_by_what_the_user_began_with_and_not_by_the_prom
     conversations = pollex(*arguments, "--json").last["conversations"]
     assert conversations
     for id_ in conversations:
-        assert f": {printable(begun[id_], 100)}" in shown
+        assert f": {escape_controls(begun[id_], 100)}" in shown
     assert "You repair bicycles." not in shown
 
 

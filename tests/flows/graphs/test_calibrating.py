@@ -12,7 +12,7 @@ from small_runs import Learnt
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadCalibrator, BadRubrics, WrongUse
-from pollex.outputs import write_whole
+from pollex.outputs import write_file
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.edits import get_edits_path
 from pollex.rubrics.learning.thumbs import collect_grades
@@ -83,7 +83,7 @@ def test_a_kill_before_the_json_leaves_the_old_set_with_its_arrays(
     before = RubricSet.load(saved)
     assert of_two.calibrator is not None
     # all that is written before the JSON
-    write_whole(get_arrays_path(saved, of_two.calibrator.facts), of_two._arrays)
+    write_file(get_arrays_path(saved, of_two.calibrator.facts), of_two._arrays)
     assert RubricSet.load(saved) == before
     assert RubricSet.load(saved).scorer_of()
     before.save(saved.with_name("rubrics-old.json"))

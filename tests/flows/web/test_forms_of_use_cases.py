@@ -11,7 +11,7 @@ from httpx2 import AsyncClient
 from web_site import client_of, made_app
 
 from pollex.store.store import Store
-from pollex.usecases.use_case import options_of
+from pollex.usecases.use_case import iterate_options
 from pollex.web.begun import find_set_word
 from pollex.web.children import Child, Children
 from pollex.web.doors.hooks import UseCaseDoor, list_doors
@@ -37,7 +37,7 @@ async def test_each_field_of_a_use_case_has_a_control_with_a_label_or_a_reason_w
     labels = labels_of(page)
     special = {"logs": "log", "sources": "log", "domain": "domain-assistant"}
     special |= {"profiles": "assistant-model"}
-    for option in options_of(door.use_case):
+    for option in iterate_options(door.use_case):
         name = special.get(option.name, f"o-{option.name}")
         if option.door == "python":
             assert name not in labels, "only Python has it"

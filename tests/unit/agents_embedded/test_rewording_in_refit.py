@@ -14,7 +14,7 @@ from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
 from pollex.prompts.domain import DomainProfile
-from pollex.reports.learning import learning_page
+from pollex.reports.learning import render_learning_page
 from pollex.rubrics.edits import forget_judgment
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import JudgeRecord, StandingRecord
@@ -77,7 +77,7 @@ def test_a_learned_set_has_what_people_wrote_and_a_rewording_keeps_its_detector_
     with Store.open(tmp_path / "store") as store:
         rubrics = learned(logs, embedder, store)
         assert rubrics.remarks[0].text == "wrong date", "what people wrote with their thumb"
-        page = learning_page(rubrics)
+        page = render_learning_page(rubrics)
         assert "What people wrote with their thumb" in page
         assert "“wrong date”" in page
         same = refitted(logs, rubrics, embedder, store)

@@ -13,7 +13,7 @@ from pollex.agents.embedded.roles import EmbeddedDeduplicator, EmbeddedSummarize
 from pollex.agents.embedded.signals import SIGNALS
 from pollex.agents.roles import Deduplication, Summary
 from pollex.errors import BadRubrics
-from pollex.reports.learning import cost_of
+from pollex.reports.learning import describe_cost
 from pollex.rubrics.edits import list_bundled_sets, read_rubrics
 from pollex.rubrics.rubric import MAX_QUOTES, Quote, Reason, Rubric
 
@@ -133,8 +133,8 @@ def of_source(source: str, text: str = "The user is happy.") -> Rubric:
 
 def test_a_set_without_vectors_says_so_and_one_by_likeness_costs_its_embedding() -> None:
     plain = [of_source("signal:thanks"), of_source("phrase:user:thank you")]
-    assert cost_of(plain) == "about 1 ms of CPU a conversation of 25 turns, no embedding"
-    assert cost_of([*plain, of_source("person")]).endswith(
+    assert describe_cost(plain) == "about 1 ms of CPU a conversation of 25 turns, no embedding"
+    assert describe_cost([*plain, of_source("person")]).endswith(
         "a conversation of 25 turns, its turns embedded"
     )
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pollex.agents.checks import explain_refusal, locate_quote, resolve_escapes, split_words
 from pollex.agents.llm.evidence import turns_as_items
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
-from pollex.reports.transcript import marked_turns
+from pollex.reports.transcript import mark_turns
 from pollex.rubrics.answers import Option
 
 TALK = Conversation(
@@ -38,7 +38,7 @@ def test_a_call_is_quoted_with_its_arguments_as_prompts_show_them() -> None:
     quote = locate_quote(talk, 'tool call: book] {"day": "Friday', 1)
     assert quote is not None
     assert quote.text == 'tool call: book] {"day": "Friday'
-    assert marked_turns(talk.turns, {1: [(quote.text, "dsat")]})[1].parts[1].text == quote.text
+    assert mark_turns(talk.turns, {1: [(quote.text, "dsat")]})[1].parts[1].text == quote.text
 
 
 @pytest.mark.parametrize(

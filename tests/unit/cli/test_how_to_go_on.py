@@ -2,7 +2,7 @@
 
 import pytest
 
-from pollex.cli.main import fail
+from pollex.cli.main import exit_with_error
 from pollex.errors import Interrupted
 from pollex.outputs import listen_for_outputs, note_run
 
@@ -24,7 +24,7 @@ def test_a_run_is_gone_on_with_once_there_is_one(
 ) -> None:
     monkeypatch.setattr("sys.argv", f"pollex learn log.jsonl --out r.json{more}".split())
     with pytest.raises(SystemExit):
-        fail(Interrupted("interrupted"), has_run=has_run)
+        exit_with_error(Interrupted("interrupted"), has_run=has_run)
     assert capsys.readouterr().err.splitlines()[-1] == f"Go on with: {command}"
 
 

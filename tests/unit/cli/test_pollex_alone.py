@@ -2,7 +2,7 @@
 
 import pytest
 
-from pollex.cli.main import SCREENS, opens_a_browser
+from pollex.cli.main import SCREEN_VARIABLES, can_open_browser
 
 
 class Terminal:
@@ -18,19 +18,19 @@ def sit_down(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", Terminal())
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setattr("webbrowser._tryorder", ["true %s"])
-    for name in (*SCREENS, "SSH_CONNECTION"):
+    for name in (*SCREEN_VARIABLES, "SSH_CONNECTION"):
         monkeypatch.delenv(name, raising=False)
 
 
 def test_it_opens_where_there_is_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     sit_down(monkeypatch)
-    assert not opens_a_browser(), "no screen"
+    assert not can_open_browser(), "no screen"
     monkeypatch.setenv("DISPLAY", ":0")
-    assert opens_a_browser()
+    assert can_open_browser()
     monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")
-    assert not opens_a_browser(), "the screen is elsewhere"
+    assert not can_open_browser(), "the screen is elsewhere"
 
 
 def test_it_opens_nothing_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISPLAY", ":0")
-    assert not opens_a_browser()
+    assert not can_open_browser()

@@ -24,7 +24,7 @@ from pollex.formats.json_rows import LogRow
 from pollex.formats.queries import parquet_rows
 from pollex.formats.read_logs import read_logs
 from pollex.formats.write import rows_out, write_rows
-from pollex.text import MAX_DEPTH, parse_json
+from pollex.text import MAX_JSON_DEPTH, parse_json
 
 GOOD = '{"id": "a", "messages": [{"role": "user", "content": "x"}]}'
 TABLE = "conversation_id,turn,role,text\n"
@@ -141,11 +141,11 @@ def test_bad_lines_are_kept_with_line_and_reason_and_the_rest_is_read(tmp_path: 
 
 
 def test_too_deep_nesting_is_refused_and_wide_rows_are_read() -> None:
-    for depth in (MAX_DEPTH + 1, 200_000):
+    for depth in (MAX_JSON_DEPTH + 1, 200_000):
         for text in ("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth):
             with pytest.raises(ValueError, match="nested deeper than 64"):
                 parse_json(text)
-    assert parse_json("[" * MAX_DEPTH + "]" * MAX_DEPTH)
+    assert parse_json("[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH)
     assert len(parse_json("[" + "{}," * 500 + "{}]")) == 501
 
 

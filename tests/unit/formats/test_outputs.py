@@ -9,13 +9,13 @@ import pytest
 
 from pollex.errors import WrongUse
 from pollex.formats.write import require_writable, write_folder, write_lines, write_rows
-from pollex.outputs import draft_of, make_folder, require_output, write_text, write_whole
+from pollex.outputs import make_folder, open_draft, require_output, write_file, write_text
 
 ROWS = [{"a": "1"}, {"a": "2"}]
 COLUMNS = {"a": "VARCHAR"}
 WRITERS: dict[str, Callable[[Path], object]] = {
     "text": lambda path: write_text(path, "new"),
-    "bytes": lambda path: write_whole(path, b"new"),
+    "bytes": lambda path: write_file(path, b"new"),
     "lines": lambda path: write_lines(path, [1, 2]),
     "jsonl": lambda path: write_rows(path.with_suffix(".jsonl"), ROWS, COLUMNS),
     "csv": lambda path: write_rows(path.with_suffix(".csv"), ROWS, COLUMNS),
@@ -72,7 +72,7 @@ def test_a_file_that_is_written_anew_has_the_rights_and_the_owner_that_it_had(
 def test_nobody_reads_in_the_draft_of_a_private_file(tmp_path: Path) -> None:
     (path := tmp_path / "out").write_text("before")
     path.chmod(0o600)
-    with draft_of(path) as draft:
+    with open_draft(path) as draft:
         draft.write_text("after")
         assert draft.stat().st_mode & 0o077 == 0
 
@@ -178,7 +178,7 @@ def test_no_folder_is_made_where_something_else_is(tmp_path: Path) -> None:
 
 
 def test_nobody_can_guess_the_name_of_a_draft(tmp_path: Path) -> None:
-    with draft_of(tmp_path / "a") as first, draft_of(tmp_path / "a") as second:
+    with open_draft(tmp_path / "a") as first, open_draft(tmp_path / "a") as second:
         assert first != second
         first.write_text("1")
         second.write_text("2")

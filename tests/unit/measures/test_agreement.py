@@ -2,17 +2,17 @@ import krippendorff
 import numpy as np
 import pytest
 
-from pollex.measures.correlations import Level, _make_alpha_statistic
+from pollex.measures.correlations import MeasurementLevel, _make_alpha_statistic
 from pollex.measures.correlations import estimate_alpha as alpha_of
 from pollex.measures.intervals import Figure
 
 VALUES = np.array([1.0, 2.0, 4.0, 8.0])
-LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
+LEVELS: tuple[MeasurementLevel, ...] = ("nominal", "ordinal", "interval")
 
 
 def alpha(
     judged: list[tuple[int, int, int]],
-    level: Level = "ordinal",
+    level: MeasurementLevel = "ordinal",
     rng: np.random.Generator | None = None,
 ) -> Figure:
     """Of (text, judge, place of the answer)."""
@@ -44,7 +44,7 @@ def test_answers_that_are_all_alike_leave_it_undefined_and_full_agreement_on_a_f
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_value_and_resamples_are_those_of_the_package_and_the_interval_holds_the_value(
-    level: Level,
+    level: MeasurementLevel,
 ) -> None:
     rng = np.random.default_rng(0)
     counts = rng.multinomial(3, np.full(4, 0.25), size=30)

@@ -20,8 +20,8 @@ from pollex.measures.correlations import (
 )
 from pollex.measures.distributions import (
     QUALITY_NAMES,
+    PredictionQuality,
     Predictions,
-    Quality,
     assess_by_group,
     assess_predictions,
     compute_answer_log_losses,
@@ -30,8 +30,8 @@ from pollex.measures.distributions import (
 )
 from pollex.measures.intervals import (
     Figure,
+    LabelSupport,
     Measure,
-    Support,
     draw_resamples,
     estimate_figures,
     make_mean_statistic,
@@ -60,11 +60,11 @@ def predictions(
     return Predictions(proba, answer, draw.integers(texts or n, size=n), values)
 
 
-def figures(found: Quality) -> dict[str, Figure]:
+def figures(found: PredictionQuality) -> dict[str, Figure]:
     return {name: getattr(found, name) for name in QUALITY_NAMES}
 
 
-def reasons(found: Quality) -> dict[str, str]:
+def reasons(found: PredictionQuality) -> dict[str, str]:
     return {name: figure.undefined for name, figure in figures(found).items() if figure.undefined}
 
 
@@ -290,13 +290,13 @@ def test_predictions_are_made_of_judgments_in_their_order_and_their_losses_by_ha
 
 
 def test_the_word_calibrated_needs_fifty_labels() -> None:
-    assert [(Support(n).missing, Support(n).enough) for n in (0, 49, 50)] == [
+    assert [(LabelSupport(n).missing, LabelSupport(n).enough) for n in (0, 49, 50)] == [
         (50, False),
         (1, False),
         (0, True),
     ]
-    assert str(Support(49)) == "not yet calibrated: 49 of 50 labels, 1 is missing"
-    assert str(Support(50)) == "calibrated on 50 labels"
+    assert str(LabelSupport(49)) == "not yet calibrated: 49 of 50 labels, 1 is missing"
+    assert str(LabelSupport(50)) == "calibrated on 50 labels"
 
 
 def test_an_average_over_runs_is_of_the_figures_and_its_interval_of_the_same_resamples() -> None:

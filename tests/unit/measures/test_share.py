@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pollex.measures.share import (
-    Labeled,
+    LabeledSample,
     bound_share,
     compute_expected_half_width,
     count_labels_for_difference,
@@ -23,15 +23,17 @@ def world(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.random(size) < probability, probability
 
 
-def drawn(rng: np.random.Generator, good: np.ndarray, probability: np.ndarray, n: int) -> Labeled:
+def drawn(
+    rng: np.random.Generator, good: np.ndarray, probability: np.ndarray, n: int
+) -> LabeledSample:
     picked = np.zeros(len(good), bool)
     picked[rng.choice(len(good), n, replace=False)] = True
-    return Labeled(good[picked], probability[picked], probability[~picked])
+    return LabeledSample(good[picked], probability[picked], probability[~picked])
 
 
 def test_a_probability_that_tells_nothing_gives_the_interval_of_the_labels_alone() -> None:
     good = np.array([True] * 30 + [False] * 10)
-    found = estimate_share_at_random(Labeled(good, np.full(40, 0.5), np.full(1000, 0.5)))
+    found = estimate_share_at_random(LabeledSample(good, np.full(40, 0.5), np.full(1000, 0.5)))
     assert (found.value, found.gain) == (0.75, 1.0)
     # Wilson's, by hand
     assert (found.low, found.high) == pytest.approx((0.5981, 0.8581), abs=1e-4)
@@ -42,7 +44,7 @@ def test_the_estimate_is_the_formula_worked_by_hand() -> None:
     good = np.array([True, True, False, False] * 5)
     probability = np.array([0.9, 0.7, 0.3, 0.1] * 5)
     rest = np.array([0.9, 0.9, 0.5, 0.1] * 10)
-    found = estimate_share_at_random(Labeled(good, probability, rest))
+    found = estimate_share_at_random(LabeledSample(good, probability, rest))
     weight = 0.15 / ((1 + 20 / 40) * np.concatenate([probability, rest]).var())
     assert found.value == pytest.approx(0.5 + weight * (0.6 - 0.5))
 
@@ -67,9 +69,9 @@ def test_conversations_of_one_user_count_as_one() -> None:
     good = np.repeat(rng.random(40) < 0.6, 10)
     probability = np.repeat(rng.random(40), 10)
     rest = rng.random(100)
-    alone = estimate_share_at_random(Labeled(good, probability, rest))
+    alone = estimate_share_at_random(LabeledSample(good, probability, rest))
     together = estimate_share_at_random(
-        Labeled(good, probability, rest, np.repeat(np.arange(40), 10), 100 + np.arange(100))
+        LabeledSample(good, probability, rest, np.repeat(np.arange(40), 10), 100 + np.arange(100))
     )
     assert together.se > 2.5 * alone.se
 
@@ -187,6 +189,6 @@ def test_intervals_of_crossfitted_probabilities_cover_what_they_should() -> None
         y = rng.random(300) < 1 / (1 + np.exp(-(x[:, 0] + np.log(1.5))))
         known = rng.permutation(300) < 60
         p = crossfit_answers(x, known, y, rng)
-        found = estimate_share_at_random(Labeled(y[known], p[known], p[~known]))
+        found = estimate_share_at_random(LabeledSample(y[known], p[known], p[~known]))
         hits.append(found.low <= 0.583 <= found.high)  # the mean of that logistic over x
     assert np.mean(hits) >= 0.88  # models that had seen the labels would cover some 70 %

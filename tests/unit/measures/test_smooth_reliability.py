@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pollex.measures.distributions import (
-    MOST_BINS,
+    MAX_BINS,
     bin_predictions,
     compute_wilson_bounds,
     draw_reliability,
@@ -182,5 +182,5 @@ def test_bins_hold_equal_numbers_in_the_order_of_probability_and_equal_ones_stay
     assert [(each.share.n, round(each.predicted, 6)) for each in bins] == [(25, 0.2), (5, 0.9)]
     rng = np.random.default_rng(0)
     bins = bin_predictions(rng.random(1003), rng.random(1003) < 0.5, np.arange(1003))
-    assert (sum(each.share.n for each in bins), len(bins)) == (1003, MOST_BINS)
+    assert (sum(each.share.n for each in bins), len(bins)) == (1003, MAX_BINS)
     assert bin_predictions(np.empty(0), np.empty(0, bool), np.empty(0, int)) == []

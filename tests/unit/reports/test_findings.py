@@ -11,14 +11,14 @@ from rubric_set_by_hand import figure, figures, rubric, rubric_set, scores
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.measures.intervals import Figure
 from pollex.reports.learning import (
-    LONGEST_QUOTE,
-    findings_of,
-    learning_page,
+    MAX_QUOTE_CHARACTERS,
     list_shown_ids,
-    read_first_told,
-    trim,
+    name_conversations_to_read,
+    prepare_findings,
+    render_learning_page,
+    trim_quote,
 )
-from pollex.reports.transcript import MarkedText, marked_parts
+from pollex.reports.transcript import MarkedText, mark_spans
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.lint import LintMark
 from pollex.rubrics.records import (
@@ -74,7 +74,7 @@ def talk(id_: str, words: str = "Sorry, it is full.") -> Conversation:
 
 def whole_page(rubrics: RubricSet, **given: Any) -> str:
     told = given.pop("scores", scores())
-    return learning_page(
+    return render_learning_page(
         rubrics,
         told,
         conversations={id_: talk(id_) for id_ in list_shown_ids(rubrics, told)},
@@ -116,16 +116,16 @@ def test_a_rubric_is_told_with_its_worth_its_quote_and_three_conversations_that_
 
 
 def test_what_users_sound_like_and_a_rubric_whose_words_contradict_its_side_never_lead() -> None:
-    found = findings_of(rubric_set(rubrics=(event(1), rubric(2, "sat"))), scores(), {})
+    found = prepare_findings(rubric_set(rubrics=(event(1), rubric(2, "sat"))), scores(), {})
     assert [one.rubric.id for one in found.leading["dsat"]] == ["event1"]
     assert not found.leading["sat"]
     assert [one.rubric.id for one in found.outcomes] == ["rubric2"], "thanks restate the thumb"
     need = rubric(2, "sat").model_copy(update={"source": "signal:need", "tells": "tone"})
     assert [
-        one.rubric.id for one in findings_of(rubric_set(rubrics=(need,)), scores(), {}).sounds
+        one.rubric.id for one in prepare_findings(rubric_set(rubrics=(need,)), scores(), {}).sounds
     ] == ["rubric2"]
     odd = event(1, unexpected=True)
-    with_odd = findings_of(rubric_set(rubrics=(odd,)), [], {})
+    with_odd = prepare_findings(rubric_set(rubrics=(odd,)), [], {})
     assert [finding.rubric.id for finding in with_odd.to_check] == ["event1"]
     assert not with_odd.hints
     assert "not confirmed" in whole_page(rubric_set(rubrics=(event(1, polarity="sat"),))), (
@@ -135,7 +135,7 @@ def test_what_users_sound_like_and_a_rubric_whose_words_contradict_its_side_neve
 
 def test_a_near_twin_stands_under_its_rubric_with_its_own_worth_and_quote() -> None:
     narrower = event(2, "The user wants a museum, and the assistant finds none.", twin_of="event1")
-    found = findings_of(rubric_set(rubrics=(event(1), narrower)), [], {}).leading["dsat"]
+    found = prepare_findings(rubric_set(rubrics=(event(1), narrower)), [], {}).leading["dsat"]
     assert [(one.rubric.id, [twin.rubric.id for twin in one.also]) for one in found] == [
         ("event1", ["event2"])
     ]
@@ -205,7 +205,7 @@ def test_the_conversations_that_are_most_wrong_come_first_and_right_ones_not_at_
         replace(score, probability=p)
         for score, p in zip(scores()[20:24], (0.3, 0.9, 0.05, 0.2), strict=True)
     ]
-    wrong = findings_of(rubric_set(), told, {}).wrong
+    wrong = prepare_findings(rubric_set(), told, {}).wrong
     assert [(score.positive, score.probability) for score, _, _ in wrong] == [
         (True, 0.05),
         (False, 0.9),
@@ -218,7 +218,7 @@ def test_hostile_conversations_make_no_element() -> None:
     usual = {tag for tag, _ in Reader(whole_page(rubrics)).elements}
     for text in HOSTILE[::3]:
         texts = {id_: talk(id_, text) for id_ in list_shown_ids(rubrics, scores())}
-        read = Reader(learning_page(rubrics, scores(), conversations=texts))
+        read = Reader(render_learning_page(rubrics, scores(), conversations=texts))
         assert loud(read) == set()
         assert {tag for tag, _ in read.elements} <= usual, text[:80]
 
@@ -227,16 +227,16 @@ def test_long_quotes_are_cut_around_the_words_that_decided() -> None:
     quote = Quote(
         conversation_id="a", turn=0, text="x" * 500 + "here" + "y" * 500, marks=((500, 504),)
     )
-    text, marks = trim(quote)
-    assert len(text) == LONGEST_QUOTE + 2
+    text, marks = trim_quote(quote)
+    assert len(text) == MAX_QUOTE_CHARACTERS + 2
     assert [text[low:high] for low, high in marks] == ["here"]
     assert text.startswith("…x")
     assert text.endswith("y…")
-    assert marked_parts("it is full", ((6, 10),)) == (
+    assert mark_spans("it is full", ((6, 10),)) == (
         MarkedText("it is "),
         MarkedText("full", "mark"),
     )
-    assert marked_parts("it", ()) == (MarkedText("it"),)
+    assert mark_spans("it", ()) == (MarkedText("it"),)
 
 
 def test_rubrics_hold_only_where_something_that_happens_is_borne_out() -> None:
@@ -257,7 +257,7 @@ def test_the_strongest_hints_stand_with_the_findings_and_nowhere_else() -> None:
     )
     user = event(3, standing=hint, tells="outcome")
 
-    findings = findings_of(rubric_set(rubrics=(clear, unclear, user)), [], {})
+    findings = prepare_findings(rubric_set(rubrics=(clear, unclear, user)), [], {})
 
     assert [finding.rubric.id for finding in findings.strongest["dsat"]] == ["event1"]
     assert [finding.rubric.id for finding in findings.hints] == ["event2", "event3"]
@@ -300,11 +300,11 @@ def test_where_no_deed_is_proven_the_worst_conversations_are_named_to_read_first
     )
     down = [judged(f"bad {rank}", rank / 10) for rank in (6, 1, 3, 2, 5, 4)]
     judgments = [*down, judged("good", 0.05, positive=True)]
-    line = read_first_told(judgments)
+    line = name_conversations_to_read(judgments)
     assert line.endswith(": bad 1, bad 2, bad 3, bad 4, bad 5")
     assert "these five conversations first" in line
-    assert read_first_told([]) == ""
-    assert "this conversation first" in read_first_told(down[:1])
+    assert name_conversations_to_read([]) == ""
+    assert "this conversation first" in name_conversations_to_read(down[:1])
 
     page = whole_page(rubric_set(rubrics=(hint, word)), scores=judgments)
     words = Reader(page).words

@@ -21,8 +21,8 @@ from rubric_set_by_hand import (
 )
 
 from pollex.measures.intervals import Figure
-from pollex.reports.learning import LeftOut, learning_page, written_by
-from pollex.reports.numbers import SPACE
+from pollex.reports.learning import SkippedItem, describe_authors, render_learning_page
+from pollex.reports.numbers import NO_BREAK_SPACE
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import Baseline, ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import Quote, Reason
@@ -56,7 +56,9 @@ def test_elements_are_quiet_ones_links_stay_on_the_page_and_headings_go_down_one
     assert all(re.fullmatch("#[a-z]+", link) for link in harmless.links)
     for text in (
         page(),
-        learning_page(rubric_set(rubrics=(rubric(1, "sat"),), dropped=(), reasons=()), scores()),
+        render_learning_page(
+            rubric_set(rubrics=(rubric(1, "sat"),), dropped=(), reasons=()), scores()
+        ),
     ):
         assert {f'id="{link[1:]}"' in text for link in Reader(text).links} == {True}
         drawings = re.findall("<svg [^>]*>(.{7})", text)
@@ -103,10 +105,10 @@ def test_only_the_styles_of_the_page_itself_are_allowed() -> None:
 
 
 def test_a_hostile_path_and_an_unusual_store_stay_one_word_of_a_command() -> None:
-    words = Reader(learning_page(rubric_set(), scores(), path="it's; reboot.json")).words
+    words = Reader(render_learning_page(rubric_set(), scores(), path="it's; reboot.json")).words
     assert """pollex score LOGS --rubrics 'it'"'"'s; reboot.json' --out""" in words
     assert "--store" not in page()
-    words = Reader(learning_page(rubric_set(), scores(), store="my store")).words
+    words = Reader(render_learning_page(rubric_set(), scores(), store="my store")).words
     assert "pollex trace learn-1 --store 'my store'" in words
     assert "pollex why rubrics.json rubric1 --store 'my store'" in words
 
@@ -136,12 +138,14 @@ def test_undefined_figures_are_words(value: float | None) -> None:
 def test_nothing_held_out_or_one_class_is_said_and_leaves_no_column_and_no_curves() -> None:
     trained = [score for score in scores() if score.side == "training"]
     baseline = Baseline(name="TF-IDF", training=figures(figure(0.8)))
-    words = Reader(learning_page(rubric_set(held_out=None, baselines=(baseline,)), trained)).words
+    words = Reader(
+        render_learning_page(rubric_set(held_out=None, baselines=(baseline,)), trained)
+    ).words
     assert "because nothing was held out, nobody knows by how much" in words
     assert "Nothing was held out, so there are only training figures" in words
     assert "Optimism is" not in words
     only = [score for score in scores() if score.side == "training" or score.positive]
-    words = Reader(learning_page(rubric_set(held_out=unknown_figures()), only)).words
+    words = Reader(render_learning_page(rubric_set(held_out=unknown_figures()), only)).words
     assert "could not be measured: only positive conversations" in words
     assert "Precision curves need conversations of both labels." in words
     assert not re.search(r"\bnan\b", words, re.IGNORECASE)
@@ -203,13 +207,18 @@ def test_it_says_who_did_the_work_and_by_whom_the_rubrics_were_written() -> None
     )
     fitted = theirs.model_copy(update={"written": theirs.text})
     reworded = theirs.model_copy(update={"written": "Other words."})
-    assert "A program wrote them, no LLM." in written_by(rubric_set(rubrics=(ours,)))
+    assert "A program wrote them, no LLM." in describe_authors(rubric_set(rubrics=(ours,)))
     both = rubric_set(
         rubrics=(ours, theirs), roles={"summarizer": "big-model and built-in (no LLM)"}
     )
-    assert written_by(both) == "The model big-model wrote 1, a program without an LLM the other 1. "
-    assert written_by(rubric_set(rubrics=(ours, fitted), roles=both.roles)) == written_by(both)
-    assert written_by(rubric_set(rubrics=(ours, reworded), roles=both.roles)) == ""
+    assert (
+        describe_authors(both)
+        == "The model big-model wrote 1, a program without an LLM the other 1. "
+    )
+    assert describe_authors(
+        rubric_set(rubrics=(ours, fitted), roles=both.roles)
+    ) == describe_authors(both)
+    assert describe_authors(rubric_set(rubrics=(ours, reworded), roles=both.roles)) == ""
     assert (
         "Rubrics were edited after θ was fitted: run pollex refit"
         in Reader(page(rubrics_digest="other")).words
@@ -224,7 +233,7 @@ def test_only_an_alpha_among_several_was_chosen_by_cross_validation() -> None:
         words = Reader(page(alphas=alphas[:rows])).words
         assert ("It was chosen by cross-validation" in words) == (rows > 1)
         assert ("α was given, or there was nothing to cross-validate on." in words) == (rows == 0)
-    one = learning_page(
+    one = render_learning_page(
         rubric_set(rubrics=(rubric(1, "sat"),), dropped=(), reasons=(), alphas=()), scores()
     )
     assert "1\N{NO-BREAK SPACE}rubric: 1 on how conversations end." in Reader(one).words
@@ -235,7 +244,7 @@ def test_only_an_alpha_among_several_was_chosen_by_cross_validation() -> None:
 def test_a_rubric_that_a_person_added_comes_last_and_says_so() -> None:
     added = ChosenRubric.model_validate({"text": "The user smiles.", "polarity": "sat"})
     page_words = Reader(
-        learning_page(rubric_set(rubrics=(added, rubric(1, "sat"))), scores())
+        render_learning_page(rubric_set(rubrics=(added, rubric(1, "sat"))), scores())
     ).words
     words = page_words[page_words.index("How each rubric was chosen") :]
     assert words.index("The user says thanks 1.") < words.index("The user smiles.")
@@ -264,21 +273,24 @@ def test_what_is_skipped_is_listed_once_and_the_most_frequent_reason_first() -> 
     lost = LabelledScore("lost", "training", True, float("nan"), "refused")
     silent = LabelledScore("silent", "training", True, None, "truncated")
     words = Reader(
-        learning_page(
-            rubric_set(), [*scores(), lost, silent], [LeftOut("lost", "unanswered: refused")]
+        render_learning_page(
+            rubric_set(), [*scores(), lost, silent], [SkippedItem("lost", "unanswered: refused")]
         )
     ).words
     assert words.count(" lost ") == 1
     skipped = [
-        LeftOut("a", "rare"),
-        LeftOut("b", "often", "correct it"),
-        LeftOut("c", "often", "correct it"),
+        SkippedItem("a", "rare"),
+        SkippedItem("b", "often", "correct it"),
+        SkippedItem("c", "often", "correct it"),
     ]
-    told = Reader(learning_page(rubric_set(), scores(), skipped)).words
+    told = Reader(render_learning_page(rubric_set(), scores(), skipped)).words
     assert told.index("often") < told.index("rare")
     assert told.count("correct it") == 1
     assert "no score: truncated" in words
-    assert "No conversation of this side has a score." in Reader(learning_page(rubric_set())).words
+    assert (
+        "No conversation of this side has a score."
+        in Reader(render_learning_page(rubric_set())).words
+    )
 
 
 def test_windows_are_put_in_words() -> None:
@@ -292,7 +304,8 @@ def test_windows_are_put_in_words() -> None:
     record = GuaranteedWindow(lower=side, upper=side, precision=0.9, delta=0.1, n=24)
     words = Reader(page(guaranteed=record)).words
     assert (
-        f"With a guarantee: labels on each side are right at least 90{SPACE}% of the time" in words
+        f"With a guarantee: labels on each side are right at least 90{NO_BREAK_SPACE}% of the time"
+        in words
     )
     assert (
         "A second window, which promises how often the labels on each side of it are right" in words
@@ -302,7 +315,7 @@ def test_windows_are_put_in_words() -> None:
         for side in ("training", "held_out")
         for i in range(4)
     ]
-    text = learning_page(
+    text = render_learning_page(
         rubric_set(theta=2.0, window=Window(lower=2.0, upper=2.0, precision=0.9)), same
     )
     assert "nan" not in re.sub("<style>.*?</style>", "", text, flags=re.DOTALL).lower()
@@ -310,9 +323,9 @@ def test_windows_are_put_in_words() -> None:
 
 def test_thousands_of_scores_and_skipped_rows_stay_a_small_page() -> None:
     many = scores(plain, n=10_000)
-    skipped = [LeftOut(f"row {i}", "no label") for i in range(10_000)]
+    skipped = [SkippedItem(f"row {i}", "no label") for i in range(10_000)]
     means = {"rubric1": (None, None)}
-    text = learning_page(rubric_set(held_out=figures(UNKNOWN)), many, skipped, means=means)
+    text = render_learning_page(rubric_set(held_out=figures(UNKNOWN)), many, skipped, means=means)
     assert len(text) < 400_000
     assert "and 9,800 more" in Reader(text).words
 
@@ -331,7 +344,7 @@ REACH = Reach(
 
 
 def test_how_far_a_set_reaches_is_told_with_intervals_and_n() -> None:
-    words = " ".join(Reader(page(reach=REACH)).words.replace(SPACE, " ").split())
+    words = " ".join(Reader(page(reach=REACH)).words.replace(NO_BREAK_SPACE, " ").split())
     assert "decided to be bad 50 % 95 % interval 40–60 % 56" in words
     assert (
         "20 more labels would put about +0.4 more of 100 pairs in the right order (95 % interval +0.1 to +0.7, n = 205)"

@@ -7,13 +7,18 @@ import pytest
 from rubric_set_by_hand import rubric_set
 
 from pollex.conversations.conversation import Turn
-from pollex.reports.learning import learning_page
-from pollex.reports.page import STYLES, environment, file_of, style_of
-from pollex.reports.transcript import MarkedText, MarkedTurn, mark, marked_turns
+from pollex.reports.learning import render_learning_page
+from pollex.reports.page import (
+    STYLE_FILE_NAMES,
+    make_environment,
+    read_rubric_file_of_page,
+    read_style,
+)
+from pollex.reports.transcript import MarkedText, MarkedTurn, mark_quotes_in_text, mark_turns
 
 
 def filled(source: str, **data: object) -> str:
-    return environment().from_string(source).render(data)
+    return make_environment().from_string(source).render(data)
 
 
 def test_every_text_in_a_template_is_escaped_and_printable() -> None:
@@ -27,15 +32,15 @@ def test_every_text_in_a_template_is_escaped_and_printable() -> None:
 @pytest.mark.parametrize("name", ["b.json", 'a"><b>&amp; $x.json', "Ü.json"])
 def test_a_page_says_which_file_it_was_made_for(tmp_path: Path, name: str) -> None:
     page = tmp_path / "report.html"
-    assert file_of(page) is None
-    page.write_text(learning_page(rubric_set(), path=name), encoding="utf-8")
-    assert file_of(page) == name
+    assert read_rubric_file_of_page(page) is None
+    page.write_text(render_learning_page(rubric_set(), path=name), encoding="utf-8")
+    assert read_rubric_file_of_page(page) == name
     page.write_bytes(b"\xff" * 9000)
-    assert file_of(page) is None
+    assert read_rubric_file_of_page(page) is None
 
 
 def test_quotes_are_marked_where_only_white_space_differs() -> None:
-    assert mark(
+    assert mark_quotes_in_text(
         "it  works\nnow, thanks", [("works now", "sat"), ("now, thanks", "dsat"), (" ", "sat")]
     ) == (
         MarkedText("it  "),
@@ -43,12 +48,14 @@ def test_quotes_are_marked_where_only_white_space_differs() -> None:
         MarkedText("now", "sat dsat"),
         MarkedText(", thanks", "dsat"),
     )
-    assert mark("no such words", [("works", "sat")]) == (MarkedText("no such words"),)
-    assert mark("", [("a", "sat")]) == ()
+    assert mark_quotes_in_text("no such words", [("works", "sat")]) == (
+        MarkedText("no such words"),
+    )
+    assert mark_quotes_in_text("", [("a", "sat")]) == ()
 
 
 def test_a_list_of_turns_shows_every_character_and_marks_what_is_quoted() -> None:
-    turns = marked_turns([Turn(role="user", content="<b>1 & 2</b>"), Turn(role="assistant", content="ok")], {
+    turns = mark_turns([Turn(role="user", content="<b>1 & 2</b>"), Turn(role="assistant", content="ok")], {
         0: [("1 & 2", "sat")]
     })  # fmt: skip
     assert turns[1] == MarkedTurn("assistant", (MarkedText("ok"),))
@@ -59,7 +66,7 @@ def test_a_list_of_turns_shows_every_character_and_marks_what_is_quoted() -> Non
     assert '<li id="c3-1" class="turn assistant">' in shown
 
 
-TOKENS, PARTS, REPORT = map(style_of, STYLES)
+TOKENS, PARTS, REPORT = map(read_style, STYLE_FILE_NAMES)
 LIGHT, DARK = (
     dict(re.findall(r"--([a-z-]+): (#\w{6})", block))
     for block in re.findall(r":root \{(.*?)\}", TOKENS, re.S)

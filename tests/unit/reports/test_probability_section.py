@@ -8,7 +8,7 @@ from rubric_set_by_hand import figure, rubric_set, scores
 
 from pollex.calibration.candidates import CandidateScore, LabelsPoint
 from pollex.measures.intervals import Figure
-from pollex.reports.learning import learning_page
+from pollex.reports.learning import render_learning_page
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import CalibratorRecord, GradeRow, ProbabilityFigures, RatingRecord
 from pollex.rubrics.rubric_set import RubricSet
@@ -53,7 +53,7 @@ def likely(seed: int = 0) -> list[LabelledScore]:
 
 
 def section(rubrics: RubricSet, given: list[LabelledScore]) -> str:
-    page = learning_page(rubrics, given)
+    page = render_learning_page(rubrics, given)
     begin = page.index('<section id="probability"')
     return page[begin : page.index("</section>", begin)]
 

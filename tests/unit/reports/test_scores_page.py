@@ -13,7 +13,7 @@ from rubric_set_by_hand import (
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.reports import scores as page_of_scores
-from pollex.reports.scores import ScoreTally, scores_page
+from pollex.reports.scores import ScoreTally, render_scores_page
 from pollex.rubrics.score import Score, ScoreColumns
 
 RUBRICS = rubric_set(rubrics=(rubric(1, "sat"), rubric(2, "dsat")))
@@ -54,7 +54,7 @@ def tallied(scores: list[Score] = SCORES) -> ScoreTally:
 
 
 def page(words: str = "no", scores: list[Score] = SCORES) -> str:
-    return scores_page(
+    return render_scores_page(
         tallied(scores), [talk(n, words) for n in range(1, 6)], "scores.csv", "rubrics.json"
     )
 
@@ -108,11 +108,11 @@ def test_the_share_of_good_ones_the_worst_first_and_filters_are_told() -> None:
 
 
 def test_memory_holds_the_worst_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_of_scores, "MOST_LISTED_CONVERSATIONS", 2)
+    monkeypatch.setattr(page_of_scores, "MAX_LISTED_CONVERSATIONS", 2)
     tally = tallied()
     assert [row.id for row in tally.worst] == ["talk 4", "talk 5"]
     assert tally.good.n == 5
-    words = Reader(scores_page(tally, [], "scores.csv", "rubrics.json")).words
+    words = Reader(render_scores_page(tally, [], "scores.csv", "rubrics.json")).words
     assert "The 2 worst of 5 are listed; scores.csv has all." in words
 
 

@@ -12,7 +12,7 @@ from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.score import ScoreContext
 from pollex.rooms import hooks_of
 from pollex.studio.hooks import StudioGraph
-from pollex.studio.use_cases import filled_in
+from pollex.studio.use_cases import collect_filled_fields
 
 FORMS = [LearnChoice, RefitChoice, ScoreContext]
 FORMS += [graph.build().context_schema for graph in hooks_of(StudioGraph)]
@@ -23,7 +23,7 @@ FORMS += [graph.build().context_schema for graph in hooks_of(StudioGraph)]
 def test_a_value_of_another_type_is_told_with_what_to_give(form: type[Context], value: Any) -> None:
     for field in fields(form):
         with pytest.raises(WrongUse, match=rf"^{field.name} can't be .*give (a|an|true) "):
-            filled_in(form(**{field.name: value}))
+            collect_filled_fields(form(**{field.name: value}))
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,17 @@ def test_a_value_of_another_type_is_told_with_what_to_give(form: type[Context], 
 )
 def test_each_type_has_its_words(field: str, value: Any, words: str) -> None:
     with pytest.raises(WrongUse) as refused:
-        filled_in(ScoreContext(**{field: value}))
+        collect_filled_fields(ScoreContext(**{field: value}))
     assert words in str(refused.value)
 
 
 def test_null_is_an_empty_field_and_numbers_may_be_whole() -> None:
     form: Any = {"logs": ["a.jsonl"], "columns": {"role": "who"}, "store": None, "max_bad": None}
-    assert filled_in(ScoreContext(**form)) == {"logs": ("a.jsonl",), "columns": {"role": "who"}}
-    assert filled_in(LearnChoice(test_fraction=0, alpha=1)) == {"test_fraction": 0, "alpha": 1}
+    assert collect_filled_fields(ScoreContext(**form)) == {
+        "logs": ("a.jsonl",),
+        "columns": {"role": "who"},
+    }
+    assert collect_filled_fields(LearnChoice(test_fraction=0, alpha=1)) == {
+        "test_fraction": 0,
+        "alpha": 1,
+    }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pollex.errors import PollexError, WrongUse
 from pollex.rooms.exchange.services.agent_tools import AgentTools
-from pollex.text import printable, writable
+from pollex.text import escape_controls, replace_surrogates
 
 if TYPE_CHECKING:
     from pollex.rooms.exchange.usecases.mcp import OfferStore
@@ -132,7 +132,7 @@ def mended(line: bytes) -> bytes:
 
     # numbers out of range are refused, and halves of character pairs replaced
     try:
-        value = writable(
+        value = replace_surrogates(
             json.loads(
                 line,
                 parse_int=_int_of,
@@ -192,7 +192,7 @@ def written_ids(line: bytes) -> list[bytes]:
 def _id_of(written: bytes) -> Any:
     """Return the id that stands in a line as JSON."""
     try:
-        return writable(json.loads(written))
+        return replace_surrogates(json.loads(written))
     except ValueError:
         return None
 
@@ -221,6 +221,6 @@ def told(tool: Callable[..., str]) -> Callable[..., str]:
         try:
             return tool(*arguments, **named)
         except PollexError as error:
-            raise ToolError(printable(str(error), 1000)) from None
+            raise ToolError(escape_controls(str(error), 1000)) from None
 
     return answer

@@ -30,7 +30,7 @@ from pollex.store.rubric_sets import find_set, list_kept_sets
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.store.traces import conversation_trace, run_tree
-from pollex.text import encode, writable
+from pollex.text import make_json_values, replace_surrogates
 
 PAGE, LONGEST, ID = 10, 1_500, 200
 """Items in an answer, and characters of a text and of a name in it."""
@@ -241,13 +241,13 @@ class AgentTools:
                     [asdict(trace.score)] if trace.score else []
                 )
                 rows += [
-                    {"text": trace.asked.get(id_)} | encode(answer)
+                    {"text": trace.asked.get(id_)} | make_json_values(answer)
                     for id_, answer in trace.answers.items()
                 ]
             else:
                 rows = []
                 for branch in run_tree(store, traced_run.id):
-                    rows.extend(_walk(encode(branch)))
+                    rows.extend(_walk(make_json_values(branch)))
 
         return self.answer(
             rows,
@@ -412,12 +412,12 @@ class AgentTools:
                 if (most := _most(content)) < _length(content):
                     cut[f"{key}_cut"] = len(content) - most
             return {
-                writable(key[:ID]): self._short(content) for key, content in shown.items()
+                replace_surrogates(key[:ID]): self._short(content) for key, content in shown.items()
             } | cut
         if isinstance(value, list | tuple):
             return [self._short(entry) for entry in value[:PAGE]]
         if isinstance(value, str):
-            return writable(value[:LONGEST])
+            return replace_surrogates(value[:LONGEST])
         # NaN and infinity have no form in JSON
         if isinstance(value, float):
             if isfinite(value):

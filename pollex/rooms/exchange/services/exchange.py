@@ -16,7 +16,7 @@ from pollex.rubrics.score import Score
 from pollex.runs.options import RunOptions
 from pollex.services.named_sets import read_set, store_of
 from pollex.services.results import Result
-from pollex.text import TerminalLines, notes_told
+from pollex.text import TerminalLines, render_notes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Exported(Result):
         for path in self.files:
             yield f"Wrote {path}"
         yield f"NetSAT in {self.target.name} ({self.target.version}): {self.target.netsat}"
-        yield from notes_told(self.notes)
+        yield from render_notes(self.notes)
 
 
 def export_texts(rubrics: RubricSet, to: str) -> Mapping[str, str]:

@@ -28,7 +28,7 @@ from pollex.rooms.exchange.formats.peers.interfaces import (
     text_inside,
 )
 from pollex.services.results import Result
-from pollex.text import TerminalLines, read_lines
+from pollex.text import TerminalLines, read_file_text
 
 if TYPE_CHECKING:
     import httpx2
@@ -498,7 +498,7 @@ def _read_entries(file: Path, interface: Interface) -> list[Row]:
         BadInput: It can't be read, or an entry isn't one that the tool takes.
     """
     try:
-        text = read_lines(file)
+        text = read_file_text(file)
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(
             f"can't be read: {error}",

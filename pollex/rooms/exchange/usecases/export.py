@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.usecases.families import Stored
+from pollex.usecases.families import StoreOptions
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @use_case("export")
-class ExportSet(Stored, UseCase["Exported"]):
+class ExportSet(StoreOptions, UseCase["Exported"]):
     """Write a rubric set as files of another tool.
 
     NetSAT is included if the tool can compute it.

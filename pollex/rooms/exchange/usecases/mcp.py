@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from pollex.store.folder import STORE, VARIABLE
-from pollex.usecases.use_case import AtTerminal, opt, use_case
+from pollex.usecases.use_case import TerminalUseCase, opt, use_case
 
 
 @use_case("mcp")
-class OfferStore(AtTerminal):
+class OfferStore(TerminalUseCase):
     """Offer a store to a coding agent: tools that only read, over standard input and output, without network.
 
     \b

@@ -17,7 +17,7 @@ from pollex.formats.files import find_files, rows_of
 from pollex.formats.json_rows import LogRow
 from pollex.formats.shown_sources import take_sources
 from pollex.rooms.grade.conversations.references import Case, Cases, Evidence
-from pollex.text import count, parse_json, writable
+from pollex.text import format_count, parse_json, replace_surrogates
 
 IDS = ("question_id", "id")
 QUESTIONS = ("question", "prompt", "instruction")
@@ -111,13 +111,13 @@ def with_answers(
     _check_rows(sources, len(answers), bad, options.max_bad)
     # what doesn't fit together
     if strangers:
-        notes = [f"{count(strangers, 'answer is', 'answers are')} to none of the questions"]
+        notes = [f"{format_count(strangers, 'answer is', 'answers are')} to none of the questions"]
     else:
         notes = []
 
     # questions that neither file answers
     left = sum(case.id not in answers and case.answer is None for case in cases)
-    notes += [f"{count(left, 'question has', 'questions have')} no answer"] if left else []
+    notes += [f"{format_count(left, 'question has', 'questions have')} no answer"] if left else []
     # in the order of the questions
     merged = tuple(answers.get(case.id, case) for case in cases)
     return Cases(merged, (*cases.bad_rows, *bad), (*cases.notes, *notes))
@@ -163,7 +163,9 @@ def with_humans(
                 )
 
     # grades of no question are told; if there are no others, nothing fits
-    strangers_note = count(len(strangers), "grade is", "grades are") + " of none of the questions"
+    strangers_note = (
+        format_count(len(strangers), "grade is", "grades are") + " of none of the questions"
+    )
     hint = "give them the questions' ids"
     if strangers and not grades:
         raise BadInput(strangers_note, where=strangers[0], hint=hint)
@@ -207,7 +209,7 @@ def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
     ):
         if ids:
             notes.append(
-                count(len(ids), "of people's grades is", "of people's grades are")
+                format_count(len(ids), "of people's grades is", "of people's grades are")
                 + f" {why}, the first that of {ids[0]!r}, and left out → {hint}"
             )
 
@@ -377,7 +379,7 @@ def _id_of(row: LogRow, options: ReadOptions) -> str:
 
 def _text_in(fields: Mapping[str, Any], names: Sequence[str]) -> str:
     # the first of the names that has a value
-    value = writable(
+    value = replace_surrogates(
         next(
             (fields[name] for name in names if fields.get(name) is not None),
             "",
@@ -457,7 +459,9 @@ def _check_rows(
         # counted by cause, listed up to a few
         every = Counter(row.reason for row in bad)
         listed = "; ".join(str(row) for row in islice(bad, LISTED))
-        what = f"{count(len(bad), 'bad row')} ({count(len(every), 'cause')}): {listed}"
+        what = (
+            f"{format_count(len(bad), 'bad row')} ({format_count(len(every), 'cause')}): {listed}"
+        )
         # more bad rows may be allowed only if others are usable
         hint, option = (
             ("correct them, or allow some", {"max_bad": len(bad)})

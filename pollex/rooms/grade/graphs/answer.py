@@ -17,7 +17,7 @@ from pollex.rooms.grade.conversations.references import Case
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import conversation_rows
-from pollex.text import count
+from pollex.text import format_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,8 @@ class AnswerWork(BatchWork):
         # question and answer only where the store keeps texts
         at = f"at temperature {conversation.metadata['temperature']:g}, as its category has it"
         why = (
-            conversation.metadata["detail"] or f"answered in {count(len(answer), 'character')} {at}"
+            conversation.metadata["detail"]
+            or f"answered in {format_count(len(answer), 'character')} {at}"
         )
         row: dict[str, Any] = {"why": shorten_text(why, LONGEST_REASON)}
         if self.store.texts:

@@ -8,9 +8,15 @@ from markupsafe import Markup
 
 from pollex.measures.arrays import Floats
 from pollex.measures.intervals import Figure
-from pollex.reports.numbers import SHARES, count, known, listed, number
-from pollex.reports.page import render
-from pollex.reports.svg import Frame, svg
+from pollex.reports.numbers import (
+    SHARE_AXIS_MARKS,
+    format_grouped_count,
+    format_number,
+    is_known,
+    join_with_and,
+)
+from pollex.reports.page import render_template
+from pollex.reports.svg import ChartFrame, make_svg
 from pollex.rooms.grade.agents.llm.reference_judge import Grading
 from pollex.rooms.grade.formats.grade_summary import ALL, HUMAN, RULES, GradeSummary
 from pollex.rooms.grade.prompts.grading.profile import (
@@ -55,13 +61,13 @@ def grades_page(
         HTML, the same for the same arguments. Write it as UTF-8.
     """
     # the ends of the scale, as readers see them
-    worst, best = (number(float(level), 0) for level in grade_summary.levels[[0, -1]])
-    return render(
+    worst, best = (format_number(float(level), 0) for level in grade_summary.levels[[0, -1]])
+    return render_template(
         "grades.html",
         file="",
         titles={},
         judge=judge,
-        scale=f"The reference has grade {number(pivot, 0)} on a scale from {worst} to {best}.",
+        scale=f"The reference has grade {format_number(pivot, 0)} on a scale from {worst} to {best}.",
         by_people=bool(grade_summary.counts.get(HUMAN)),
         left_out=left_out(grade_summary.outcomes, grade_summary.flags),
         facts={"judge": judge, "run": run},
@@ -135,19 +141,22 @@ def cumulative_chart(grade_summary: GradeSummary, pivot: float) -> Markup:
     low = float(grade_summary.levels[0])
     high = float(grade_summary.levels[-1])
     # half a grade to the left, so that the first step is seen
-    frame = Frame.over((low - 0.5, high), (0.0, 1.0))
+    frame = ChartFrame.over((low - 0.5, high), (0.0, 1.0))
     shown = []
     for name in CURVES:
         if grade_summary.counts.get(name):
             shown.append(name)
 
-    curves_told = listed(
-        [f"{CURVES[name][1]} ({count(grade_summary.counts[name], 'grade')})" for name in shown]
+    curves_told = join_with_and(
+        [
+            f"{CURVES[name][1]} ({format_grouped_count(grade_summary.counts[name], 'grade')})"
+            for name in shown
+        ]
     )
 
-    return svg(
+    return make_svg(
         f"Cumulative distribution of grades: {curves_told}",
-        frame.y_axis(SHARES),
+        frame.y_axis(SHARE_AXIS_MARKS),
         frame.vline(pivot, "reference", "reference"),
         [
             frame.curve(
@@ -172,7 +181,7 @@ def steps(levels: Floats, shares: Floats, start: float) -> tuple[list[float], li
 
 def area_verdict(name: str, figure: Figure) -> str:
     """Say whether the difference between two judges is more than noise; empty for one judge."""
-    if " - " not in name or not (known(figure.low) and known(figure.high)):
+    if " - " not in name or not (is_known(figure.low) and is_known(figure.high)):
         return ""
     if figure.low <= 0 <= figure.high:
         return "may be noise: the interval includes 0"
@@ -184,6 +193,8 @@ def left_out(outcomes: Mapping[str, int], flags: Mapping[str, int]) -> list[str]
     missing = []
     for name, n in outcomes.items():
         if name != "graded":
-            missing.append(f"{count(n, 'case')}: {name.replace('_', ' ')}")
+            missing.append(f"{format_grouped_count(n, 'case')}: {name.replace('_', ' ')}")
 
-    return missing + [f"{count(n, 'case')} flagged: {name}" for name, n in flags.items()]
+    return missing + [
+        f"{format_grouped_count(n, 'case')} flagged: {name}" for name, n in flags.items()
+    ]

@@ -28,7 +28,7 @@ from pollex.services.logs import Sources, names_of
 from pollex.services.results import Shown, line_of_outcomes
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
-from pollex.text import TerminalLines, some_told
+from pollex.text import TerminalLines, render_first_lines
 
 COLUMNS = {
     "id": "VARCHAR",
@@ -94,7 +94,7 @@ class AnswerResult(Shown):
             if r.answer is None:
                 failed.append(f"{r.case.id}: {r.outcome}: {r.detail}")
 
-        yield from some_told("question has no answer", "questions have no answer", failed)
+        yield from render_first_lines("question has no answer", "questions have no answer", failed)
         yield from usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.model}; run {self.run})"
 

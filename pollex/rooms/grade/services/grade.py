@@ -58,7 +58,7 @@ from pollex.services.results import Shown, line_of_outcomes
 from pollex.store.resume import BATCH, answers_of, conversations_of, step
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
-from pollex.text import Line, Rows, TerminalLines, count, some_told
+from pollex.text import TerminalLine, TerminalLines, TerminalTable, format_count, render_first_lines
 
 SEED = 0
 T = TypeVar("T")
@@ -103,7 +103,7 @@ class GradeResult(Shown):
             if figure:
                 rows.append((name, f"{figure:.2f}", figure.n))
 
-        yield Rows(("", "mean grade  [95 % interval]", "n"), rows)
+        yield TerminalTable(("", "mean grade  [95 % interval]", "n"), rows)
         for judge, figure in grades.areas.items():
             yield f"Area between distributions, {judge} and people: {figure:.2f} (n = {figure.n})"
 
@@ -124,13 +124,13 @@ class GradeResult(Shown):
                     )
                 )
 
-            yield Rows(
+            yield TerminalTable(
                 ("agreement with people", "Pearson", "Spearman", "Krippendorff's α", "n"),
                 rows_of_agreement,
             )
 
         for flag, times in grades.flags.items():
-            yield Line(f"Flagged, {times} of {grades.n}: {flag}", "yellow")
+            yield TerminalLine(f"Flagged, {times} of {grades.n}: {flag}", "yellow")
 
         # cases without all their grades, with the reason
         failed = []
@@ -138,7 +138,7 @@ class GradeResult(Shown):
             if g.outcome != "graded":
                 failed.append(f"{g.case.id}: {g.outcome}: {g.detail}")
 
-        yield from some_told(
+        yield from render_first_lines(
             "answer is not or not wholly graded", "answers are not or not wholly graded", failed
         )
         yield line_of_outcomes(self.outcomes)
@@ -277,7 +277,7 @@ def note_cases(cases: Cases, progress: Progress) -> None:
         sum(bool(getattr(case, name)) for case in cases) for name in ("reference", "evidences")
     )
     progress.note(
-        f"{count(len(cases), 'question')}: {references} with a reference, {evidence} with evidence for it"
+        f"{format_count(len(cases), 'question')}: {references} with a reference, {evidence} with evidence for it"
     )
     # what was left out in reading, with the reason
     for note in cases.notes:

@@ -5,17 +5,17 @@ from pollex.rooms.grade.graphs import graph as grading
 from pollex.rooms.grade.usecases.answer import AnswerQuestions
 from pollex.rooms.grade.usecases.grade import GradeAnswers
 from pollex.studio.hooks import StudioGraph
-from pollex.studio.use_cases import carry_out, filled_in
+from pollex.studio.use_cases import carry_out_use_case, collect_filled_fields
 
 
 def grade(form: grading.GradeContext) -> None:
     """Grade answers against references."""
-    carry_out(GradeAnswers, filled_in(form))
+    carry_out_use_case(GradeAnswers, collect_filled_fields(form))
 
 
 def answer(form: answering.AnswerContext) -> None:
     """Ask the system under test questions."""
-    carry_out(AnswerQuestions, filled_in(form))
+    carry_out_use_case(AnswerQuestions, collect_filled_fields(form))
 
 
 HOOKS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.usecases.families import Questions, UnderTest, out_option
+from pollex.usecases.families import QuestionFileOptions, TestedModelOptions, declare_output_option
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @use_case("answer")
-class AnswerQuestions(Questions, UnderTest, UseCase["AnswerResult"]):
+class AnswerQuestions(QuestionFileOptions, TestedModelOptions, UseCase["AnswerResult"]):
     """Ask the system under test questions, and write its answers.
 
     QUESTIONS have `question`, and may have `question_id`, `category` and `subcategory`;
@@ -41,7 +41,7 @@ class AnswerQuestions(Questions, UnderTest, UseCase["AnswerResult"]):
         place="argument",
         metavar="QUESTIONS…",
     )
-    out: Path | str | None = out_option(
+    out: Path | str | None = declare_output_option(
         "Output file: .jsonl, .csv or .parquet.",
         typed="answers.jsonl",
     )

@@ -6,7 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from pollex.usecases.families import Grader, Questions, out_option, page_option
+from pollex.usecases.families import (
+    GraderModelOptions,
+    QuestionFileOptions,
+    declare_output_option,
+    declare_page_option,
+)
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @use_case("grade")
-class GradeAnswers(Questions, Grader, UseCase["GradeResult"]):
+class GradeAnswers(QuestionFileOptions, GraderModelOptions, UseCase["GradeResult"]):
     """Grade answers against references, on the dimensions of each task's type and as a whole.
 
     QUESTIONS have references, as AlignBench has them; a question's category tells its type. Where
@@ -69,11 +74,13 @@ class GradeAnswers(Questions, Grader, UseCase["GradeResult"]):
         metavar="FIELD",
         group="Data",
     )
-    out: Path | str | None = out_option(
+    out: Path | str | None = declare_output_option(
         "Output file, one row for each question: .jsonl, .csv or .parquet.",
         typed="grades.jsonl",
     )
-    page: Path | str | None = out_option("Report page about the grades; default: next to --out.")
+    page: Path | str | None = declare_output_option(
+        "Report page about the grades; default: next to --out."
+    )
 
     def typed(self) -> Self:
         """Write the page next to the grades."""

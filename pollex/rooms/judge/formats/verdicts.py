@@ -6,14 +6,14 @@ from typing import Any
 
 from pollex.agents.llm.parsing import option_of
 from pollex.conversations.conversation import Conversation, list_messages
-from pollex.errors import UNREADABLE, BadInput
+from pollex.errors import UNREADABLE_FILE_HINT, BadInput
 from pollex.rooms.judge.agents.votes import Task, Verdict
 from pollex.rooms.judge.graphs.state import Tallied
 from pollex.rooms.judge.store.votes import votes_of
 from pollex.rubrics.answers import Answer
 from pollex.store.resume import BATCH
 from pollex.store.store import Store
-from pollex.text import parse_json, read_lines
+from pollex.text import parse_json, read_file_text
 
 COLUMNS = {
     "id": "VARCHAR",
@@ -237,12 +237,12 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
     example.
     """
     try:
-        lines = read_lines(path).split("\n")
+        lines = read_file_text(path).split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(
             f"the answers can't be read: {error}",
             where=str(path),
-            hint=UNREADABLE,
+            hint=UNREADABLE_FILE_HINT,
         ) from error
 
     # lines count from 1, blank ones too, as an editor shows them

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from pollex.reports.numbers import SHARES, known
-from pollex.reports.svg import Frame, disc, svg
+from pollex.reports.numbers import SHARE_AXIS_MARKS, is_known
+from pollex.reports.svg import ChartFrame, draw_disc, make_svg
 from pollex.rooms.judge.selection.consensus import TauPoint
 
 LEGEND = [("positive", "right, DE ≤ τ"), ("negative", "right, DE > τ"), ("ink", "coverage")]
@@ -35,7 +35,7 @@ def _drawn(
     axis: str,
     points: Sequence[tuple[float, TauPoint]],
 ) -> Markup:
-    frame = Frame.over((points[0][0], points[-1][0]), (0.0, 1.0))
+    frame = ChartFrame.over((points[0][0], points[-1][0]), (0.0, 1.0))
     # points as (x, share), by colour
     series = {
         "positive": [(x, point.sides.passed.precision) for x, point in points],
@@ -46,19 +46,19 @@ def _drawn(
     shown = {}
     for name, every in series.items():
         shown[name] = [
-            (x, share.value, share.low, share.high) for x, share in every if known(share.value)
+            (x, share.value, share.low, share.high) for x, share in every if is_known(share.value)
         ]
 
-    return svg(
+    return make_svg(
         f"Coverage, and share of ratings that are right on either side of τ, {title}",
-        frame.y_axis(SHARES),
+        frame.y_axis(SHARE_AXIS_MARKS),
         # curves first, so that whiskers and points lie above them
         [
             frame.curve([x for x, *_ in every], [y for _, y, *_ in every], name)
             for name, every in shown.items()
         ],
         [
-            (frame.whisker(x, low, high), disc(frame.x(x), frame.y(y), name, 3.0))
+            (frame.whisker(x, low, high), draw_disc(frame.x(x), frame.y(y), name, 3.0))
             for name, every in shown.items()
             for x, y, low, high in every
         ],

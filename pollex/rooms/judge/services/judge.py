@@ -16,7 +16,7 @@ from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.parsing import as_read
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
-from pollex.errors import UNREADABLE, BadInput, BadLabels, WrongUse
+from pollex.errors import UNREADABLE_FILE_HINT, BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_apart, require_format, require_writable
 from pollex.gateway.batches.desk import BatchRound
@@ -41,7 +41,7 @@ from pollex.services.dry_run import NO_CALLS, CallPlan, Planned, call_plan
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.store.resume import conversations_of, find_run
 from pollex.store.spans import Tracer
-from pollex.text import read_lines
+from pollex.text import read_file_text
 
 HOW_IT_WENT = re.compile(
     r"\b(?:w[eo]nt|well|good|bad|(?:un|dis)?satisf\w*|(?:un)?happy|pleased|help\w*|(?:un)?solv\w*|(?:un|re)solv\w*|complet\w*"
@@ -187,10 +187,10 @@ class JudgeOptions:
             return ""
 
         try:
-            return read_lines(self.instructions)
+            return read_file_text(self.instructions)
         except (OSError, UnicodeDecodeError) as error:
             what = f"the instructions can't be read: {error}"
-            raise BadInput(what, where=str(self.instructions), hint=UNREADABLE) from error
+            raise BadInput(what, where=str(self.instructions), hint=UNREADABLE_FILE_HINT) from error
 
 
 def judge(

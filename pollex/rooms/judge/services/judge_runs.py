@@ -16,7 +16,7 @@ from pollex.store.resume import BATCH, conversations_of, find_run
 from pollex.store.rows import conversation_rows
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.text import count
+from pollex.text import format_count
 
 People = Callable[[Mapping[str, Any]], Mapping[str, str]]
 """Given what the interrupt asks, `question`, `options` and the ids of the `conversations` that wait, the most contested
@@ -99,7 +99,7 @@ async def answered_by_people(
     if left := sum(c.id not in tallies for c in conversations):
         hint = "go on with it first: the same command with LOGS and `--resume`"
         raise ResumeRefused(
-            f"{count(left, 'conversation was', 'conversations were')} not asked about yet",
+            f"{format_count(left, 'conversation was', 'conversations were')} not asked about yet",
             where=run.id,
             hint=hint,
         )

@@ -54,7 +54,13 @@ from pollex.store.folder import store_option
 from pollex.store.labels import THUMB, Opinion, read_opinions
 from pollex.store.resume import BATCH, count_unread
 from pollex.store.store import Store
-from pollex.text import Rows, TerminalLines, count, encode, some_told
+from pollex.text import (
+    TerminalLines,
+    TerminalTable,
+    format_count,
+    make_json_values,
+    render_first_lines,
+)
 
 ENOUGH_LABELS = 50
 MOST_ROWS = 12
@@ -159,7 +165,7 @@ class JudgeResult(Shown):
             yield from precision_told(self.precision)
 
         # answers that can't be used, with why
-        yield from some_told("answer was not used", "answers were not used", self.unused)
+        yield from render_first_lines("answer was not used", "answers were not used", self.unused)
         for name, usage in self.usages:
             if len(self.usages) > 1:
                 yield f"{name}:"
@@ -173,7 +179,7 @@ class JudgeResult(Shown):
         if judged.waiting:
             file = shlex.quote(str(self.files.doubtful or "people.jsonl"))
             option = "--answers" if self.files.doubtful else "--out"
-            waits = count(len(judged.waiting), "waits", "wait")
+            waits = format_count(len(judged.waiting), "waits", "wait")
             yield f"{waits} for people: pollex review {judged.run} {option} {file}{store_words}"
 
     def as_json(self) -> dict[str, Any]:
@@ -216,7 +222,7 @@ class JudgeResult(Shown):
             )
             | {"coverage": unseen.coverage.value, "coverage_interval": ends_of(unseen.coverage)},
             "precision": self.precision and self.precision.as_json,
-            "bad_rows": encode(self.bad_rows),
+            "bad_rows": make_json_values(self.bad_rows),
             **usage_json(first[1]),
             **panel,
         }
@@ -330,7 +336,7 @@ def precision_told(precision: Precision) -> TerminalLines:
         yield f"Of {side.n} conversations with a thumb that {words}, {side.right} are rated right: {share}"
         if people.texts:
             share = _share(people.share)
-            yield f"  People agree on {people.agreed} of {count(people.texts, 'text')} among them: {share}"
+            yield f"  People agree on {people.agreed} of {format_count(people.texts, 'text')} among them: {share}"
 
     # a table of figure 1 by number of runs, and of figure 2 by τ for all runs
     yield f"Coverage: {_share(precision.chosen.coverage)}"
@@ -347,7 +353,7 @@ def precision_told(precision: Precision) -> TerminalLines:
             rows.append((point.n, f"{point.tau:.4f}", coverage, *shares))
 
         if rows:
-            yield Rows(("runs", "τ", "coverage", "right, DE ≤ τ", "right, DE > τ"), rows)
+            yield TerminalTable(("runs", "τ", "coverage", "right, DE ≤ τ", "right, DE > τ"), rows)
 
 
 def _failures(result: JudgeResult, store_words: str) -> TerminalLines:

@@ -3,12 +3,12 @@
 from pollex.rooms.judge.graphs.graph import JudgeContext, build
 from pollex.rooms.judge.usecases.judge import JudgeLogs
 from pollex.studio.hooks import StudioGraph
-from pollex.studio.use_cases import carry_out, filled_in
+from pollex.studio.use_cases import carry_out_use_case, collect_filled_fields
 
 
 def judge(form: JudgeContext) -> None:
     """Ask one question about each conversation of a log."""
-    carry_out(JudgeLogs, filled_in(form))
+    carry_out_use_case(JudgeLogs, collect_filled_fields(form))
 
 
 HOOKS = (StudioGraph("judge", build, judge),)

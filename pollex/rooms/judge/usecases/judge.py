@@ -5,7 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.usecases.families import AllLabels, Rater, Reading, out_option, split_words
+from pollex.usecases.families import (
+    LabelSourceOptions,
+    RaterModelOptions,
+    Reading,
+    declare_output_option,
+    split_words,
+)
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -22,7 +28,7 @@ def asked_by(help_text: str, default: Any = None, **more: Any) -> Any:
 
 
 @use_case("judge")
-class JudgeLogs(AllLabels, Reading, Rater, UseCase["JudgeResult"]):
+class JudgeLogs(LabelSourceOptions, Reading, RaterModelOptions, UseCase["JudgeResult"]):
     """Rate conversations with one question, asked in several independent runs.
 
     Where the runs agree the conversation gets their rating, and goes to --accepted. Where they
@@ -85,14 +91,14 @@ class JudgeLogs(AllLabels, Reading, Rater, UseCase["JudgeResult"]):
         metavar="P",
     )
     stop_early: bool = asked_by("Ask no more runs once the verdict can no longer change.", False)
-    out: Path | str | None = out_option(
+    out: Path | str | None = declare_output_option(
         "Output file of verdicts: .jsonl, .csv or .parquet.",
         typed="verdicts.jsonl",
     )
-    accepted: Path | str | None = out_option(
+    accepted: Path | str | None = declare_output_option(
         "Output file of conversations with a rating, for fine-tuning."
     )
-    votes: Path | str | None = out_option("Output file of each run's answer.")
+    votes: Path | str | None = declare_output_option("Output file of each run's answer.")
     minimum: int | None = asked_by(
         "Minimum number of answered runs; more than half if not set.",
         place="setting",

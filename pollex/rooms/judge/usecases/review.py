@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pollex.usecases.families import Stored, out_option
+from pollex.usecases.families import StoreOptions, declare_output_option
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @use_case("review")
-class ReviewRun(Stored, UseCase["JudgeResult"]):
+class ReviewRun(StoreOptions, UseCase["JudgeResult"]):
     """Let people decide conversations on which the runs of `pollex judge` disagree.
 
     RUN is a run's id, as `pollex runs` lists it; the last run of `judge` when left out. --out
@@ -44,11 +44,11 @@ class ReviewRun(Stored, UseCase["JudgeResult"]):
         kw_only=False,
         door="python",
     )
-    out: Path | str | None = out_option(
+    out: Path | str | None = declare_output_option(
         "Write the conversations to decide, as JSON lines.",
         metavar="FILE",
     )
-    answers: Path | str | None = out_option(
+    answers: Path | str | None = declare_output_option(
         "Read that file, with answers in its field `answer`.",
         metavar="FILE",
     )
@@ -58,11 +58,11 @@ class ReviewRun(Stored, UseCase["JudgeResult"]):
         group="Output",
         door="terminal",
     )
-    verdicts: Path | str | None = out_option(
+    verdicts: Path | str | None = declare_output_option(
         "Write all verdicts: .jsonl, .csv or .parquet.",
         metavar="FILE",
     )
-    accepted: Path | str | None = out_option(
+    accepted: Path | str | None = declare_output_option(
         "Write conversations with a rating, for fine-tuning.",
         metavar="FILE",
     )

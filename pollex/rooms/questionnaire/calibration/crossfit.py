@@ -12,7 +12,7 @@ from pollex.calibration.judgments import Judgments, pair_predictions
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import Predictions, Quality, assess_predictions
+from pollex.measures.distributions import PredictionQuality, Predictions, assess_predictions
 
 
 def assign_judged_folds(
@@ -99,7 +99,7 @@ class LearningCurvePoint:
 
     share: float
     labels: float
-    repeats: tuple[Quality, ...]
+    repeats: tuple[PredictionQuality, ...]
     failed: int = 0
 
     def mean(self, measure: str) -> float | None:

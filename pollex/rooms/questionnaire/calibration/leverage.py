@@ -18,7 +18,7 @@ import numpy as np
 from pollex.calibration.judgments import UNKNOWN_JUDGE
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Floats
-from pollex.measures.intervals import FEWEST, compute_interval_bounds
+from pollex.measures.intervals import MIN_UNITS_FOR_INTERVAL, compute_interval_bounds
 
 if TYPE_CHECKING:
     # scikit-learn comes with it, and takes a second to import
@@ -162,7 +162,11 @@ def _measure_leverage(
 
     # the mean over texts, drawn again with replacement
     drawn = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
-    low, high = compute_interval_bounds(drawn @ values / n, n) if n >= FEWEST else (None, None)
+    low, high = (
+        compute_interval_bounds(drawn @ values / n, n)
+        if n >= MIN_UNITS_FOR_INTERVAL
+        else (None, None)
+    )
     return Leverage(
         question,
         float(values.mean()),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pollex.calibration.questionnaire import SUM_TOLERANCE, Scale
-from pollex.errors import BadInput, WrongUse, spell
+from pollex.errors import BadInput, WrongUse, spell_options
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.rooms.questionnaire.formats.answer_tables import Records
 
@@ -350,7 +350,7 @@ def _report_odd_options(
         "option",
         "that hardly any text has",
         odd,
-        f"if that is a slip, say which there are: {spell(options=None)}",
+        f"if that is a slip, say which there are: {spell_options(options=None)}",
         left_out=False,
     )
 
@@ -431,7 +431,7 @@ def _build_array(
     inside = np.flatnonzero(first & over[text, question])  # one record of each such answer
     inside = inside[mask_first_of_each(text[inside] * len(sizes) + question[inside])]
     # what is told of the records that were left out
-    named = f"options are numbers; name them all: {spell(options=None)}"
+    named = f"options are numbers; name them all: {spell_options(options=None)}"
     about: list[tuple[str, str, Bools | Ints, str]] = [
         ("row", "without a text_id", text < 0, "give each its text's id"),
         ("row", "whose question the calibrator doesn't know", alien, ""),

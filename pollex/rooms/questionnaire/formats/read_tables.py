@@ -20,7 +20,7 @@ from pollex.rooms.questionnaire.formats.answers import (
     make_named_issues,
 )
 from pollex.rooms.questionnaire.formats.judgments import JudgmentTable, judgment_table
-from pollex.text import writable
+from pollex.text import replace_surrogates
 
 Sources = str | Path | Sequence[str | Path]
 
@@ -129,7 +129,9 @@ def _read_rows(file: str) -> list[LogRow | BadRow]:
         rows: list[LogRow | BadRow] = []
         for row in read:
             rows.append(
-                replace(row, fields=writable(row.fields)) if isinstance(row, LogRow) else row
+                replace(row, fields=replace_surrogates(row.fields))
+                if isinstance(row, LogRow)
+                else row
             )
 
         return rows

@@ -8,10 +8,16 @@ from itertools import groupby
 from typing import Any
 
 from pollex.conversations.conversation import Turn
-from pollex.measures.distributions import Quality, Reliability
-from pollex.measures.intervals import FEWEST, Figure, Support
-from pollex.reports.numbers import count, interval_in_words, known, listed, number
-from pollex.reports.page import REASON, render, short
+from pollex.measures.distributions import PredictionQuality, ReliabilityDiagram
+from pollex.measures.intervals import MIN_UNITS_FOR_INTERVAL, Figure, LabelSupport
+from pollex.reports.numbers import (
+    format_grouped_count,
+    format_interval_in_words,
+    format_number,
+    is_known,
+    join_with_and,
+)
+from pollex.reports.page import MAX_REASON_CHARACTERS, render_template, shorten_text
 from pollex.rooms.questionnaire.calibration.leverage import Leverage
 from pollex.rooms.questionnaire.calibration.model_choice import ModelChoice, join_trial_names
 from pollex.rooms.questionnaire.calibration.response_curves import ResponseCurve
@@ -43,7 +49,7 @@ def calibration_page(data: CalibrationData) -> str:
 
     Write it as UTF-8.
     """
-    return render("calibration.html", file="", **prepare_page_values(data))
+    return render_template("calibration.html", file="", **prepare_page_values(data))
 
 
 def prepare_page_values(data: CalibrationData) -> dict[str, Any]:
@@ -58,7 +64,7 @@ def prepare_page_values(data: CalibrationData) -> dict[str, Any]:
 
     weights = []
     for trial, share in zip(weighted, shares.values(), strict=True):
-        weights.append(f"{trial.name} ({number(share)})")
+        weights.append(f"{trial.name} ({format_number(share)})")
 
     # the calibrator stands first among the models compared
     calibrator_smece, *others = (
@@ -87,8 +93,8 @@ def prepare_page_values(data: CalibrationData) -> dict[str, Any]:
         "about": describe_model(data),
         "cautions": list(list_cautions(data)),
         # only the calibrator has an interval of smECE, to save time
-        "spared": known(calibrator_smece.low)
-        and any(known(smece.value) and not known(smece.low) for smece in others),
+        "spared": is_known(calibrator_smece.low)
+        and any(is_known(smece.value) and not is_known(smece.low) for smece in others),
         # predictions for one question stand together
         "by_question": by_question,
         "leverages": list(zip(data.leverages, figures, strict=True)),
@@ -96,7 +102,7 @@ def prepare_page_values(data: CalibrationData) -> dict[str, Any]:
         "no_interval": NO_INTERVAL,
         # one point makes no curve
         "drawn": sum(point.log_loss is not None for point in data.learning) > 1,
-        "members": listed(weights) if len(weights) > 1 else "",
+        "members": join_with_and(weights) if len(weights) > 1 else "",
         "ranking": [
             (trial, trial in weighted) for trial in choice.ranking() if trial.loss is not None
         ]
@@ -105,7 +111,7 @@ def prepare_page_values(data: CalibrationData) -> dict[str, Any]:
         "refusals": {why: join_trial_names(trials) for why, trials in choice.refusals().items()}
         if choice
         else {},
-        "fewest": FEWEST,
+        "fewest": MIN_UNITS_FOR_INTERVAL,
         "facts": data.facts,
     }
 
@@ -113,28 +119,33 @@ def prepare_page_values(data: CalibrationData) -> dict[str, Any]:
 def describe_accuracy(data: CalibrationData) -> str:
     """Say in one sentence how far predictions are from the given answers."""
     loss = data.own.log_loss
-    where = f"On {count(data.labels, 'label')} of {count(data.texts, 'text')}, held out in turn"
-    if not known(loss.value):
+    where = (
+        f"On {format_grouped_count(data.labels, 'label')} of "
+        f"{format_grouped_count(data.texts, 'text')}, held out in turn"
+    )
+    if not is_known(loss.value):
         return f"{where}, the log-loss of the predictions is undefined: {loss.undefined}."
 
-    bounds = interval_in_words(loss, 3, NO_INTERVAL)
-    return f"{where}, the predictions have a log-loss of {number(loss.value, 3)} ({bounds})."
+    bounds = format_interval_in_words(loss, 3, NO_INTERVAL)
+    return f"{where}, the predictions have a log-loss of {format_number(loss.value, 3)} ({bounds})."
 
 
 def describe_model(data: CalibrationData) -> str:
     """Say which model it is, how it was tested, and how far judges agree."""
     alpha = data.agreement
-    bounds = interval_in_words(data.agreement, 2, NO_INTERVAL)
-    if known(alpha.value):
+    bounds = format_interval_in_words(data.agreement, 2, NO_INTERVAL)
+    if is_known(alpha.value):
         agree = (
-            f"Judges agree with each other by {number(alpha.value)} (Krippendorff's α, {bounds}; "
-            f"{count(alpha.n, 'label')} of {count(alpha.units or 0, 'text')}); 1 is full agreement, 0 is chance."
+            f"Judges agree with each other by {format_number(alpha.value)} (Krippendorff's α, {bounds}; "
+            f"{format_grouped_count(alpha.n, 'label')} of "
+            f"{format_grouped_count(alpha.units or 0, 'text')}); 1 is full agreement, 0 is chance."
         )
     else:
         agree = f"Agreement between judges can't be measured: {alpha.undefined}."
 
     return (
-        f"Model: {short(data.title, REASON)}. {count(data.judges, 'judge')}; {data.folds} folds by text, "
+        f"Model: {shorten_text(data.title, MAX_REASON_CHARACTERS)}. "
+        f"{format_grouped_count(data.judges, 'judge')}; {data.folds} folds by text, "
         f"seed {data.seed}. {agree} Where judges disagree, no model can predict an unknown judge."
     )
 
@@ -149,12 +160,12 @@ def list_cautions(data: CalibrationData) -> Iterator[str]:
             others.append((model.title, model.behind))
 
     for title, behind in others:
-        if title == "constant" and known(behind.low) and behind.low <= 0:
+        if title == "constant" and is_known(behind.low) and behind.low <= 0:
             yield "By log-loss, it is not clearly better than a constant, which uses neither text nor judge."
 
     for title, behind in others:
-        if known(behind.high) and behind.high < 0:
-            yield f"{title} has the lower log-loss here, by {number(-(behind.value or 0.0), 3)}."
+        if is_known(behind.high) and behind.high < 0:
+            yield f"{title} has the lower log-loss here, by {format_number(-(behind.value or 0.0), 3)}."
 
     if data.unlike:
         yield _sentence(data.unlike)
@@ -189,7 +200,7 @@ class ComparedModel:
     """
 
     title: str
-    assessment: Quality | None
+    assessment: PredictionQuality | None
     behind: Figure | None = None
     why_not: str = ""
 
@@ -284,12 +295,12 @@ class CalibrationData:
     folds: int
     seed: int
     learned_from: int | None
-    support: Support
+    support: LabelSupport
     agreement: Figure
     choice: ModelChoice | None
     compared: tuple[ComparedModel, ...]
-    reliabilities: tuple[Reliability, ...]
-    subgroups: Mapping[str, Mapping[str, Quality]]
+    reliabilities: tuple[ReliabilityDiagram, ...]
+    subgroups: Mapping[str, Mapping[str, PredictionQuality]]
     mesh: tuple[float, ...]
     responses: tuple[ResponseCurve, ...]
     gains: tuple[QuestionGain, ...]
@@ -300,7 +311,7 @@ class CalibrationData:
     facts: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def own(self) -> Quality:
+    def own(self) -> PredictionQuality:
         """The calibrator's figures."""
         quality = self.compared[0].assessment
         assert quality is not None, "a calibrator that can't be fitted has no page"

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from pollex.reports.numbers import count, number
-from pollex.reports.svg import Frame, disc, group, svg, ticks
+from pollex.reports.numbers import format_grouped_count, format_number
+from pollex.reports.svg import ChartFrame, choose_ticks, draw_disc, make_group, make_svg
 from pollex.rooms.questionnaire.calibration.response_curves import ResponseCurve
 from pollex.rooms.questionnaire.reports.calibration import LearningPoint, PredictedScores
 
@@ -20,15 +20,15 @@ def response_chart(
     every = [value for curve in curves for value in curve.predicted]
     low = min([*mesh, *every])
     high = max([*mesh, *every])
-    frame = Frame.over((mesh[0], mesh[-1]), (low, high))
+    frame = ChartFrame.over((mesh[0], mesh[-1]), (low, high))
 
-    return svg(
+    return make_svg(
         title,
-        frame.y_axis(ticks(low, high, 5)),
+        frame.y_axis(choose_ticks(low, high, 5)),
         frame.curve(mesh, mesh, "own"),
         [
-            group(
-                f"judge {curve.judge}, {count(curve.labels, 'label')}",
+            make_group(
+                f"judge {curve.judge}, {format_grouped_count(curve.labels, 'label')}",
                 frame.curve(mesh, curve.predicted, "judge"),
             )
             for curve in curves
@@ -43,13 +43,15 @@ def density_chart(title: str, scores: PredictedScores) -> Markup:
     """Draw the density of predicted scores with its band, and their mean."""
     # the band may rise above the curve
     top = max([*scores.density, *scores.high])
-    frame = Frame.over((scores.mesh[0], scores.mesh[-1]), (0.0, top))
-    return svg(
+    frame = ChartFrame.over((scores.mesh[0], scores.mesh[-1]), (0.0, top))
+    return make_svg(
         title,
-        frame.y_axis(ticks(0.0, top, 3)),
+        frame.y_axis(choose_ticks(0.0, top, 3)),
         frame.area(scores.mesh, scores.low, scores.high, "band") if scores.low else None,
         frame.curve(scores.mesh, scores.density, "positive"),
-        frame.vline(scores.mean.value or 0.0, "reference", f"mean {number(scores.mean.value)}"),
+        frame.vline(
+            scores.mean.value or 0.0, "reference", f"mean {format_number(scores.mean.value)}"
+        ),
         frame.x_axis("predicted answer, mean over judges"),
     )
 
@@ -70,22 +72,23 @@ def learning_chart(points: Sequence[LearningPoint]) -> Markup:
     room = 0.05 * (max(ends) - min(ends)) or 0.01
     low = min(ends) - room
     high = max(ends) + room
-    frame = Frame.over(
+    frame = ChartFrame.over(
         (0.0, max(point.labels for point, _, _ in measured)),
         (low, high),
     )
 
-    return svg(
+    return make_svg(
         "Held-out log-loss against labels in training",
-        frame.y_axis(ticks(low, high, 5)),
+        frame.y_axis(choose_ticks(low, high, 5)),
         frame.curve(
             [point.labels for point, _, _ in measured], [loss for _, loss, _ in measured], "ink"
         ),
         [
-            group(
-                f"{point.labels:.0f} labels: log-loss {number(loss, 3)} over {count(point.draws, 'draw')}",
+            make_group(
+                f"{point.labels:.0f} labels: log-loss {format_number(loss, 3)} over "
+                f"{format_grouped_count(point.draws, 'draw')}",
                 frame.whisker(point.labels, loss - spread, loss + spread) if spread else None,
-                disc(frame.x(point.labels), frame.y(loss), "ink"),
+                draw_disc(frame.x(point.labels), frame.y(loss), "ink"),
             )
             for point, loss, spread in measured
         ],

@@ -31,7 +31,7 @@ from pollex.services.results import Shown, line_of_outcomes
 from pollex.store.resume import BATCH, answers_of, step
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
-from pollex.text import Line, TerminalLines, count
+from pollex.text import TerminalLine, TerminalLines, format_count
 
 SEED = 0
 PAPER = "llm-rubric"
@@ -98,11 +98,11 @@ class AskResult(Shown):
         for name, n in self.sources.items():
             source_texts.append(f"{n} {SOURCES.get(name, name.replace('_', ' '))}")
         outcomes = ", ".join(source_texts)
-        questions = count(len(self.questions), "question")
-        yield f"{questions} about {count(self.texts, 'text')}: {outcomes or 'no answer'}"
+        questions = format_count(len(self.questions), "question")
+        yield f"{questions} about {format_count(self.texts, 'text')}: {outcomes or 'no answer'}"
         if "point" in self.sources:
             advice = "choose an endpoint with log-probabilities, or --samples"
-            yield Line(f"Points tell nothing of doubt: {advice}", "yellow")
+            yield TerminalLine(f"Points tell nothing of doubt: {advice}", "yellow")
 
         yield from usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.judge}; run {self.run})"

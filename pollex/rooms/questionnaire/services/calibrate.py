@@ -16,7 +16,7 @@ from pollex.errors import WrongUse
 from pollex.formats.files import find_files
 from pollex.formats.write import require_format, require_writable, write_rows
 from pollex.graphs.context import NullProgress, Progress
-from pollex.measures.intervals import Support
+from pollex.measures.intervals import LabelSupport
 from pollex.rooms.questionnaire.calibration.model_choice import ModelChoice
 from pollex.rooms.questionnaire.formats.answers import AnswerTable, Issue
 from pollex.rooms.questionnaire.formats.judgments import (
@@ -28,7 +28,7 @@ from pollex.rooms.questionnaire.formats.judgments import (
 from pollex.rooms.questionnaire.formats.read_tables import read_answers, read_judgments
 from pollex.rooms.questionnaire.services.training_record import TRAINING, keep_training, training_of
 from pollex.services.results import Result, Shown
-from pollex.text import Line, TerminalLines, count, notes_told
+from pollex.text import TerminalLine, TerminalLines, format_count, render_notes
 
 if TYPE_CHECKING:
     # scikit-learn comes with it, and takes a second to import
@@ -88,12 +88,13 @@ class TablesRead:
         """Yield what was read, and what was left out."""
         unnamed = ""
         if self.unnamed:
-            unnamed = f"; {count(self.unnamed, 'judgment names', 'judgments name')} none"
+            unnamed = f"; {format_count(self.unnamed, 'judgment names', 'judgments name')} none"
 
         yield (
-            f"{count(self.texts, 'text')} with answers to {count(self.questions, 'question')}; "
-            f"{count(self.judgments, 'judgment')}, "
-            f"{self.judged_main} of them of the main question {self.main!r}; {count(self.judges, 'judge')}{unnamed}"
+            f"{format_count(self.texts, 'text')} with answers to {format_count(self.questions, 'question')}; "
+            f"{format_count(self.judgments, 'judgment')}, "
+            f"{self.judged_main} of them of the main question {self.main!r}; "
+            f"{format_count(self.judges, 'judge')}{unnamed}"
         )
         yield from describe_faults(self.faults)
 
@@ -117,13 +118,13 @@ class FittedCalibrator(Shown):
     refused: Mapping[str, str]
 
     @property
-    def support(self) -> Support:
+    def support(self) -> LabelSupport:
         """Whether there are enough labels to call it calibrated."""
-        return Support(self.tables.labels)
+        return LabelSupport(self.tables.labels)
 
     @property
     def headline(self) -> str:
-        return f"{self.model}, {count(self.tables.labels, 'label')} of {self.tables.main!r}"
+        return f"{self.model}, {format_count(self.tables.labels, 'label')} of {self.tables.main!r}"
 
     def records(self) -> list[dict[str, Any]]:
         plain_values = {}
@@ -144,7 +145,7 @@ class FittedCalibrator(Shown):
         if len(self.questions) > 1:
             yield f"Predicts {', '.join(self.questions)}, each by a calibrator of its own"
 
-        yield from notes_told(f"none for {name!r}: {why}" for name, why in self.refused.items())
+        yield from render_notes(f"none for {name!r}: {why}" for name, why in self.refused.items())
         yield f"Wrote {self.out}. Measure it next: {next_command}"
 
     def as_json(self) -> dict[str, Any]:
@@ -184,26 +185,26 @@ class Predicted(Result):
     faults: tuple[Issue, ...]
 
     @property
-    def support(self) -> Support | None:
+    def support(self) -> LabelSupport | None:
         """Whether there were enough labels to call it calibrated; None if unknown."""
         if self.labels is None:
             return None
-        return Support(self.labels)
+        return LabelSupport(self.labels)
 
     def told(self) -> TerminalLines:
         """Yield warnings, and what was written."""
         yield from describe_faults(self.faults)
         if self.unknown_judges:
             names = ", ".join(self.unknown_judges)
-            yield from notes_told([f"unknown judges get the shared part: {names}"])
+            yield from render_notes([f"unknown judges get the shared part: {names}"])
 
-        yield from notes_told(self.optimism)
+        yield from render_notes(self.optimism)
         question_count = ""
         if len(self.questions) > 1:
-            question_count = f", {count(len(self.questions), 'question')}"
+            question_count = f", {format_count(len(self.questions), 'question')}"
 
         supported = "" if self.support is None else f"; {self.support}"
-        yield f"Wrote {self.out}: {count(self.texts, 'text')}{question_count}, {self.model}{supported}"
+        yield f"Wrote {self.out}: {format_count(self.texts, 'text')}{question_count}, {self.model}{supported}"
 
     @property
     def optimism(self) -> list[str]:
@@ -625,7 +626,7 @@ def name_for_people(model: JudgedEstimator) -> str:
 def describe_faults(faults: Iterable[Issue]) -> TerminalLines:
     """Yield what was left out, in yellow, and what is worth knowing."""
     for fault in faults:
-        yield Line(f"Left out: {fault}", "yellow") if fault.left_out else f"Note: {fault}"
+        yield TerminalLine(f"Left out: {fault}", "yellow") if fault.left_out else f"Note: {fault}"
 
 
 def write_faults_json(faults: Iterable[Issue]) -> dict[str, Any]:

@@ -25,16 +25,16 @@ from pollex.formats.files import find_files
 from pollex.formats.write import require_writable
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.correlations import Level, estimate_alpha
+from pollex.measures.correlations import MeasurementLevel, estimate_alpha
 from pollex.measures.distributions import (
+    PredictionQuality,
     Predictions,
-    Quality,
     assess_by_group,
     assess_predictions,
     draw_reliability,
     estimate_difference,
 )
-from pollex.measures.intervals import CONFIDENCE_LEVEL, FEWEST, Figure, Support
+from pollex.measures.intervals import CONFIDENCE_LEVEL, MIN_UNITS_FOR_INTERVAL, Figure, LabelSupport
 from pollex.outputs import write_text
 from pollex.rooms.questionnaire.calibration.crossfit import (
     compute_learning_curve,
@@ -64,7 +64,7 @@ from pollex.rooms.questionnaire.services.calibrate import (
 from pollex.rooms.questionnaire.services.training_record import TRAINING, training_of
 from pollex.services.logs import logs_from
 from pollex.services.results import Result
-from pollex.text import Rows, TerminalLines
+from pollex.text import TerminalLines, TerminalTable
 
 FOLDS = 5
 BASELINES = ("argmax", "as_is", "constant", "judge_mean", "main_alone")
@@ -380,7 +380,7 @@ def measure_subgroups(
     predictions: Predictions,
     table: AnswerTable,
     judged: JudgmentTable,
-) -> dict[str, dict[str, Quality]]:
+) -> dict[str, dict[str, PredictionQuality]]:
     """Measure figures by group, for columns of few groups, and by judge."""
     rows = bench.given.row.tolist()
     # the group of each judgment's text, from columns of few groups
@@ -596,7 +596,7 @@ def _predict_density(
     draws = []
     means = []
     # texts and judges are both samples: each resample draws both anew
-    for _ in range(RESAMPLES if count >= FEWEST else 0):
+    for _ in range(RESAMPLES if count >= MIN_UNITS_FOR_INTERVAL else 0):
         weights = rng.multinomial(count, np.full(count, 1 / count))
         again = predicted @ (rng.multinomial(judges, np.full(judges, 1 / judges)) / judges)
         draws.append(kernel @ _counts(mesh, again, weights))
@@ -708,12 +708,12 @@ class CalibrationReport(Result):
                 )
             )
 
-        yield Rows(
+        yield TerminalTable(
             (f"held out, {data.labels} labels", "log-loss", "RMSE", "Pearson", "smECE"),
             rows,
         )
-        if data.texts < FEWEST:
-            yield f"No interval: fewer than {FEWEST} texts are behind the figures."
+        if data.texts < MIN_UNITS_FOR_INTERVAL:
+            yield f"No interval: fewer than {MIN_UNITS_FOR_INTERVAL} texts are behind the figures."
 
         yield f"{data.title}: {data.support}"
         yield f"Wrote {self.out}"
@@ -872,7 +872,7 @@ def measure_calibrator(
         # judgments of the main question, which all figures are about
         judged_rows = bench.given
         scale = bench.questions.scale()
-        level: Level = "ordinal" if scale.ordinal else "nominal"
+        level: MeasurementLevel = "ordinal" if scale.ordinal else "nominal"
         # gains and the learning curve take many fits: a quick model stands in for the calibrator
         worker = choose_quick_model(model, scale.ordinal)
         mesh, responses = compute_response_curves(model, bench.X, judged_rows)
@@ -893,7 +893,7 @@ def measure_calibrator(
             folds=len(bench.folds),
             seed=bench.seed,
             learned_from=seen_rows,
-            support=Support(judged_rows.labels),
+            support=LabelSupport(judged_rows.labels),
             agreement=estimate_alpha(
                 judged_rows.row,
                 judged_rows.judge,
@@ -930,7 +930,7 @@ def measure_calibrator(
     return TablesRead.of(table, judged), data
 
 
-def _figures(assessment: Quality | None) -> dict[str, Any] | None:
+def _figures(assessment: PredictionQuality | None) -> dict[str, Any] | None:
     if assessment is None:
         return None
     figures = {}

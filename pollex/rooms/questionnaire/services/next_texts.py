@@ -24,14 +24,14 @@ from pollex.formats.label_files import FORMATS, Request, sheet_for, write_reques
 from pollex.formats.write import require_format
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import compute_entropy
-from pollex.measures.intervals import Support
+from pollex.measures.intervals import LabelSupport
 from pollex.rooms.questionnaire.formats.answers import Issue
 from pollex.rooms.questionnaire.formats.judgments import expected_of
 from pollex.rooms.questionnaire.formats.read_tables import read_answers, read_judgments
 from pollex.rooms.questionnaire.services.calibrate import write_faults_json
 from pollex.rooms.questionnaire.services.training_record import training_of
 from pollex.services.results import Shown, tabulate_rows
-from pollex.text import TerminalLines, notes_told
+from pollex.text import TerminalLines, render_notes
 
 if TYPE_CHECKING:
     # scikit-learn comes with it, and takes a second to import
@@ -63,7 +63,7 @@ class NextTexts(Shown):
 
     def told(self) -> TerminalLines:
         """Yield the texts to label next, and whom to ask."""
-        yield from notes_told(self.faults)
+        yield from render_notes(self.faults)
         yield from tabulate_rows(self.rows, ("text_id", "judge", "expected", "entropy"))
         yield f"Labels of {self.question!r} to ask for: {len(self.rows)}; {self.model}"
         if self.support:
@@ -137,7 +137,7 @@ def next_texts(
         texts=len(answered.texts),
         question=model.questionnaire_.main,
         model=model.title,
-        support="" if labels is None else str(Support(labels)),
+        support="" if labels is None else str(LabelSupport(labels)),
         out=out,
         faults=tuple(faults),
     )

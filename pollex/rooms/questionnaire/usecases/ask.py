@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.usecases.families import AllLabels, Grader, Reading, out_option
+from pollex.usecases.families import (
+    GraderModelOptions,
+    LabelSourceOptions,
+    Reading,
+    declare_output_option,
+)
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -15,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @use_case("ask")
-class AskQuestionnaire(AllLabels, Reading, Grader, UseCase["AskResult"]):
+class AskQuestionnaire(LabelSourceOptions, Reading, GraderModelOptions, UseCase["AskResult"]):
     """Ask an LLM each question of a questionnaire about each conversation, one question in a call.
 
     An answer is one letter, so one token: its log-probabilities are the distribution over the
@@ -52,7 +57,7 @@ class AskQuestionnaire(AllLabels, Reading, Grader, UseCase["AskResult"]):
         default=None,
         group="Data",
     )
-    out: Path | str | None = out_option(
+    out: Path | str | None = declare_output_option(
         "Output file, one row for each option: .parquet, .jsonl or .csv.",
         typed="answers.parquet",
     )

@@ -25,8 +25,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.usecases.families import out_option
-from pollex.usecases.use_case import CallContext, UseCase, opt, options, use_case
+from pollex.usecases.families import declare_output_option
+from pollex.usecases.use_case import CallContext, UseCase, declare_options, opt, use_case
 
 if TYPE_CHECKING:
     from pollex.rooms.questionnaire.services.calibrate import FittedCalibrator, Predicted
@@ -91,7 +91,7 @@ class FewThreads:
         return super().call(name, context)  # type: ignore[misc]
 
 
-@options
+@declare_options
 class Network:
     """Settings of the calibration network."""
 

@@ -23,7 +23,7 @@ from pollex.rooms.remedy.agents.acting import (
     is_compiled_graph,
 )
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
-from pollex.text import read_content
+from pollex.text import read_file_bytes
 
 MAX_TOOL_ROUNDS = 8
 """Calls of recorded tools in a row, after which a continuation counts as diverged."""
@@ -358,7 +358,7 @@ def _may_overwrite_todo(path: Path) -> bool:
     if not path.exists():
         return True
 
-    for line in read_content(path).splitlines():
+    for line in read_file_bytes(path).splitlines():
         try:
             row = json.loads(line) if line.strip() else {"key": "", "messages": []}
         except (ValueError, RecursionError):
@@ -377,7 +377,7 @@ def read_keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
     """
     # without a file nobody has answered yet
     if path.is_file():
-        lines = read_content(path).split(b"\n")
+        lines = read_file_bytes(path).split(b"\n")
     else:
         lines = []
 

@@ -30,7 +30,7 @@ from pollex.rooms.remedy.agents.assistant import (
     ReplyRequest,
     build_assistant,
 )
-from pollex.text import writable
+from pollex.text import replace_surrogates
 
 MAX_REPLY_CHARACTERS = 1_000_000
 """Characters of a reply and its calls: no assistant writes more to a user, and all of it would be kept."""
@@ -214,7 +214,7 @@ def encode_reply(reply: AssistantReply | NoReply) -> dict[str, Any]:
         )
 
     return dict(
-        writable(
+        replace_surrogates(
             {
                 "text": reply.text,
                 "calls": calls,

@@ -120,7 +120,7 @@ def prove_on_sample(
             assistant,
             out=out / "remedy.json",
         )
-        return cli.run(
+        return cli.run_and_show(
             partial(bound, reading=reading, run=run, model=model),
             as_json=as_json,
         )

@@ -27,7 +27,7 @@ from pollex.services.logs import Sources, files_of
 from pollex.services.results import Shown
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, now, pack
-from pollex.text import TerminalLines, count, notes_told
+from pollex.text import TerminalLines, format_count, render_notes
 
 DEFAULT_MAX_CASES = 40
 """Cases of one rubric."""
@@ -52,7 +52,7 @@ class CasesResult(Shown):
 
     @property
     def headline(self) -> str:
-        return f"{count(len(self.cases), 'case')} for {self.to}"
+        return f"{format_count(len(self.cases), 'case')} for {self.to}"
 
     def records(self) -> list[dict[str, Any]]:
         return [case.row for case in self.cases]
@@ -67,15 +67,15 @@ class CasesResult(Shown):
         left = []
         if self.proving:
             left.append(
-                f"{count(self.proving, 'case')} left out for a proof: nobody is to tune on them (--all)"
+                f"{format_count(self.proving, 'case')} left out for a proof: nobody is to tune on them (--all)"
             )
 
         if self.unmatched:
             left.append(
-                f"{count(self.unmatched, 'conversation')} left out: the prompt doesn't make their system turn"
+                f"{format_count(self.unmatched, 'conversation')} left out: the prompt doesn't make their system turn"
             )
 
-        yield from notes_told(left)
+        yield from render_notes(left)
 
     def as_json(self) -> dict[str, Any]:
         left = {"left_out_for_a_proof": self.proving, "left_out_by_prompt": self.unmatched}

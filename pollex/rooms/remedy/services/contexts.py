@@ -27,7 +27,7 @@ from pollex.runs.workspace import run_to_end
 from pollex.services.logs import Sources, logs_from
 from pollex.services.named_sets import read_set
 from pollex.store.store import Store
-from pollex.text import count
+from pollex.text import format_count
 
 POLARITIES: tuple[Polarity, ...] = ("dsat", "sat")
 LEAST_SURVIVING_SHARE = 0.6
@@ -359,9 +359,7 @@ def explain_no_target(rubric_set: RubricSet, held: RubricOccurrences) -> str:
         is_answered_locally(rubric_set, held.rubric)
         and (share := measure_surviving_share(rubric_set, held)) < LEAST_SURVIVING_SHARE
     ):
-        share_seen = (
-            f"{round(share * len(held.replies))} of {count(len(held.replies), 'reply', 'replies')}"
-        )
+        share_seen = f"{round(share * len(held.replies))} of {format_count(len(held.replies), 'reply', 'replies')}"
         return f"it takes what comes after the reply to see it: by the reply alone the judge finds it in {share_seen}"
 
     return ""

@@ -27,7 +27,7 @@ from pollex.store.resume import runs
 from pollex.store.runs import FINISHED, Run
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, now, pack, unpack
-from pollex.text import Line, TerminalLines, one_line
+from pollex.text import TerminalLine, TerminalLines, quote_unclear_name
 
 StateOfRubric = Literal["open", "mending", "mended", "accepted"]
 STATES_IN_WORDS = {
@@ -127,7 +127,7 @@ class RubricLife(Result):
 
     def told(self) -> TerminalLines:
         """Yield its state, how often it held, thumbs, and what became of it."""
-        yield Line(self.text, "bold")
+        yield TerminalLine(self.text, "bold")
         # who said so, when, and what they added
         note = ""
         if self.state and self.state.note:
@@ -350,7 +350,7 @@ def find_rubric_in_store(store: Store, name: str) -> dict[str, Any]:
         hint = "`pollex rubrics list` shows the ids of a set"
 
     raise BadRubrics(
-        f"{several} with {one_line(name[:40])!r}",
+        f"{several} with {quote_unclear_name(name[:40])!r}",
         where=str(store.folder),
         hint=hint,
     )

@@ -11,10 +11,10 @@ from itertools import zip_longest
 from pathlib import Path
 
 from pollex.conversations.conversation import Conversation
-from pollex.errors import UNREADABLE, BadInput, WrongUse
+from pollex.errors import UNREADABLE_FILE_HINT, BadInput, WrongUse
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
 from pollex.rubrics.rubric import Rubric
-from pollex.text import read_lines
+from pollex.text import read_file_text
 
 KEEP_MARK_PATTERN = re.compile(r"<!--\s*keep\s*-->")
 PLACEHOLDER_PATTERN = re.compile(r"\{\{\s*([^\W\d]\w*)\s*\}\}|\{([^\W\d]\w*)\}")
@@ -181,12 +181,12 @@ def read_prompt_file(path: Path, what: str) -> str:
         BadInput: It can't be read.
     """
     try:
-        return read_lines(path)
+        return read_file_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(
             f"the {what} can't be read: {error}",
             where=str(path),
-            hint=UNREADABLE,
+            hint=UNREADABLE_FILE_HINT,
         ) from error
 
 

@@ -24,7 +24,7 @@ from pollex.rooms.remedy.services.prompt_text import (
 )
 from pollex.rooms.remedy.services.trials import GatheredContexts
 from pollex.services.inspect import language_of_text
-from pollex.text import printable
+from pollex.text import escape_controls
 
 (
     MAX_SHOWN_EXCHANGES,
@@ -88,7 +88,9 @@ class ProposalVetting:
         language = language_of_text()
         # each reason is a function, called only until one holds
         reasons: dict[str, Callable[[], Any]] = {
-            "it holds invisible characters": lambda: printable(added, keep_lines=True) != added,
+            "it holds invisible characters": lambda: (
+                escape_controls(added, keep_lines=True) != added
+            ),
             "it takes text away": lambda: grown < 0 or not added.strip(),
             f"it adds more than {MAX_ADDED_WORDS} words": lambda: (
                 len(added.split()) > MAX_ADDED_WORDS
@@ -204,7 +206,7 @@ async def propose_and_vet(
 
 def make_edit_of_hunks(name: str, prompt: PromptText, hunks: Sequence[PromptHunk]) -> PromptEdit:
     """Return hunks as a change."""
-    purpose = printable(" · ".join(hunk.purpose for hunk in hunks), 300)
+    purpose = escape_controls(" · ".join(hunk.purpose for hunk in hunks), 300)
     lines = list(prompt.lines)
     # from the last line on, so that earlier numbers stay right
     for hunk in sorted(hunks, key=lambda proposed: -proposed.line):

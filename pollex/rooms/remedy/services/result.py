@@ -23,7 +23,7 @@ from pollex.runs.usage import ModelUsage, usage_json
 from pollex.services.results import Shown
 from pollex.store.store import Store
 from pollex.store.tables import unpack
-from pollex.text import Line, TerminalLines, notes_told, without_nan
+from pollex.text import TerminalLine, TerminalLines, render_notes, replace_nan_by_none
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -229,7 +229,7 @@ class RemedyResult(Shown):
                 self.run, record, choose_example_pairs(self.compared)
             ),
             out: json.dumps(
-                without_nan(dict(record)), ensure_ascii=False, indent=1, allow_nan=False
+                replace_nan_by_none(dict(record)), ensure_ascii=False, indent=1, allow_nan=False
             )
             + os.linesep,
         }
@@ -275,9 +275,9 @@ class RemedyResult(Shown):
             if kinds:
                 counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
                 note = f"Note: missing under the {arm} prompt, and no score: {counts}"
-                yield Line(note, "yellow")
+                yield TerminalLine(note, "yellow")
 
-        yield from notes_told(record["notes"])
+        yield from render_notes(record["notes"])
         if self.out is not None:
             stem = self.out.with_suffix("")
             yield f"Wrote {self.out}, {stem}-pairs.parquet and {stem}-edits (run {self.run})"

@@ -42,7 +42,7 @@ from pollex.services.score import read_unedited
 from pollex.store.resume import runs
 from pollex.store.rows import read_answer
 from pollex.store.store import Store
-from pollex.text import Rows, TerminalLines, count
+from pollex.text import TerminalLines, TerminalTable, format_count
 
 ASKED = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)
 Hard = Literal["drop", "model"]
@@ -213,8 +213,8 @@ class DistillResult(Shown):
             "undefined" if x is None else f"{x:.3f}"
             for x in (self.mean_correlation, self.lost.value)
         )
-        calls = f"{self.calls[0]} → {count(self.calls[1], 'call')} a conversation"
-        return f"{count(self.n, 'conversation')}, mean correlation {mean}, AUC lost {lost}, {calls}"
+        calls = f"{self.calls[0]} → {format_count(self.calls[1], 'call')} a conversation"
+        return f"{format_count(self.n, 'conversation')}, mean correlation {mean}, AUC lost {lost}, {calls}"
 
     def records(self) -> list[dict[str, Any]]:
         records: list[dict[str, Any]] = []
@@ -237,14 +237,16 @@ class DistillResult(Shown):
         for fidelity in self.fidelity:
             rows.append((fidelity.id, fidelity.text, fidelity.correlation, fidelity.by))
 
-        yield Rows(("id", "rubric", "correlation with the model's answers", "answered by"), rows)
+        yield TerminalTable(
+            ("id", "rubric", "correlation with the model's answers", "answered by"), rows
+        )
         if self.mean_correlation is None:
             mean = "undefined"
         else:
             mean = f"{self.mean_correlation:.3f}"
 
         # what both sets reach on conversations that neither was learned from
-        yield f"Mean correlation, cross-fitted: {mean} ({count(self.n, 'conversation')})"
+        yield f"Mean correlation, cross-fitted: {mean} ({format_count(self.n, 'conversation')})"
         for name, auc in self.auc.items():
             yield f"Held out, {name}: AUC {auc}; log-loss {self.log_loss[name]} (n = {auc.n})"
 

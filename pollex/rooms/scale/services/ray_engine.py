@@ -20,7 +20,7 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 import ray
 from ray.exceptions import RayActorError, RayTaskError
 
-from pollex.children import safe_children
+from pollex.children import protect_children
 from pollex.errors import BadInput, LimitReached, PollexError
 from pollex.formats.places import Place
 from pollex.gateway.budget import Budget, Limits
@@ -148,7 +148,7 @@ def _begun(cluster: Cluster) -> Iterator[None]:
         started = {}
 
     with TemporaryDirectory() as empty:
-        with chdir(empty), safe_children():
+        with chdir(empty), protect_children():
             ray.init(
                 cluster.address,
                 include_dashboard=False,

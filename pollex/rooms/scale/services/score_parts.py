@@ -33,7 +33,7 @@ from pollex.services.named_sets import store_of
 from pollex.services.results import Shown, describe_share, line_of_outcomes, support_json
 from pollex.services.score import read_unedited
 from pollex.store.folder import SECRET, SIZE
-from pollex.text import Line, TerminalLines, count, encode
+from pollex.text import TerminalLine, TerminalLines, format_count, make_json_values
 
 Engine = Callable[[Job, Sequence[Unit], Cluster], Iterator[Done]]
 """Does units of a job side by side."""
@@ -147,7 +147,7 @@ class PartsResult(Shown):
 
     @property
     def headline(self) -> str:
-        return f"{line_of_outcomes(self.outcomes) or 'nothing to score'} in {count(len(self.parts), 'part')}"
+        return f"{line_of_outcomes(self.outcomes) or 'nothing to score'} in {format_count(len(self.parts), 'part')}"
 
     def records(self) -> Iterator[dict[str, Any]]:
         return (
@@ -162,12 +162,12 @@ class PartsResult(Shown):
 
         # failed units are told, and tried again by the same command
         if self.lost:
-            yield Line(
-                f"{count(len(self.lost), 'unit')} failed; the same command tries them again",
+            yield TerminalLine(
+                f"{format_count(len(self.lost), 'unit')} failed; the same command tries them again",
                 "yellow",
             )
 
-        parts = f"{count(len(self.parts), 'part')}, {self.there} of them from before"
+        parts = f"{format_count(len(self.parts), 'part')}, {self.there} of them from before"
         yield f"Wrote {self.out} ({parts}; {self.rubrics.judge.name})"
 
     def as_json(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class PartsResult(Shown):
                 "there_before": self.there,
                 "calls": sum(part.calls for part in self.parts),
                 "lost": [{"source": unit.shown, "why": why} for unit, why in self.lost],
-                "bad_rows": encode(self.bad_rows),
+                "bad_rows": make_json_values(self.bad_rows),
             }
             | support_json(self.rubrics)
         )
@@ -242,7 +242,7 @@ def score_parts(
     # parts of an earlier run are taken, so only the others are done
     units = units_of(urls, reading, unit_bytes)
     parts_done = parts_there(job, units)
-    progress.note(f"{count(len(units), 'unit')} of work, {len(parts_done)} done before")
+    progress.note(f"{format_count(len(units), 'unit')} of work, {len(parts_done)} done before")
     progress.start("score", len(units), len(parts_done))
     there = len(parts_done)
     lost = []

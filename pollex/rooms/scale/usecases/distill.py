@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pollex.errors import WrongUse
-from pollex.usecases.families import RUBRICS, ByJudge, Grouped, Judged, out_option
+from pollex.usecases.families import (
+    RUBRICS_HELP,
+    AnnotatorOptions,
+    GroupOptions,
+    JudgedLogOptions,
+    declare_output_option,
+)
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -17,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @use_case("distill")
-class DistillSet(Judged, Grouped, ByJudge, UseCase["DistillResult"]):
+class DistillSet(AnnotatorOptions, GroupOptions, JudgedLogOptions, UseCase["DistillResult"]):
     """Teach a built-in judge to answer a set's rubrics from the model's answers that the store has.
 
     LOGS have the conversations that were judged, with their thumbs. Each rubric is learned from
@@ -39,8 +45,8 @@ class DistillSet(Judged, Grouped, ByJudge, UseCase["DistillResult"]):
         place="argument",
         metavar="LOGS…",
     )
-    rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
-    out: Path | str | None = out_option(typed="distilled.json")
+    rubrics: Path | Rubrics = opt(RUBRICS_HELP, kw_only=False, group="Rubrics")
+    out: Path | str | None = declare_output_option(typed="distilled.json")
     hard: Literal["drop", "model"] = opt(
         "Rubrics that can't be answered without the model: they go, or the model goes on.",
         default="drop",

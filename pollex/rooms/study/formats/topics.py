@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pollex.errors import UNREADABLE, BadInput
+from pollex.errors import UNREADABLE_FILE_HINT, BadInput
 from pollex.rooms.study.agents.llm.simulator import Persona, Topic
-from pollex.text import parse_toml, read_lines
+from pollex.text import parse_toml, read_file_text
 
 ANYBODY = Persona("anybody", "An ordinary person.")
 DOCUMENTS = (".md", ".txt", ".rst")
@@ -21,12 +21,12 @@ def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
             twice.
     """
     try:
-        document = parse_toml(read_lines(path))
+        document = parse_toml(read_file_text(path))
     except (OSError, ValueError) as error:
         raise BadInput(
             f"the topics can't be read: {error}",
             where=str(path),
-            hint=UNREADABLE,
+            hint=UNREADABLE_FILE_HINT,
         ) from error
 
     topics = []
@@ -82,13 +82,13 @@ def read_documents(folder: Path | None) -> dict[str, str]:
     try:
         documents: dict[str, str] = {}
         for file in files:
-            documents[file.relative_to(folder).as_posix()] = read_lines(file)
+            documents[file.relative_to(folder).as_posix()] = read_file_text(file)
         return documents
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(
             f"a document can't be read: {error}",
             where=str(folder),
-            hint=UNREADABLE,
+            hint=UNREADABLE_FILE_HINT,
         ) from error
 
 

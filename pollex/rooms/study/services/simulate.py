@@ -35,7 +35,7 @@ from pollex.services.dry_run import plan_dry_run
 from pollex.services.results import Shown, line_of_outcomes
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
-from pollex.text import TerminalLines, some_told
+from pollex.text import TerminalLines, render_first_lines
 
 WHY = "simulating dialogues needs an LLM"
 ASKED = {
@@ -172,7 +172,7 @@ class SimulateResult(Shown):
         for name, yes in self.quality.items():
             yield f"{ASKED[name]}: yes for {yes} of {self.outcomes.get(SIMULATED, 0)}"
 
-        yield from some_told("dialogue failed", "dialogues failed", self.failed)
+        yield from render_first_lines("dialogue failed", "dialogues failed", self.failed)
         yield from usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.model}; run {self.run})"
 

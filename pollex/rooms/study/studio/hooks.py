@@ -3,12 +3,12 @@
 from pollex.rooms.study.graphs.graph import SimulateContext, build
 from pollex.rooms.study.usecases.simulate import SimulateDialogues
 from pollex.studio.hooks import StudioGraph
-from pollex.studio.use_cases import carry_out, filled_in
+from pollex.studio.use_cases import carry_out_use_case, collect_filled_fields
 
 
 def simulate(form: SimulateContext) -> None:
     """Simulate dialogues."""
-    carry_out(SimulateDialogues, filled_in(form))
+    carry_out_use_case(SimulateDialogues, collect_filled_fields(form))
 
 
 HOOKS = (StudioGraph("simulate", build, simulate),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.usecases.families import Player, out_option, split_words
+from pollex.usecases.families import PlayerModelOptions, declare_output_option, split_words
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @use_case("simulate")
-class SimulateDialogues(Player, UseCase["SimulateResult"]):
+class SimulateDialogues(PlayerModelOptions, UseCase["SimulateResult"]):
     """Simulate dialogues on topics, one for each system, topic and persona.
 
     DS1 writes a dialogue in one call, without documents. DS2 is given those that the topic names,
@@ -56,7 +56,7 @@ class SimulateDialogues(Player, UseCase["SimulateResult"]):
         group="Question",
         place="rare",
     )
-    out: Path | str | None = out_option(
+    out: Path | str | None = declare_output_option(
         "Output file, one row for each dialogue: .jsonl.",
         typed="dialogues.jsonl",
     )

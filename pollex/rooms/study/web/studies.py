@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from pollex.agents.llm.asker import Asker, ModelClient
 from pollex.conversations.conversation import Source, Turn
-from pollex.errors import UNREADABLE, BadInput, PollexError
+from pollex.errors import UNREADABLE_FILE_HINT, BadInput, PollexError
 from pollex.formats.questionnaires import LARGEST, SheetQuestion, bundled_questionnaire
 from pollex.gateway.budget import Budget
 from pollex.prompts.domain import DomainProfile
@@ -28,7 +28,7 @@ from pollex.rubrics.answers import Unanswered
 from pollex.runs.options import ModelOptions
 from pollex.store.store import Store
 from pollex.store.tables import now, unpack
-from pollex.text import parse_toml, read_lines
+from pollex.text import parse_toml, read_file_text
 from pollex.web.faults import Fault, NotThere
 from pollex.web.questions import parse_questionnaire
 from pollex.web.site import Site
@@ -147,7 +147,7 @@ def read_study(path: Path) -> Study:
         BadInput: It can't be read, or something in it is missing or wrong.
     """
     try:
-        text = read_lines(path)
+        text = read_file_text(path)
         tables = parse_toml(text)
         # questions stand in the study itself, or in a questionnaire that it names
         named = tables.pop("questionnaire", None)
@@ -156,7 +156,9 @@ def read_study(path: Path) -> Study:
         else:
             questions = bundled_questionnaire(named) or path.parent / named
 
-        questions_read = parse_questionnaire(text if questions == path else read_lines(questions))
+        questions_read = parse_questionnaire(
+            text if questions == path else read_file_text(questions)
+        )
         # a study is stored whole, so it has to stay small
         if len(text.encode()) > LARGEST:
             raise BadInput(
@@ -176,7 +178,7 @@ def read_study(path: Path) -> Study:
         raise BadInput(
             f"it can't be read: {error}",
             where=str(path),
-            hint=UNREADABLE,
+            hint=UNREADABLE_FILE_HINT,
         ) from error
     except ValidationError as error:
         # the first fault only, with where it stands

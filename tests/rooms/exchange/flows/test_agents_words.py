@@ -15,7 +15,7 @@ from pollex.errors import WrongUse
 from pollex.rooms.exchange.cli.agent_server import MendedLines, mended
 from pollex.rooms.exchange.services.agent_tools import AgentTools
 from pollex.store.database import FILE
-from pollex.text import SURROGATES
+from pollex.text import SURROGATE_PATTERN
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def test_half_characters_of_a_line_become_whole_ones_and_everything_else_stays(t
     line = json.dumps(asked).encode() + b"\n"
     found = mended(line)
     assert found.endswith(b"\n")
-    assert SURROGATES.search(json.loads(found)["params"]["name"]) is None
-    if not SURROGATES.search(text):
+    assert SURROGATE_PATTERN.search(json.loads(found)["params"]["name"]) is None
+    if not SURROGATE_PATTERN.search(text):
         assert json.loads(found) == asked
     source = io.BytesIO(line * 3 + b"no \\ud800 json\n")
     assert io.BufferedReader(MendedLines(source)).readlines() == [found] * 3 + [

@@ -6,8 +6,13 @@ from dataclasses import replace
 import numpy as np
 
 from pollex.conversations.conversation import Turn
-from pollex.measures.distributions import Predictions, Quality, assess_predictions, draw_reliability
-from pollex.measures.intervals import Figure, Support
+from pollex.measures.distributions import (
+    PredictionQuality,
+    Predictions,
+    assess_predictions,
+    draw_reliability,
+)
+from pollex.measures.intervals import Figure, LabelSupport
 from pollex.rooms.questionnaire.calibration.leverage import Leverage
 from pollex.rooms.questionnaire.calibration.model_choice import CandidateFigures, ModelChoice
 from pollex.rooms.questionnaire.formats.answers import Issue
@@ -41,7 +46,7 @@ def predictions(n: int = 80) -> Predictions:
     return Predictions(proba, answer, np.arange(n) // 2, (1.0, 2.0))
 
 
-def assessment() -> Quality:
+def assessment() -> PredictionQuality:
     """Real figures, but without smECE's intervals, which take long."""
     return assess_predictions(
         predictions(), np.random.default_rng(0), resamples=50, smece_resamples=0
@@ -81,7 +86,7 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
         folds=5,
         seed=0,
         learned_from=7,
-        support=Support(labels),
+        support=LabelSupport(labels),
         agreement=measured(0.3),
         choice=ModelChoice(words("5 folds"), "best", 0, trials, {0: 0.7, 1: 0.3}),
         compared=(

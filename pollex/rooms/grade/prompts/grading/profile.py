@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pollex.errors import WrongUse
 from pollex.prompts.domain import Text, describe_faults
 from pollex.prompts.prompt import Prompt, parse_prompt
-from pollex.text import parse_toml, read_lines
+from pollex.text import parse_toml, read_file_text
 
 HOME = Path(__file__).parent
 DEFAULT = "chinese"
@@ -144,7 +144,7 @@ class ReferencingProfile(_Part):
             file = Path(path)
 
         try:
-            return cls.parse(read_lines(file), where=str(path))
+            return cls.parse(read_file_text(file), where=str(path))
         except (OSError, UnicodeDecodeError) as error:
             hint = f"give a TOML file, or one of {', '.join(bundled_profiles())}"
             raise WrongUse(

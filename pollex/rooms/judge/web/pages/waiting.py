@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pollex.reports.transcript import marked_turns
+from pollex.reports.transcript import mark_turns
 from pollex.rooms.judge.agents.votes import persons_question
 from pollex.rooms.judge.graphs.state import Tallied
 from pollex.rooms.judge.services.judge_runs import work_of
@@ -145,7 +145,7 @@ def case(
         "waiting": waiting,
         "options": options,
         "case": conversation,
-        "turns": marked_turns(conversation.turns, {}) if conversation else [],
+        "turns": mark_turns(conversation.turns, {}) if conversation else [],
         "left": len(left),
         "given": given(waiting, opinions_here),
         "differ": differ(opinions_here),

@@ -25,7 +25,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.rooms.scale.web.live.waiting_line import Full, Row, WaitingLine
 from pollex.services.scorer import conversation_from
-from pollex.text import object_of, writable
+from pollex.text import make_object_of_unique_keys, replace_surrogates
 from pollex.web.guard import is_loopback, is_same_site
 
 LARGEST = 16 << 20
@@ -248,7 +248,7 @@ async def _body(request: Request) -> bytes:
 
 def _parsed(text: bytes) -> Any:
     try:
-        return writable(json.loads(text, object_pairs_hook=object_of))
+        return replace_surrogates(json.loads(text, object_pairs_hook=make_object_of_unique_keys))
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"not valid JSON: {error}") from error
 
