@@ -27,11 +27,19 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from pollex.text import DATA, Command, Line, Rows, TerminalLines, printable, without_nan
+from pollex.text import (
+    DATA_STYLE,
+    NextCommand,
+    TerminalLine,
+    TerminalLines,
+    TerminalTable,
+    escape_controls,
+    replace_nan_by_none,
+)
 
 T = TypeVar("T")
 
-NAMES = {
+STAGE_TITLES = {
     "read": "Reading the log",
     "embed": "Embedding turns",
     "extract": "Extracting reasons",
@@ -49,10 +57,10 @@ NAMES = {
 }
 
 
-WIDEST_TABLE = 10_000
+MAX_TABLE_WIDTH = 10_000
 """Columns of a table that is written to a file or a pipe."""
 
-SECONDS_BETWEEN_LINES = 60.0
+SECONDS_BETWEEN_PROGRESS_LINES = 60.0
 """Between lines of progress, where there is no terminal for bars."""
 
 
@@ -85,7 +93,7 @@ class ProgressBars:
             self._bars.update(self._tasks[stage], total=total, completed=done)
         else:
             self._tasks[stage] = self._bars.add_task(
-                NAMES.get(stage, stage),
+                STAGE_TITLES.get(stage, stage),
                 total=total,
                 completed=done,
             )
@@ -97,7 +105,7 @@ class ProgressBars:
 
     def _print_lines(self) -> None:
         """Print how far the latest stage is, once a minute, until the run ends."""
-        while not self._ended.wait(SECONDS_BETWEEN_LINES):
+        while not self._ended.wait(SECONDS_BETWEEN_PROGRESS_LINES):
             # nothing has begun yet
             if not self._stage:
                 continue
@@ -118,7 +126,7 @@ class ProgressBars:
     def note(self, text: str) -> None:
         """Print a line to the user, above the bars."""
         self._bars.console.print(
-            printable(text),
+            escape_controls(text),
             markup=False,
             highlight=False,
             soft_wrap=True,
@@ -150,9 +158,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound="Result")
 
-DONE = 0
-PARTLY = 3
-STOPPING = b"Stopping: answers on their way are still kept. Ctrl-C again ends at once.\n"
+DONE_EXIT_CODE = 0
+PARTLY_DONE_EXIT_CODE = 3
+STOPPING_MESSAGE = b"Stopping: answers on their way are still kept. Ctrl-C again ends at once.\n"
 
 
 class Screen(ProgressBars):
@@ -178,15 +186,15 @@ class Screen(ProgressBars):
         self._aside = Console(stderr=as_json or apart)
 
     def say(self, text: str = "", style: str | None = None) -> None:
-        """Print a line; see `say`."""
-        say(self.console, text, style)
+        """Print a line; see `print_line`."""
+        print_line(self.console, text, style)
 
     def note(self, text: str) -> None:
         """Print a note of a use case."""
-        say(self._aside, text, "yellow" if text.startswith("Note: ") else None)
+        print_line(self._aside, text, "yellow" if text.startswith("Note: ") else None)
 
 
-def say(
+def print_line(
     console: Console,
     text: str = "",
     style: str | None = None,
@@ -198,7 +206,7 @@ def say(
         limit: Characters that are shown.
     """
     console.print(
-        printable(text, limit),
+        escape_controls(text, limit),
         style=style,
         markup=False,
         highlight=False,
@@ -208,19 +216,19 @@ def say(
 
 def print_json(values: dict[str, Any]) -> None:
     """Print one JSON object on the last line of standard output."""
-    click.echo(json.dumps(without_nan(values), ensure_ascii=True, allow_nan=False))
+    click.echo(json.dumps(replace_nan_by_none(values), ensure_ascii=True, allow_nan=False))
 
 
 def announce_stop() -> None:
     """Print that an interrupt was received; never raise, since a signal handler calls it."""
     with suppress(OSError):
-        os.write(2, STOPPING)
+        os.write(2, STOPPING_MESSAGE)
 
 
 def show_result(
     screen: Screen,
     parts: TerminalLines,
-    typed: Callable[[Command], str] = str,
+    typed: Callable[[NextCommand], str] = str,
 ) -> None:
     """Show a result in the words that it has for people.
 
@@ -228,28 +236,28 @@ def show_result(
         typed: Spells a command.
     """
     for part in parts:
-        if isinstance(part, Rows):
-            print_table(screen.console, table_of(part))
-        elif isinstance(part, Command):
+        if isinstance(part, TerminalTable):
+            print_table(screen.console, make_table(part))
+        elif isinstance(part, NextCommand):
             screen.say(part.before + typed(part))
         # the line, and what is known of it below
-        elif isinstance(part, Line) and part.below:
+        elif isinstance(part, TerminalLine) and part.below:
             for text, style, indent in ((part.text, "", 2), (part.below, "dim", 4)):
-                show_indented(
+                print_indented(
                     screen,
-                    Text(printable(text, part.limit), style),
+                    Text(escape_controls(text, part.limit), style),
                     indent,
                 )
         # a program reads this: no markup and no line breaks
-        elif isinstance(part, Line) and part.style == DATA:
+        elif isinstance(part, TerminalLine) and part.style == DATA_STYLE:
             click.echo(part.text)
-        elif isinstance(part, Line):
-            say(screen.console, part.text, part.style or None, part.limit)
+        elif isinstance(part, TerminalLine):
+            print_line(screen.console, part.text, part.style or None, part.limit)
         else:
             screen.say(part)
 
 
-def show_indented(screen: Screen, text: Text, indent: int) -> None:
+def print_indented(screen: Screen, text: Text, indent: int) -> None:
     """Print a line, which a terminal breaks between words and keeps indented."""
     if screen.console.is_terminal:
         screen.console.print(Padding(text, (0, 0, 0, indent)))
@@ -264,12 +272,12 @@ def print_table(console: Console, table: Table) -> None:
         return
 
     # as wide as its widest row, and cut nowhere
-    unbounded = console.options.update(max_width=WIDEST_TABLE)
+    unbounded = console.options.update(max_width=MAX_TABLE_WIDTH)
     table.width = Measurement.get(console, unbounded, table).maximum
     console.print(table, crop=False)
 
 
-def table_of(rows: Rows) -> Table:
+def make_table(rows: TerminalTable) -> Table:
     """Make a table without borders."""
     table = Table(
         box=SIMPLE_HEAD,
@@ -279,7 +287,7 @@ def table_of(rows: Rows) -> Table:
     )
     for number, column in enumerate(rows.columns):
         # foreign text is no markup
-        table.add_column(Text(printable(column)), no_wrap=number in rows.whole)
+        table.add_column(Text(escape_controls(column)), no_wrap=number in rows.whole)
 
     for row in rows.rows:
         table.add_row(*map(make_cell, row))
@@ -289,14 +297,14 @@ def table_of(rows: Rows) -> Table:
 
 def make_cell(value: object) -> Text:
     """Return a value as a cell: foreign text without markup and control characters."""
-    if isinstance(value, Line):
-        return Text(printable(value.text, 200), value.style)
+    if isinstance(value, TerminalLine):
+        return Text(escape_controls(value.text, 200), value.style)
     if isinstance(value, float):
         return Text(f"{value:.3f}")
-    return Text("" if value is None else printable(f"{value}", 200))
+    return Text("" if value is None else escape_controls(f"{value}", 200))
 
 
-def run(use_case: Callable[..., Result], *, as_json: bool) -> int:
+def run_and_show(use_case: Callable[..., Result], *, as_json: bool) -> int:
     """Run a use case that lacks nothing but `progress`, show its result or print JSON, and return the exit code."""
     with Screen(as_json=as_json) as screen:
         result = use_case(progress=screen)
@@ -305,4 +313,4 @@ def run(use_case: Callable[..., Result], *, as_json: bool) -> int:
     if as_json:
         print_json(result.as_json())
 
-    return DONE if result.complete else PARTLY
+    return DONE_EXIT_CODE if result.complete else PARTLY_DONE_EXIT_CODE

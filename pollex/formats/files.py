@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from pollex.conversations.logs import BadRow
-from pollex.errors import BadInput, NotText, PollexError, WrongUse, spell
+from pollex.errors import BadInput, NotText, PollexError, WrongUse, spell_options
 from pollex.formats.bounds import (
     DOCUMENT,
     PART,
@@ -321,7 +321,7 @@ def _rows_of_path(
     ):
         encoding = other
         note = f"{source} isn't UTF-8, and was read as {encoding}"
-        advice = f"{note}; if letters are wrong, name the right one: {spell(encoding=None)}"
+        advice = f"{note}; if letters are wrong, name the right one: {spell_options(encoding=None)}"
         notes[advice] = None
 
     if path.suffix.lower() in OF_YAML:

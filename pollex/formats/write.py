@@ -21,7 +21,7 @@ import numpy as np
 from pollex.errors import WrongUse
 from pollex.formats.csv_rows import escape_formula
 from pollex.formats.files import list_files_read
-from pollex.outputs import STDOUT, draft_of, make_folder, require_output, write_text
+from pollex.outputs import STDOUT, make_folder, open_draft, require_output, write_text
 from pollex.store.columns import Arrays, make_arrays
 from pollex.store.database import BACKUP
 from pollex.store.database import FILE as DATABASE
@@ -257,7 +257,7 @@ def write_lines(path: Path, rows: Iterable[Any], *, named: bool = True) -> None:
     """Write one JSON value a line; see `require_output`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
-        draft_of(path, named=named) as draft,
+        open_draft(path, named=named) as draft,
         draft.open("w", encoding="utf-8", errors="replace") as out,
     ):
         out.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
@@ -265,7 +265,7 @@ def write_lines(path: Path, rows: Iterable[Any], *, named: bool = True) -> None:
 
 @contextmanager
 def _json_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
-    with draft_of(path) as draft, draft.open("w", encoding="utf-8", errors="replace") as out:
+    with open_draft(path) as draft, draft.open("w", encoding="utf-8", errors="replace") as out:
         yield lambda rows: out.writelines(
             f"{json.dumps({name: row[name] for name in columns}, ensure_ascii=False)}\n"
             for row in rows
@@ -276,7 +276,7 @@ def _json_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
 def _csv_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
     """Write RFC 4180 with formulas escaped by an apostrophe, lists and objects as JSON."""
     with (
-        draft_of(path) as draft,
+        open_draft(path) as draft,
         draft.open("w", encoding="utf-8", errors="replace", newline="") as out,
     ):
         writer = csv.writer(out)
@@ -340,7 +340,7 @@ def arrays_out(
         put({}, "FROM no_rows")
         yield put
         # all of them are joined at the end
-        with draft_of(path) as draft:
+        with open_draft(path) as draft:
             # Folders named like `id=1` would take the columns' place.
             files = f"{glob.escape(folder)}/*.parquet"
             place = make_text_path(draft.absolute().parent) / draft.name

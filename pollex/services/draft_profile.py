@@ -29,7 +29,7 @@ from pollex.services.dry_run import plan_dry_run
 from pollex.services.label_queue import draw_conversations
 from pollex.services.logs import Sources, logs_from, names_of
 from pollex.services.results import Result
-from pollex.text import TerminalLines, count
+from pollex.text import TerminalLines, format_count
 
 COMMAND = "domain"
 """Command of the run that keeps the call."""
@@ -57,7 +57,7 @@ class ProfileDraft(Result):
 
     def told(self, **_asked: object) -> TerminalLines:
         """Yield the profile, and what to do with it."""
-        yield f"{self.model} drafted this from {self.conversations} of {count(self.population, 'conversation')}:"
+        yield f"{self.model} drafted this from {self.conversations} of {format_count(self.population, 'conversation')}:"
         yield ""
         yield from self.profile.toml().splitlines()
         if self.usage is not None:
@@ -108,7 +108,9 @@ def draft_from_log(
     if run.dry_run:
         raise plan_dry_run(model, run, SEED, lambda plan: draft_profile(plan.asker, shown))
 
-    progress.note(f"Asking {name} for a profile: one call with {count(len(shown), 'conversation')}")
+    progress.note(
+        f"Asking {name} for a profile: one call with {format_count(len(shown), 'conversation')}"
+    )
     arguments = {"logs": names_of(logs), "command": run.typed}
     with workspace(run, progress, read) as opened:
         drafted, usage = by_model(

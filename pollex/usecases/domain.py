@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.usecases.families import ProfileDrafter, Reading, out_option
-from pollex.usecases.use_case import AtTerminal, UseCase, opt, use_case
+from pollex.usecases.families import ProfileDrafter, Reading, declare_output_option
+from pollex.usecases.use_case import TerminalUseCase, UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from pollex.services.draft_profile import ProfileDraft
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @use_case("domain new")
-class WriteProfile(AtTerminal):
+class WriteProfile(TerminalUseCase):
     """Write a domain profile by answering questions.
 
     \b
@@ -23,7 +23,7 @@ class WriteProfile(AtTerminal):
       pollex learn logs.jsonl --domain support.toml
     """
 
-    at = "cli.domain.make_profile"
+    at = "cli.domain.ask_for_profile"
     out: Path = opt(
         "File of the profile.",
         default=Path("domain.toml"),
@@ -52,4 +52,4 @@ class DraftProfile(Reading, ProfileDrafter, UseCase["ProfileDraft"]):
         place="argument",
         metavar="LOGS…",
     )
-    out: Path | None = out_option("File of the profile.", typed="domain.toml")
+    out: Path | None = declare_output_option("File of the profile.", typed="domain.toml")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.store.folder import LOG_PREFIX, STORE, VARIABLE
-from pollex.usecases.use_case import CallContext, opt, options
+from pollex.usecases.use_case import CallContext, declare_options, opt
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Rubrics = Path | str | RubricSet
 
-PAPER_SCALE = "likert-domain"
+PAPER_SCALE_NAME = "likert-domain"
 
 
 def parse_two_numbers(text: str | tuple[float, float]) -> tuple[float, float]:
@@ -56,8 +56,8 @@ def split_words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-@options
-class Stored:
+@declare_options
+class StoreOptions:
     """Where runs are kept."""
 
     store: Path | str = opt(
@@ -77,8 +77,8 @@ class Stored:
         return RunOptions(Path(self.store))
 
 
-@options
-class Running(Stored):
+@declare_options
+class ResumableRunOptions(StoreOptions):
     """Where a run is kept, and whether it goes on."""
 
     resume: bool = opt(
@@ -92,50 +92,50 @@ class Running(Stored):
         return replace(context.run, store=Path(self.store), resume=self.resume)
 
 
-def reading_option(help_text: str, **more: Any) -> Any:
+def declare_reading_option(help_text: str, **more: Any) -> Any:
     """Declare how logs are read."""
     return opt(help_text, default=None, group="Data", **more)
 
 
-@options
+@declare_options
 class Reading:
     """How files of logs are read; see `ReadOptions`."""
 
     # where the parts of a conversation stand
-    id_field: str | None = reading_option(
+    id_field: str | None = declare_reading_option(
         "Field of the conversation's id, such as metadata.id.",
         place="rare",
         metavar="FIELD",
     )
-    label_field: tuple[str, ...] | str | None = reading_option(
+    label_field: tuple[str, ...] | str | None = declare_reading_option(
         "Field of the label: thumbs or ratings. Others after it are shown beside rubrics: retried:down, stars.",
         metavar="FIELD",
     )
-    messages_field: str | None = reading_option(
+    messages_field: str | None = declare_reading_option(
         "Field of the list of turns.",
         place="rare",
         metavar="FIELD",
     )
-    columns: str | dict[str, str] | None = reading_option(
+    columns: str | dict[str, str] | None = declare_reading_option(
         "Which column is what: conversation=chat_nr,role=absender,text=nachricht,label=note,time=zeit.",
         metavar="PART=COLUMN,…",
         parse=parse_pairs,
     )
-    roles: str | dict[str, str] | None = reading_option(
+    roles: str | dict[str, str] | None = declare_reading_option(
         "Whose turns the log's names mean: user=Kunde,assistant=Bot; none=X is no turn, * any other name.",
         metavar="ROLE=NAME,…",
         parse=parse_pairs,
     )
     # what its label means
-    positive: tuple[str, ...] | str | None = reading_option(
+    positive: tuple[str, ...] | str | None = declare_reading_option(
         "Values that are positive: '>=4', or 'solved,great'; repeatable, * for any other word.",
         metavar="RULE",
     )
-    negative: tuple[str, ...] | str | None = reading_option(
+    negative: tuple[str, ...] | str | None = declare_reading_option(
         "Values that are negative: '<=2', or 'failed,bad'; repeatable.",
         metavar="RULE",
     )
-    unrated: str | None = reading_option(
+    unrated: str | None = declare_reading_option(
         "Values that are no rating: 'later,not now'.",
         place="rare",
         metavar="WORDS",
@@ -147,44 +147,44 @@ class Reading:
         metavar="N",
     )
     # who gave it, and which conversations belong together
-    judge_field: str | None = reading_option(
+    judge_field: str | None = declare_reading_option(
         "Field of the annotator who gave the label.",
         place="setting",
     )
-    group_field: str | None = reading_option(
+    group_field: str | None = declare_reading_option(
         "Field of what must stay on one side of a split, such as user_id.",
         place="setting",
     )
-    comment_field: str | None = reading_option(
+    comment_field: str | None = declare_reading_option(
         "Field of what people wrote with the thumb.",
         place="setting",
     )
-    comments: bool | None = reading_option(
+    comments: bool | None = declare_reading_option(
         "Whether to read what people wrote with the thumb; yes if not set.",
         place="setting",
     )
     # how texts are decoded, and which of several rows or thumbs count
-    encoding: str | None = reading_option(
+    encoding: str | None = declare_reading_option(
         "Text encoding of the files; utf-8 if not set.",
         place="setting",
     )
-    redact: Literal["yes", "names"] | None = reading_option(
+    redact: Literal["yes", "names"] | None = declare_reading_option(
         "Put placeholders in place of mail addresses, links, numbers and keys; names: of names and places, too.",
         place="setting",
     )
-    on_duplicate: Literal["error", "first", "last"] | None = reading_option(
+    on_duplicate: Literal["error", "first", "last"] | None = declare_reading_option(
         "Which of different conversations with the same id to use.",
         place="setting",
     )
-    thumbs: Literal["last", "worst", "each"] | None = reading_option(
+    thumbs: Literal["last", "worst", "each"] | None = declare_reading_option(
         "Which of several thumbs on a conversation to use.",
         place="setting",
     )
-    query_seconds: int | None = reading_option(
+    query_seconds: int | None = declare_reading_option(
         "Seconds that a query of a database has; 60 if not set.",
         place="setting",
     )
-    pairs: bool | None = reading_option(
+    pairs: bool | None = declare_reading_option(
         "Read preference data: chosen is positive, rejected negative.",
         place="setting",
     )
@@ -201,7 +201,7 @@ class Reading:
         logs: Data = getattr(self, "logs")  # noqa: B009 - each use case says how they are given
         # a tuple has the names of files, as a terminal gives them
         if isinstance(logs, tuple):
-            return read_named_sources(logs, store_of(self))
+            return read_named_sources(logs, get_store_folder(self))
 
         from pollex.services.logs import logs_given
 
@@ -216,7 +216,7 @@ def read_options(use_case: Any) -> ReadOptions:
     from pollex.formats.fields import ReadOptions  # what reads is not needed for --help
 
     # three sources, the nearest first: options, the log in the store, the domain profile
-    of_log = options_of_log(use_case)
+    of_log = read_options_of_named_log(use_case)
     options = {}
     for option in fields(ReadOptions):
         options[option.name] = getattr(use_case, option.name, None)
@@ -224,7 +224,7 @@ def read_options(use_case: Any) -> ReadOptions:
     # what was said when a log was brought holds where nothing else is said now
     options |= {name: value for name, value in of_log.items() if options.get(name) in (None, (), 0)}
     # a log that was brought with columns or roles needs no profile
-    table = {} if of_log.get("columns") or of_log.get("roles") else log_table(use_case)
+    table = {} if of_log.get("columns") or of_log.get("roles") else read_log_table(use_case)
     for name in ("columns", "roles"):
         options[name] = parse_pairs(options[name] or table.get(name, {}))
 
@@ -252,25 +252,25 @@ def read_options(use_case: Any) -> ReadOptions:
     return ReadOptions(**typed_options | {"kept_mapping": table_is_of_log})
 
 
-def store_of(use_case: Any) -> Path:
+def get_store_folder(use_case: Any) -> Path:
     """Return the store's folder of a use case, as its option has it."""
     return Path(getattr(use_case, "store", None) or os.environ.get(VARIABLE) or STORE)
 
 
-def options_of_log(use_case: Any) -> Mapping[str, Any]:
+def read_options_of_named_log(use_case: Any) -> Mapping[str, Any]:
     """Return how the logs are read that were brought to the store under a name, as `log:NAME`."""
     logs = getattr(use_case, "logs", None)
-    if not names_log(logs):
+    if not has_named_log(logs):
         return {}
 
     from pollex.services.readings import named_options  # logs that were brought alone need it
 
-    return named_options(logs, store_of(use_case))
+    return named_options(logs, get_store_folder(use_case))
 
 
 def read_named_sources(logs: tuple[str, ...], store: Path) -> tuple[str, ...]:
     """Return sources with those of a log that was brought in place of `log:NAME`."""
-    if not names_log(logs):
+    if not has_named_log(logs):
         return logs
 
     from pollex.services.readings import named_sources  # as above
@@ -278,12 +278,12 @@ def read_named_sources(logs: tuple[str, ...], store: Path) -> tuple[str, ...]:
     return named_sources(logs, store)
 
 
-def names_log(logs: object) -> bool:
+def has_named_log(logs: object) -> bool:
     """Tell whether logs that were brought to the store are among some sources."""
     return isinstance(logs, tuple) and any(str(source).startswith(LOG_PREFIX) for source in logs)
 
 
-def log_table(use_case: Any) -> Mapping[Any, Any]:
+def read_log_table(use_case: Any) -> Mapping[Any, Any]:
     """Return the table `[log]` of the domain profile: the one that was given, else that of the rubric set."""
     from pollex.prompts.domain import (  # pydantic is not needed for --help
         DomainProfile,
@@ -304,52 +304,52 @@ def log_table(use_case: Any) -> Mapping[Any, Any]:
     return get_log_table(rubrics)
 
 
-@options
-class Grouped:
+@declare_options
+class GroupOptions:
     """Logs whose groups count."""
 
-    group_field: str | None = reading_option(
+    group_field: str | None = declare_reading_option(
         "Field of a group that is never split, such as user_id.",
         metavar="FIELD",
     )
 
 
-@options
-class Judged:
+@declare_options
+class AnnotatorOptions:
     """Logs whose annotators count."""
 
-    judge_field: str | None = reading_option(
+    judge_field: str | None = declare_reading_option(
         "Field of the annotator who gave the label.",
         place="rare",
         metavar="FIELD",
     )
 
 
-@options
-class Commented:
+@declare_options
+class CommentOptions:
     """Logs in which what people wrote counts."""
 
-    comment_field: str | None = reading_option(
+    comment_field: str | None = declare_reading_option(
         "Field of what people wrote with the thumb.",
         metavar="FIELD",
     )
 
 
-@options
-class AllLabels:
+@declare_options
+class LabelSourceOptions:
     """Logs whose labels may come from the store, too."""
 
-    label_sources: str | None = reading_option(
+    label_sources: str | None = declare_reading_option(
         "Whose labels count, of log,person,adjudicated: the last two are in the store; log if not set.",
         place="setting",
     )
 
 
-@options
-class Questions:
+@declare_options
+class QuestionFileOptions:
     """How files of questions are read."""
 
-    id_field: str | None = reading_option(
+    id_field: str | None = declare_reading_option(
         "Field of the conversation's id, such as metadata.id.",
         place="rare",
         metavar="FIELD",
@@ -361,19 +361,19 @@ class Questions:
         place="rare",
         metavar="N",
     )
-    category_field: str | None = reading_option(
+    category_field: str | None = declare_reading_option(
         "Field of the task's category; `category` if not set.",
         place="setting",
     )
-    sources_field: str | None = reading_option(
+    sources_field: str | None = declare_reading_option(
         "Field of the documents that the answer was written with; `sources` if not set.",
         place="setting",
     )
-    encoding: str | None = reading_option(
+    encoding: str | None = declare_reading_option(
         "Text encoding of the files; utf-8 if not set.",
         place="setting",
     )
-    redact: Literal["yes", "names"] | None = reading_option(
+    redact: Literal["yes", "names"] | None = declare_reading_option(
         "Put placeholders in place of mail addresses, links, numbers and keys; names: of names and places, too.",
         place="setting",
     )
@@ -398,7 +398,7 @@ def declare_judge_setting(**more: Any) -> Any:
     )
 
 
-def samples_option() -> Any:
+def declare_samples_option() -> Any:
     """Declare how often a model is asked for one distribution."""
     return opt(
         "Calls for one distribution if the endpoint gives no log-probabilities.",
@@ -409,12 +409,12 @@ def samples_option() -> Any:
     )
 
 
-def model_option(help_text: str) -> Any:
+def declare_model_option(help_text: str) -> Any:
     """Declare the model."""
     return opt(help_text, default=None, env=("POLLEX_MODEL",), group="Model")
 
 
-def url_option() -> Any:
+def declare_url_option() -> Any:
     """Declare the address of a model."""
     return opt(
         "Address of an OpenAI-compatible server. The key is read from OPENAI_API_KEY only.",
@@ -425,11 +425,11 @@ def url_option() -> Any:
     )
 
 
-@options
-class Calls(Running):
+@declare_options
+class ModelCallOptions(ResumableRunOptions):
     """How a model is called."""
 
-    base_url: str | None = url_option()
+    base_url: str | None = declare_url_option()
     # how many calls, how many at once, and how long they may take
     max_calls: int | None = declare_limit(
         "Stop after N calls; continue with --resume.",
@@ -489,14 +489,14 @@ class Calls(Running):
         # options of the model are fields of the families here that call one
         families = []
         for family in type(self).__mro__:
-            if issubclass(family, Calls) and family.__module__ == __name__:
+            if issubclass(family, ModelCallOptions) and family.__module__ == __name__:
                 families.append(family)
 
         names = {field.name for family in families for field in fields(family)} - {
-            option.name for option in fields(Running)
+            option.name for option in fields(ResumableRunOptions)
         }
         # those that read logs as well have options that are none of a model's
-        names -= {option.name for option in (*fields(Reading), *fields(AllLabels))}
+        names -= {option.name for option in (*fields(Reading), *fields(LabelSourceOptions))}
         values = {name: getattr(self, name) for name in names}
         options = {}
         for name, value in values.items():
@@ -505,7 +505,7 @@ class Calls(Running):
 
         # the paper's prompts are meant for its scale, unless another one is given
         if options.get("prompts") == "paper":
-            options.setdefault("scale", PAPER_SCALE)
+            options.setdefault("scale", PAPER_SCALE_NAME)
 
         switch_tracing(on=options.pop("langsmith", False))
         return ModelOptions.of(**options | name_chat_options(options.pop("model", None)))
@@ -521,8 +521,8 @@ def name_chat_options(model: str | BaseChatModel | None) -> dict[str, Any]:
     return {"chat": chat_model(model)}
 
 
-@options
-class CallsByBatch(Calls):
+@declare_options
+class BatchCallOptions(ModelCallOptions):
     """Calls that may be left to a provider's batches."""
 
     by_batch: bool = opt(
@@ -545,8 +545,8 @@ class CallsByBatch(Calls):
     )
 
 
-@options
-class SetJudge(CallsByBatch):
+@declare_options
+class SetJudgeOptions(BatchCallOptions):
     """Calls of the judge of a rubric set, which is asked as it was."""
 
     model: BaseChatModel | None = opt(
@@ -564,14 +564,14 @@ class SetJudge(CallsByBatch):
     require: Literal["logprobs"] | None = declare_judge_setting()
 
 
-@options
-class AllRoles(CallsByBatch):
+@declare_options
+class LearningRoleOptions(BatchCallOptions):
     """Calls of the roles that learn."""
 
-    model: str | BaseChatModel | None = model_option(
+    model: str | BaseChatModel | None = declare_model_option(
         "LLM for all roles; default: built-in (no LLM)."
     )
-    samples: int = samples_option()
+    samples: int = declare_samples_option()
     concurrency: int = opt(
         "Maximum number of concurrent calls.",
         default=64,
@@ -599,8 +599,8 @@ class AllRoles(CallsByBatch):
     embedding_model: str | None = declare_judge_setting()
 
 
-@options
-class Writing(AllRoles):
+@declare_options
+class RubricWriterOptions(LearningRoleOptions):
     """Calls of the roles that write rubrics."""
 
     prompts: Literal["pollex", "paper"] | None = declare_judge_setting()
@@ -611,43 +611,45 @@ class Writing(AllRoles):
     alike: float | None = declare_judge_setting()
 
 
-@options
-class Rater(CallsByBatch):
+@declare_options
+class RaterModelOptions(BatchCallOptions):
     """Calls of a model that is asked one question."""
 
-    model: str | BaseChatModel | None = model_option("LLM to ask; default: built-in (no LLM).")
+    model: str | BaseChatModel | None = declare_model_option(
+        "LLM to ask; default: built-in (no LLM)."
+    )
     closing: str | None = declare_judge_setting()
     sources: int | None = declare_judge_setting()
     embedding_model: str | None = declare_judge_setting()
     temperature: float | None = declare_judge_setting()
 
 
-@options
-class Grader(CallsByBatch):
+@declare_options
+class GraderModelOptions(BatchCallOptions):
     """Calls of a model that grades or answers a questionnaire."""
 
-    model: str | BaseChatModel | None = model_option("LLM to ask; required.")
-    samples: int = samples_option()
+    model: str | BaseChatModel | None = declare_model_option("LLM to ask; required.")
+    samples: int = declare_samples_option()
     require: Literal["logprobs"] | None = declare_judge_setting()
     closing: str | None = declare_judge_setting()
     sources: int | None = declare_judge_setting()
     value: Literal["auto", "expected", "mode"] | None = declare_judge_setting()
 
 
-@options
-class ColumnReader(Calls):
+@declare_options
+class ColumnReaderOptions(ModelCallOptions):
     """Calls of a model that reads the columns of a log."""
 
-    model: str | BaseChatModel | None = model_option(
+    model: str | BaseChatModel | None = declare_model_option(
         "LLM to ask where no way to read the log is found."
     )
 
 
-@options
-class ProfileDrafter(Calls):
+@declare_options
+class ProfileDrafter(ModelCallOptions):
     """Calls of a model that drafts a domain profile."""
 
-    model: str | BaseChatModel | None = model_option("LLM to ask; required.")
+    model: str | BaseChatModel | None = declare_model_option("LLM to ask; required.")
     max_cost: float | None = declare_limit(
         "Stop at this cost; needs --price.",
         metavar="AMOUNT",
@@ -659,11 +661,11 @@ class ProfileDrafter(Calls):
     )
 
 
-@options
-class Player(Calls):
+@declare_options
+class PlayerModelOptions(ModelCallOptions):
     """Calls of a model that plays a user or an assistant."""
 
-    model: str | BaseChatModel | None = model_option("Model to ask; required.")
+    model: str | BaseChatModel | None = declare_model_option("Model to ask; required.")
     concurrency: int = opt(
         "Maximum number of concurrent calls.",
         default=64,
@@ -672,20 +674,20 @@ class Player(Calls):
     )
 
 
-@options
-class UnderTest(Player, CallsByBatch):
+@declare_options
+class TestedModelOptions(PlayerModelOptions, BatchCallOptions):
     """Calls of a model that is asked as its users ask it."""
 
 
-@options
-class ByJudge(Reading, SetJudge):
+@declare_options
+class JudgedLogOptions(Reading, SetJudgeOptions):
     """Logs, and the judge of a rubric set."""
 
 
-RUBRICS = "A rubric set: its file, the run that made it, or its digest."
+RUBRICS_HELP = "A rubric set: its file, the run that made it, or its digest."
 
 
-def page_option() -> Any:
+def declare_page_option() -> Any:
     """Declare a page that may be written."""
     return opt(
         "Also write a page (.html).",
@@ -695,7 +697,9 @@ def page_option() -> Any:
     )
 
 
-def out_option(help_text: str = "Output file.", typed: str | None = None, **more: Any) -> Any:
+def declare_output_option(
+    help_text: str = "Output file.", typed: str | None = None, **more: Any
+) -> Any:
     """Declare the file that is written; on a terminal it has a name if none is given."""
     named: dict[str, Any]
     if typed is None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pollex.measures.classification import CLEAR_CASES, TOO_FEW_CLEAR
+from pollex.measures.classification import MIN_CLEAR_CASES, TOO_FEW_CLEAR_CASES
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
-from pollex.reports.charts import axis, scale_of, whisker
+from pollex.reports.charts import draw_axis, draw_figure, make_shared_axis
 from pollex.rooms import hooks_of
 from pollex.services.readings import list_readings
 from pollex.web.children import Child
@@ -112,8 +112,8 @@ def show_evaluation(result: Mapping[str, Any]) -> Mapping[str, Any]:
     # few clear cases say nothing of how often clear cases are right
     when_clear = figures.get("confident_accuracy")
     clear_cases = round((result.get("yield_rate") or 0.0) * result["n"])
-    if when_clear and when_clear.value is not None and 0 < clear_cases < CLEAR_CASES:
-        figures["confident_accuracy"] = Figure(None, undefined=TOO_FEW_CLEAR)
+    if when_clear and when_clear.value is not None and 0 < clear_cases < MIN_CLEAR_CASES:
+        figures["confident_accuracy"] = Figure(None, undefined=TOO_FEW_CLEAR_CASES)
     return {
         "figures": figures,
         "measures": MEASURES,
@@ -142,15 +142,15 @@ def _draw_comparison(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
     )
     # rubrics that moved come first; one scale for all of them
     rubrics = sorted(comparison["rubrics"], key=lambda rubric: not rubric["moved"])
-    scale = scale_of([rubric["difference"] for rubric in rubrics])
+    scale = make_shared_axis([rubric["difference"] for rubric in rubrics])
 
     drawn_rubrics = []
     for rubric in rubrics:
-        drawn_rubrics.append((rubric, whisker(rubric["text"], rubric["difference"], scale)))
+        drawn_rubrics.append((rubric, draw_figure(rubric["text"], rubric["difference"], scale)))
 
     return {
         "found": comparison,
         "good": draw_forest_plot("Share of good conversations", samples),
         "rubrics": drawn_rubrics,
-        "axis": axis(scale),
+        "axis": draw_axis(scale),
     }

@@ -12,7 +12,7 @@ from pollex.cli.session import ProgressBars
 
 def written_lines(seconds: float, silent: float, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the lines of a stage that says nothing for so many seconds after its second step."""
-    monkeypatch.setattr(session, "SECONDS_BETWEEN_LINES", seconds)
+    monkeypatch.setattr(session, "SECONDS_BETWEEN_PROGRESS_LINES", seconds)
     written = StringIO()
     with ProgressBars(Console(file=written)) as bars:
         bars.start("extract", 3)
