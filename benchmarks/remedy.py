@@ -22,7 +22,7 @@ from small_form import ROOT, Findings, arguments_of, run, table
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.share import Labeled, estimate_share_at_random
+from pollex.measures.share import LabeledSample, estimate_share_at_random
 from pollex.rooms.remedy.measures.looks import (
     DEFAULT_ALPHA,
     DEFAULT_LOOKS,
@@ -384,7 +384,7 @@ def people() -> Iterator[Line]:
                 prefers = rng.random(160) < truth
                 reader = np.where(rng.random(160) < agrees, prefers, ~prefers).astype(float)
                 found = estimate_share_at_random(
-                    Labeled(prefers[:asked], reader[:asked], reader[asked:])
+                    LabeledSample(prefers[:asked], reader[:asked], reader[asked:])
                 )
                 hits += found.low <= truth <= found.high
                 width = width + found.high - found.low

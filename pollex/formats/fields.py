@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import NOT_RATED
-from pollex.errors import BadInput, WrongUse, spell
+from pollex.errors import BadInput, WrongUse, spell_options
 from pollex.formats.feedback import COMMENT_NAMES, TAG_NAMES, TAGS_WITHIN, WITHIN, is_written
 from pollex.formats.feedback import split_field as signal_named
 from pollex.formats.labels import (
@@ -28,7 +28,7 @@ from pollex.formats.opposites import Opposites, find_opposites, get_written_word
 from pollex.formats.paths import look_up, parse_if_json
 from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS
 from pollex.formats.users import NONE
-from pollex.text import count
+from pollex.text import format_count
 
 OWNER_NAMES = (
     *(
@@ -339,7 +339,7 @@ class Picker:
         unknown_names = []
         for key, name in (*named_fields.items(), *signals):
             if name and name not in self._found:
-                unknown_names.append(spell(**{key: name}))
+                unknown_names.append(spell_options(**{key: name}))
 
         return unknown_names
 
@@ -427,7 +427,7 @@ class Picker:
         if not (n := raters["conversations"]):
             return
 
-        rated = count(n, "conversation was", "conversations were")
+        rated = format_count(n, "conversation was", "conversations were")
         share = f"{raters['alike']} of {raters['pairs']} pairs of raters agree"
         ties = ""
         if raters["ties"]:
@@ -435,7 +435,7 @@ class Picker:
 
         by_rater = ""
         if raters["by field"]:
-            by_rater = f"; for each rater's own: {spell(judge_field=None)}"
+            by_rater = f"; for each rater's own: {spell_options(judge_field=None)}"
 
         yield f"{rated} rated by several, and the label is the majority's: {share}{ties}{by_rater}"
 
@@ -452,7 +452,7 @@ class Picker:
         yield f"labels come from {' and '.join(map(repr, names))}{together}"
 
         if n := self._contradicting:
-            both = count(
+            both = format_count(
                 n,
                 "row has a thumb up and one",
                 "rows have a thumb up and one",
@@ -533,9 +533,7 @@ class Picker:
 
 def note_on_unread(rows: int) -> str:
     """Return the note on labels that can't be read where none are needed."""
-    return (
-        f"{count(rows, 'label')} can't be read, and {'is' if rows == 1 else 'are'} not needed here"
-    )
+    return f"{format_count(rows, 'label')} can't be read, and {'is' if rows == 1 else 'are'} not needed here"
 
 
 def _side_of_number(number: str) -> Label:

@@ -21,7 +21,7 @@ from typing import Any
 from pollex.conversations.conversation import ToolCall
 from pollex.errors import WrongUse
 from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply, ReplyRequest
-from pollex.text import printable
+from pollex.text import escape_controls
 
 DEFAULT_REPLY_SECONDS = 120.0
 """That one reply may take, and that an import may."""
@@ -325,7 +325,7 @@ class HostProcess:
             how = f"exit code {code}"
 
         last = bytes(self.printed).decode("utf-8", "replace").strip().rpartition("\n")[2]
-        return f"its process ended ({how})" + (f": {printable(last, 200)}" if last else "")
+        return f"its process ended ({how})" + (f": {escape_controls(last, 200)}" if last else "")
 
     async def ask(self, request: ReplyRequest, seconds: float) -> dict[str, Any]:
         """Return what it answers.
@@ -446,7 +446,7 @@ class ProcessAssistant:
         line = self.begin()
         if "failed" in line:
             self.close()
-            what = f"{f'{module}:{attribute}'!r:.60} can't be imported: {printable(line['failed'], 400)}"
+            what = f"{f'{module}:{attribute}'!r:.60} can't be imported: {escape_controls(line['failed'], 400)}"
             raise WrongUse(what, hint=MODULE_HINT, option="assistant")
 
         # what acts in it decides whether it may be used without a yes

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import expm1
 from typing import Any
 
-from pollex.reports.page import render
+from pollex.reports.page import render_template
 from pollex.rooms.remedy.measures.advice import ADVICE_RULES, advise_on_record
 
 PLOT_WIDTH, LEAST_PLOT_SPAN, PLOT_MARGIN = 240, 0.5, 4
@@ -17,7 +17,7 @@ def render_remedy_page(
     pairs: Sequence[Mapping[str, str]],
 ) -> str:
     """Render the whole page from what is kept; text of conversations, replies and diffs is escaped."""
-    return render(
+    return render_template(
         "remedies.html",
         file="",
         titles={},

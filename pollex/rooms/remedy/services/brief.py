@@ -30,7 +30,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import RunOptions
 from pollex.services.logs import Sources, files_of
 from pollex.services.results import Shown
-from pollex.text import Line, TerminalLines, count, printable
+from pollex.text import TerminalLine, TerminalLines, escape_controls, format_count
 
 LEAST_LINE_LIKENESS, MAX_NEAREST_LINES = 0.2, 3
 """Likeness in words from which on a line of the prompt speaks of a rubric, and how many are shown."""
@@ -143,12 +143,14 @@ class BriefResult(Shown):
         if not self.down:
             return ""
 
-        thumbs = f"{self.unexplained} of {count(self.down, 'conversation')} with a thumb down"
+        thumbs = (
+            f"{self.unexplained} of {format_count(self.down, 'conversation')} with a thumb down"
+        )
         return f"In {thumbs} none of these fails: what went wrong there is not in this brief"
 
     @property
     def headline(self) -> str:
-        return f"{count(len(self.targets), 'rubric')} that a prompt may change, in {self.n} conversations"
+        return f"{format_count(len(self.targets), 'rubric')} that a prompt may change, in {self.n} conversations"
 
     def records(self) -> list[dict[str, Any]]:
         return [target.row for target in self.targets]
@@ -165,7 +167,7 @@ class BriefResult(Shown):
 
         if self.untestable:
             note = f"Note: {len(self.untestable)} headlines can't be tested at a reply; the brief says why"
-            yield Line(note, "yellow")
+            yield TerminalLine(note, "yellow")
         if self.left:
             yield f"{self.left}."
 
@@ -390,5 +392,5 @@ def _escape_markdown(text: str, limit: int | None = None) -> str:
         limit: Characters of the text that are shown.
     """
     return "".join(
-        MARKDOWN_ESCAPES.get(character, character) for character in printable(text, limit)
+        MARKDOWN_ESCAPES.get(character, character) for character in escape_controls(text, limit)
     )

@@ -78,7 +78,7 @@ from pollex.runs.workspace import Workspace
 from pollex.store.resume import runs, step
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, pack
-from pollex.text import encode, without_nan
+from pollex.text import make_json_values, replace_nan_by_none
 
 LEAST_INTERVAL_WIDTH = 1e-4
 LEDGER_KEYS = frozenset({"cut", "prompt", "log", "target", "proof", "said", "number", "hashes"})
@@ -245,7 +245,7 @@ class RemedyDesk:
             )
 
         # proposals are kept for the browser, and written as diffs beside the result
-        await self.store.write_step(run, PROPOSED_RECORD_NAME, encode(proposed))
+        await self.store.write_step(run, PROPOSED_RECORD_NAME, make_json_values(proposed))
         names = [edit["name"] for edit in question["edits"]]
         where = "; ".join(f"{edit['name']}: {edit['diff']!r}" for edit in question["edits"])
         if self.out is not None:
@@ -504,10 +504,10 @@ async def carry_out_remedy(
         "judge": desk.judge.name,
         "second": desk.second and desk.second.name,
         "notes": [*list_notes(desk, state, kappa), *gathered.notes],
-        "bad_rows": encode(gathered.logs.bad_rows),
+        "bad_rows": make_json_values(gathered.logs.bad_rows),
     }
     # NaN has no form in JSON
-    record = without_nan(
+    record = replace_nan_by_none(
         record | build_run_record(live, state, gathered) | {"edits": state["verdicts"]}
     )
     # rows of replies and pairs, as files have them

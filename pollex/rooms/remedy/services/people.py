@@ -9,7 +9,7 @@ import numpy as np
 
 from pollex.errors import BadInput
 from pollex.measures.distributions import compute_wilson_bounds
-from pollex.measures.share import FEWEST_LABELS, Labeled, estimate_share_at_random
+from pollex.measures.share import MIN_LABELS, LabeledSample, estimate_share_at_random
 from pollex.rooms.remedy.agents.assistant import read_keyed_lines
 from pollex.rooms.remedy.conversations.reply_context import hash_to_random_order
 from pollex.rooms.remedy.graphs.trial import Trial
@@ -154,11 +154,11 @@ def estimate_preference(
 
     answered = list(preferences)
     # with fewer pairs the interval would say nothing
-    if len(answered) < FEWEST_LABELS:
+    if len(answered) < MIN_LABELS:
         return {
             "value": None,
             "n": len(answered),
-            "reason": f"{FEWEST_LABELS - len(answered)} more pairs are needed",
+            "reason": f"{MIN_LABELS - len(answered)} more pairs are needed",
         }
 
     if wins is not None:
@@ -173,7 +173,7 @@ def estimate_preference(
     good = np.array(list(preferences.values()))
     user = trial.arrays.user
     share = estimate_share_at_random(
-        Labeled(
+        LabeledSample(
             good,
             guess[answered],
             guess[others],

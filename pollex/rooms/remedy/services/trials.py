@@ -52,7 +52,7 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.run import digest_json
 from pollex.services.inspect import language_of_text
-from pollex.text import count
+from pollex.text import format_count
 
 DEFAULT_CANDIDATES, REPLIES_PER_CONTEXT = 6, {"headroom": 3, "select": 1, "flatter": 2, "prove": 2}
 """Proposals, and replies of each arm to a context, where the user says nothing."""
@@ -232,17 +232,17 @@ class GatheredContexts:
         if self.without:
             # these lower the number of contexts, so the reader is told
             notes.append(
-                f"{count(len(self.without), 'context')} left out: the target's occasion never came up there"
+                f"{format_count(len(self.without), 'context')} left out: the target's occasion never came up there"
             )
 
         if tuned := self.proving(self.learned):
             notes.append(
-                f"{count(tuned, 'context')} of conversations that the rubrics were learned from"
+                f"{format_count(tuned, 'context')} of conversations that the rubrics were learned from"
             )
 
         if tuned := self.proving(self.tuned):
             notes.append(
-                f"{count(tuned, 'context')} of conversations in cases, on which the change may be tuned"
+                f"{format_count(tuned, 'context')} of conversations in cases, on which the change may be tuned"
             )
 
         return notes
@@ -250,7 +250,7 @@ class GatheredContexts:
     @property
     def why_unmatched(self) -> str:
         """How many conversations are left out since the prompt can't be written for them, and what to do."""
-        left = f"{count(self.unmatched, 'conversation')} left out"
+        left = f"{format_count(self.unmatched, 'conversation')} left out"
         if self.lacking:
             places = ", ".join(f"{{{{{name}}}}}" for name in self.lacking)
             return f"{left}: the log has no value for {places} (as metadata, in the system turn, or by render=)"
@@ -554,16 +554,17 @@ def require_enough_failures(gathered: GatheredContexts) -> None:
         return
 
     what = (
-        f"{count(failures, 'failing reply', 'failing replies')} of {count(gathered.users, 'user')} are too few for a "
+        f"{format_count(failures, 'failing reply', 'failing replies')} of "
+        f"{format_count(gathered.users, 'user')} are too few for a "
         f"proof, which takes {FEWEST_FAILING_CONTEXTS} of at least {FEWEST_FAILING_USERS} users"
     )
     # what is missing: users, if failing replies are enough
     more_failures = FEWEST_FAILING_CONTEXTS - failures
     more_users = FEWEST_FAILING_USERS - gathered.users
     if more_failures <= 0:
-        lacks = count(more_users, "user")
+        lacks = format_count(more_users, "user")
     else:
-        lacks = count(more_failures, "failing reply", "failing replies")
+        lacks = format_count(more_failures, "failing reply", "failing replies")
 
     steps = [
         *([gathered.why_unmatched] if gathered.unmatched else []),

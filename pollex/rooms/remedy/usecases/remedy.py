@@ -10,8 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.usecases.families import RUBRICS, ByJudge, Grouped, Reading, Stored
-from pollex.usecases.use_case import CallContext, UseCase, opt, options, use_case
+from pollex.usecases.families import (
+    RUBRICS_HELP,
+    GroupOptions,
+    JudgedLogOptions,
+    Reading,
+    StoreOptions,
+)
+from pollex.usecases.use_case import CallContext, UseCase, declare_options, opt, use_case
 
 if TYPE_CHECKING:
     from pollex.rooms.remedy.services.assistants import AssistantOptions
@@ -31,8 +37,8 @@ GATE_FAILING_VERDICTS = (
 )
 
 
-@options
-class RepliesUseCase(Grouped, Reading, Stored):
+@declare_options
+class RepliesUseCase(GroupOptions, Reading, StoreOptions):
     """What fails in the replies of a log."""
 
     logs: tuple[str, ...] | Data = opt(
@@ -40,7 +46,7 @@ class RepliesUseCase(Grouped, Reading, Stored):
         place="argument",
         metavar="LOGS…",
     )
-    rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
+    rubrics: Path | Rubrics = opt(RUBRICS_HELP, kw_only=False, group="Rubrics")
     prompt: Path | str | None = opt(
         "The assistant's system prompt, or its template.",
         default=None,
@@ -92,7 +98,7 @@ class WriteCases(RepliesUseCase, UseCase["CasesResult"]):
 
 
 @use_case("remedy run")
-class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
+class ProveRemedy(GroupOptions, JudgedLogOptions, UseCase["RemedyResult"]):
     """Prove a change of the prompt, yours or a model's: both prompts are asked now, on users who took no part in it.
 
     Without --edit the [proposer] of the profiles proposes changes, once replies still fail and a
@@ -121,7 +127,7 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         place="argument",
         metavar="LOGS…",
     )
-    rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
+    rubrics: Path | Rubrics = opt(RUBRICS_HELP, kw_only=False, group="Rubrics")
     prompt: tuple[str, ...] | Path | str = opt(
         "The assistant's system prompt, or its template; of several each as NAME=FILE.",
         many=True,
@@ -267,7 +273,7 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
 
 
 @use_case("remedy show")
-class ShowRemedy(Stored, UseCase["RemedyResult"]):
+class ShowRemedy(StoreOptions, UseCase["RemedyResult"]):
     """Show what a run of `remedy run` came to.
 
     \b
@@ -280,7 +286,7 @@ class ShowRemedy(Stored, UseCase["RemedyResult"]):
 
 
 @use_case("remedy follow")
-class FollowRemedy(Grouped, ByJudge, UseCase["FollowResult"]):
+class FollowRemedy(GroupOptions, JudgedLogOptions, UseCase["FollowResult"]):
     """Tell after a deployment what a remedy promised, and what came of it, on conversations under both prompts.
 
     \b
@@ -295,7 +301,7 @@ class FollowRemedy(Grouped, ByJudge, UseCase["FollowResult"]):
         place="argument",
         metavar="LOGS…",
     )
-    rubrics: Path | Rubrics = opt(RUBRICS, group="Rubrics")
+    rubrics: Path | Rubrics = opt(RUBRICS_HELP, group="Rubrics")
     by: str = opt(
         "Field that tells the prompt of each conversation.",
         metavar="FIELD",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pollex.usecases.families import Stored
+from pollex.usecases.families import StoreOptions
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @use_case("rubrics state")
-class SetRubricState(Stored, UseCase["RubricLife"]):
+class SetRubricState(StoreOptions, UseCase["RubricLife"]):
     """Say what a rubric is: open, mending, mended, or accepted; without a word, show its life.
 
     Its life is how often it held by week and by release, thumbs down there and elsewhere, and what

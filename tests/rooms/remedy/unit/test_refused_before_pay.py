@@ -21,7 +21,7 @@ from pollex.rooms.remedy.services.sample import RemedyOptions
 from pollex.rooms.remedy.usecases.remedy import ProveRemedy
 from pollex.runs.options import ModelOptions
 from pollex.store.tables import pack, unpack
-from pollex.text import without_nan
+from pollex.text import replace_nan_by_none
 
 PROMPT = PromptText("You book tables.\nBe short.\n")
 MAIL = """From 1f2e Mon Sep 17 00:00:00 2001
@@ -199,7 +199,7 @@ def test_what_is_no_text_is_no_reply(found: Any) -> None:
 def test_a_figure_that_is_no_number_is_written_as_none() -> None:
     value = {"a": float("nan"), "b": [float("inf"), 1.5, (float("-inf"),)], "c": "nan"}
     assert unpack(pack(value)) == {"a": None, "b": [None, 1.5, [None]], "c": "nan"}
-    json.dumps(without_nan(value), allow_nan=False)
+    json.dumps(replace_nan_by_none(value), allow_nan=False)
     assert convert_reply(AssistantReply("Yes.", cost=float("nan"))) == AssistantReply("Yes.")
 
 
