@@ -27,6 +27,10 @@ STDOUT = Path("-")
 HARMLESS_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 """Devices that may be written into, beside terminals; another may be a disk, or do something when it is opened."""
 
+PAGE_POLICY = b"default-src 'none'; style-src 'sha256-"
+"""Stands in the first bytes of every page that is written; see `reports/templates/base.html`."""
+PAGE_HEAD_BYTES = 2048
+
 
 def require_output(path: Path, *, regular: bool = False, named: bool = True) -> None:
     """Refuse a place that can't be written as a file, as a pipe or as a harmless device.
@@ -70,6 +74,12 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
     if stat.S_ISDIR(kind.st_mode):
         raise WrongUse("it is a folder", where=where, hint=name_a_file)
     if stat.S_ISREG(kind.st_mode):
+        if not named and path.suffix == ".html" and not is_own_page(path):
+            raise WrongUse(
+                "a page that pollex didn't write is there, and would be lost",
+                where=where,
+                hint="rename it, or give your output another name",
+            )
         return
     # beside a pipe or a device no other file can stand
     if regular or not named:
@@ -87,6 +97,13 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
             where=where,
             hint=name_a_file,
         )
+
+
+def is_own_page(path: Path) -> bool:
+    """Return whether a page is one of ours, or empty: each of ours begins with the same policy for browsers."""
+    with path.open("rb") as file:
+        head = file.read(PAGE_HEAD_BYTES)
+    return not head or PAGE_POLICY in head
 
 
 def require_folder(path: Path, *, named: bool = True) -> None:

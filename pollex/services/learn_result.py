@@ -82,11 +82,16 @@ def require_not_edited(out: Path) -> None:
 
 
 def report_of(out: Path) -> Path:
-    """Return the report's path; with the set's name if another set's report is there."""
-    # the name is free, or its report is of this set, or of one that is gone
+    """Return the report's path; with the set's name if another set's report, or somebody's page, is there."""
     usual = out.with_name(REPORT)
+    if not usual.exists():
+        return usual
+
+    # a report may be written anew where it is of this set, or of one that is gone
     owner = read_rubric_file_of_page(usual)
-    if owner in (None, out.name) or not (out.parent / owner).is_file():
+    is_of_this_set = owner == out.name
+    is_left_over = owner is not None and not (out.parent / owner).is_file()
+    if is_of_this_set or is_left_over:
         return usual
     return out.with_name(f"{out.stem}-{REPORT}")
 

@@ -172,6 +172,9 @@ def parse_task(
         require_writable(out, *files_of(rubrics, logs))
     elif out is not None:
         require_format(out, *files_of(rubrics, logs))
+        # rows that go into a pipe have no page
+        if out.is_file() or not out.exists():
+            require_writable(page_of(out), *files_of(rubrics, logs), named=False)
 
     arguments = {
         "logs": names_of(logs),
@@ -398,6 +401,14 @@ def report(read: Logs, task: ScoreTask, sinks: ScoreSinks, log_score: LogScore) 
     )
 
 
+def page_of(out: Path) -> Path:
+    """Return the path of the page of scores; one with another ending if somebody's page is there."""
+    usual = out.with_suffix(".html")
+    if usual.exists() and read_rubric_file_of_page(usual) != out.name:
+        return out.with_name(f"{out.stem}-scores.html")
+    return usual
+
+
 def write_page(
     tally: ScoreTally,
     read: Logs,
@@ -408,10 +419,7 @@ def write_page(
     if not out.is_file():
         return None
 
-    page = out.with_suffix(".html")
-    if page.exists() and read_rubric_file_of_page(page) != out.name:  # somebody else's
-        page = out.with_name(f"{out.stem}-scores.html")
-
+    page = page_of(out)
     write_text(
         page,
         render_scores_page(tally, read.conversations, out.name, Path(rubrics).name),

@@ -10,6 +10,8 @@ import pytest
 from pollex.errors import WrongUse
 from pollex.formats.write import require_writable, write_folder, write_lines, write_rows
 from pollex.outputs import make_folder, open_draft, require_output, write_file, write_text
+from pollex.services.learn_result import report_of
+from pollex.services.score import page_of
 
 ROWS = [{"a": "1"}, {"a": "2"}]
 COLUMNS = {"a": "VARCHAR"}
@@ -205,3 +207,24 @@ def test_what_pollex_made_in_a_folder_is_made_anew(tmp_path: Path) -> None:
     rows = {"cases.jsonl": '{"id": 3}\n'}
     write_folder(tmp_path / "new", rows)
     assert (tmp_path / "new" / "cases.jsonl").read_text() == '{"id": 3}\n'
+
+
+def test_a_page_that_somebody_else_wrote_is_replaced_only_where_the_user_named_it(
+    tmp_path: Path,
+) -> None:
+    page = tmp_path / "report.html"
+    page.write_text("<h1>My own page</h1>", encoding="utf-8")
+    with pytest.raises(WrongUse, match="pollex didn't write"):
+        write_text(page, "new", named=False)
+    assert "My own page" in page.read_text("utf-8")
+    write_text(page, "new")
+    assert page.read_text("utf-8") == "new"
+
+
+def test_a_report_and_a_page_of_scores_leave_pages_of_others_in_their_place(tmp_path: Path) -> None:
+    assert report_of(tmp_path / "a.json").name == "report.html"
+    (tmp_path / "report.html").write_text("mine", encoding="utf-8")
+    assert report_of(tmp_path / "a.json").name == "a-report.html"
+    assert page_of(tmp_path / "s.jsonl").name == "s.html"
+    (tmp_path / "s.html").write_text("mine", encoding="utf-8")
+    assert page_of(tmp_path / "s.jsonl").name == "s-scores.html"

@@ -190,7 +190,8 @@ def grade(
     if out is not None:
         require_format(out, *read_files)
     if page is not None:
-        require_writable(page, *read_files)
+        # its name comes from that of the rows: nobody asked for another page's place
+        require_writable(page, *read_files, named=False)
 
     require_apart(out, page)
     # questions, answers and people's grades, joined by id
