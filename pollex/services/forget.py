@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -315,6 +316,9 @@ def find_files_to_search(
     )
 
 
+MAX_FILES_SEARCHED = 5_000
+"""Files of a folder that are looked at for one that was moved."""
+
 OWN_FILE_PATTERNS = ("logs/*/*", "commands/ended/*.json", "asked/*/*.jsonl")
 """Files in a store that may hold conversations, beside its database."""
 
@@ -374,21 +378,27 @@ def find_known_outputs(
         the same.
     """
     outputs: dict[Path, Output] = {}
-    unsure: dict[Path, str] = {}
+    doubted: dict[str, Path] = {}
     missing: list[Output] = []
+    store_folder = store.folder.resolve()
     for output in list_outputs(store):
-        there = output.places(store.folder.resolve())
+        there = output.places(store_folder)
         # a path in a store counts only if its content is what was written, or somebody confirmed it
         sure = []
         for path in there:
-            if path.resolve() in confirmed or output.is_unchanged(path):
+            if path.resolve() in confirmed or output.is_believed(path, store_folder):
                 sure.append(path)
 
         outputs |= {path.resolve(): output for path in sure[:1]}
-        if not there:
-            missing.append(output)
-        elif not sure:
-            unsure[there[0].resolve()] = LINKED if there[0].is_symlink() else UNNAMED
+        if sure:
+            continue
+
+        # in a copy of a folder the path is that of the original, and the copy's own file may be renamed
+        missing.append(output)
+        if there:
+            doubted[output.path] = there[0]
+
+    unsure: dict[Path, str] = {}
 
     # earlier stores have no digests, so that nothing of them can be sure
     for path in list_unlisted_outputs(store):
@@ -405,7 +415,7 @@ def find_known_outputs(
     folders |= {path.parent for path in outputs}
     left: dict[str, str] = {}
     for output in missing:
-        if not _may_hold(output, target):
+        if output.path not in doubted and not _may_hold(output, target):
             continue
         # what lies on another file system is not looked for
         if output.remote:
@@ -415,6 +425,9 @@ def find_known_outputs(
 
         if moved is not None:
             outputs[moved.resolve()] = output
+        elif output.path in doubted:
+            path = doubted[output.path]
+            unsure[path.resolve()] = LINKED if path.is_symlink() else UNNAMED
         elif output.remote:
             left[output.path] = "it lies on another file system: make it again, or remove it"
         else:
@@ -434,8 +447,30 @@ def _may_hold(output: Output, target: ToForget) -> bool:
 
 def _find_moved_output(output: Output, folders: Iterable[Path]) -> Path | None:
     """Return where a file lies now, known by its content."""
-    files = (path for folder in folders for path in sorted(folder.iterdir()))
-    return next((path for path in files if output.is_unchanged(path)), None)
+    for folder in folders:
+        for path in _list_files_below(folder):
+            if output.is_unchanged(path):
+                return path
+
+    return None
+
+
+def _list_files_below(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder and in those below it, nearest first; hidden ones, and those of a crowd, not."""
+    folders = [folder]
+    yielded = 0
+    # grows while it is walked through, so that nearer folders come first
+    for current in folders:
+        with suppress(OSError):
+            for path in sorted(current.iterdir()):
+                if path.is_dir() and not path.is_symlink() and not path.name.startswith("."):
+                    folders.append(path)
+                elif path.is_file():
+                    yielded += 1
+                    yield path
+
+        if yielded > MAX_FILES_SEARCHED:
+            return
 
 
 def note_places(store: Store, outputs: Mapping[Path, Output]) -> None:

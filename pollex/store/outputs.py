@@ -1,18 +1,22 @@
 """Files that pollex wrote outside the store: path, digest, size and run of each, so that forgetting finds them."""
 
 import hashlib
+import hmac
+import json
 import logging
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from pollex.errors import PollexError
 from pollex.outputs import WrittenOutputs, listen_for_outputs
 from pollex.store.database import FILE, Database
+from pollex.store.seal import Seal
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, now, pack, unpack
 from pollex.store.writer import make_row_change
@@ -25,6 +29,9 @@ ESCAPED_PATH_PREFIX = "file://"
 
 KEPT = ("beside", "digest", "size", "run")
 """What the store keeps of a file, beside its path."""
+
+SIGNATURE = "signature"
+"""Field beside them: the seal of whoever noted the file."""
 
 OUTPUT_FACT_KIND = "output"
 """Kind of the facts that tell of such a file; their id is its path."""
@@ -40,6 +47,8 @@ class Output:
             empty: nowhere.
         digest: SHA-256 of what was written; empty where it couldn't be read.
         run: Of which it tells; empty where the command was no run.
+        noted_here: Whether this machine and user noted it, in this very store: a copy of a store, or
+            a stranger's, may name any file and its digest.
     """
 
     path: str
@@ -47,6 +56,7 @@ class Output:
     digest: str
     size: int
     run: str
+    noted_here: bool = True
 
     @property
     def remote(self) -> bool:
@@ -66,6 +76,16 @@ class Output:
     def place(self, folder: Path) -> Path | None:
         """Return where it lies; None where it is no longer there, or on another file system."""
         return next((place.resolve() for place in self.places(folder)), None)
+
+    def is_believed(self, place: Path, folder: Path) -> bool:
+        """Tell whether a file is surely what was written: unchanged, and noted here or in the store's surroundings.
+
+        Args:
+            folder: Of the store.
+        """
+        if not self.noted_here and not place.resolve().is_relative_to(folder.parent):
+            return False
+        return self.is_unchanged(place)
 
     def is_unchanged(self, place: Path) -> bool:
         """Tell whether a file is what was written, byte for byte; a link never is."""
@@ -96,9 +116,10 @@ def note_outputs(folder: Path, written: WrittenOutputs) -> None:
         if store_folder not in Path(path).absolute().parents:
             outside.append(path)
 
+    seal = Seal.of(store_folder)
     rows = []
     for path in outside:
-        rows.append(_row_of(_describe_output(path, written.run, store_folder)))
+        rows.append(_row_of(_describe_output(path, written.run, store_folder), seal))
 
     try:
         with closing(Database(folder / FILE)) as database, database.transaction() as connection:
@@ -116,10 +137,20 @@ def list_outputs(store: Store) -> list[Output]:
     rows = store.rows(
         "SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [OUTPUT_FACT_KIND]
     )
-    outputs = [(row["id"], unpack(row["payload"])) for row in rows]
+    seal = Seal.of(store.folder.resolve())
     files: list[Output] = []
-    for path, values in outputs:
-        files.append(Output(path, **{name: values[name] for name in KEPT}))
+    for row in rows:
+        values = unpack(row["payload"])
+        fields = {name: values[name] for name in KEPT}
+        signature = str(values.get(SIGNATURE, ""))
+        expected = seal.sign(OUTPUT_FACT_KIND, _text_to_sign(row["id"], fields))
+        files.append(
+            Output(
+                row["id"],
+                **fields,
+                noted_here=hmac.compare_digest(signature.encode(), expected.encode()),
+            )
+        )
 
     return files
 
@@ -135,9 +166,11 @@ def renew_outputs(
         before: Paths whose notes go.
         paths: The run of each file, by where it lies now.
     """
+    store_folder = store.folder.resolve()
+    seal = Seal.of(store_folder)
     rows = []
     for path, run in paths.items():
-        rows.append(_row_of(_describe_output(path, run, store.folder.resolve())))
+        rows.append(_row_of(_describe_output(path, run, store_folder), seal))
 
     store.transact(
         lambda connection: _replace_rows(connection, [*before, *(row.id for row in rows)], rows)
@@ -183,9 +216,16 @@ def _path_of_name(name: str) -> Path:
     return Path(name)
 
 
-def _row_of(output: Output) -> FactRow:
+def _row_of(output: Output, seal: Seal) -> FactRow:
     values = {name: getattr(output, name) for name in KEPT}
-    return FactRow("", OUTPUT_FACT_KIND, output.path, pack(values | {"time": now()}))
+    signature = seal.sign(OUTPUT_FACT_KIND, _text_to_sign(output.path, values))
+    about = {"time": now(), SIGNATURE: signature}
+    return FactRow("", OUTPUT_FACT_KIND, output.path, pack(values | about))
+
+
+def _text_to_sign(path: str, values: Mapping[str, Any]) -> str:
+    """Return what the store keeps of a file as one text, the same each time."""
+    return json.dumps([path, *(values[name] for name in KEPT)])
 
 
 def _replace_rows(

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,9 @@ import zstandard
 from small_runs import Pollex
 
 from pollex.conversations.conversation import Conversation, Turn
+from pollex.outputs import write_text
 from pollex.services import forgetting_bounds
-from pollex.store.outputs import noted_outputs
+from pollex.store.outputs import digest_of_file, noted_outputs
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 from pollex.store.tables import FactRow
@@ -31,8 +33,6 @@ async def folder(tmp_path: Path) -> Path:
         run = store.begin("score", arguments={}, fingerprint={}, versions={})
         await store.write(conversation_rows(run.id, [Conversation(id="anna-1", turns=turns)]))
         store.finish(run.id, "done")
-    from pollex.outputs import write_text
-
     (tmp_path / "out").mkdir()
     with noted_outputs(store_folder):
         for name in ("s.csv", "s.jsonl"):
@@ -40,9 +40,9 @@ async def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def name_file(folder: Path, path: Path) -> None:
+def name_file(folder: Path, path: Path, digest: str = "0" * 64) -> None:
     """Have the store say that pollex wrote a file."""
-    told = {"beside": "", "digest": "0" * 64, "size": 3, "run": ""}
+    told = {"beside": "", "digest": digest, "size": path.stat().st_size, "run": ""}
     with Store.open(folder / "made" / "s") as store:
         store.put([FactRow("", "output", str(path), json.dumps(told))])
 
@@ -76,6 +76,33 @@ def test_a_path_that_a_store_names_is_written_only_once_the_user_names_it(
     assert SECRET in notes.read_text()
     assert "[forgotten]" in (folder / "out" / "s.csv").read_text()
     assert (folder / "home" / ".notes.py.swp").exists()
+
+
+def test_a_digest_that_a_stranger_put_into_a_store_proves_nothing(
+    folder: Path, pollex: Pollex
+) -> None:
+    public = folder / "public.jsonl"
+    public.write_text(f"{SECRET}\n")
+    name_file(folder, public, digest_of_file(public))
+    ended = pollex(*FORGET, "--rewrite")
+    assert ended.code == 3
+    assert SECRET in public.read_text()
+    assert str(public) in ended.out.replace("\n", "")
+
+
+def test_in_a_copy_of_a_folder_its_own_files_are_rewritten_and_not_those_of_the_original(
+    folder: Path, pollex: Pollex
+) -> None:
+    original = folder / "made"
+    (original / "sub").mkdir()
+    with noted_outputs(original / "s"):
+        write_text(original / "a.csv", f"id,quote\nb,{SECRET}\n")
+    copy = folder / "copy"
+    shutil.copytree(original, copy)
+    (copy / "a.csv").rename(copy / "sub" / "renamed.csv")
+    pollex("forget", "--conversation", "anna-1", "--store", "copy/s", "--rewrite")
+    assert SECRET in (original / "a.csv").read_text()
+    assert "[forgotten]" in (copy / "sub" / "renamed.csv").read_text()
 
 
 def test_a_file_that_the_user_names_is_rewritten(folder: Path, pollex: Pollex) -> None:
