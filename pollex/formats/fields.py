@@ -58,7 +58,7 @@ LABEL_NAMES = (
         "reaction",
         "satisfaction",
     ),
-    *("thumbs_up", "thumbsUp", "upvoted", "is_upvoted", "liked", "flag"),
+    *("thumbs_up", "thumbsUp", "upvoted", "is_upvoted", "liked", "flag", "kto_tag"),
 )
 THUMB_VALUES = (*LABEL_NAMES, "value")
 """Names inside an object of feedback whose numbers 1, 0 and -1 are thumbs."""

@@ -78,6 +78,12 @@ SIDES_OF_KEYS = {
     **dict.fromkeys(("1", "a", "b"), "assistant"),
 }
 """Sides of the keys of an exchange: of a pair, and single letters."""
+LETTERS = {
+    **dict.fromkeys("vcuk", "user"),
+    **dict.fromkeys("abo", "assistant"),
+    "s": "system",
+}
+"""Sides of single letters in place of names: visitor, customer, user; agent, bot, operator."""
 OF_REPLIES = 0.5
 """The likelihood that conversations are told so; a column that names them goes before it."""
 GREETED = 0.3
@@ -1063,6 +1069,7 @@ def _guess_roles(
     sides |= {
         name: NO_ROLE for name in sides if not side_of_name[name] and plain(name) in NO_TURN_WORDS
     }
+    sides |= _sides_of_letters(sides)
     open_names = [name for name, side in sides.items() if side is None]
     missing = [side for side in ("user", "assistant") if side not in sides.values()]
     # empty cells are the other side where the column is filled for one side alone
@@ -1120,6 +1127,17 @@ def _guess_roles(
             sides | {name: "assistant" if name == answers else "user" for name in open_names},
             options,
         )
+
+
+def _sides_of_letters(names: Collection[str]) -> dict[str, str]:
+    """Return the sides of names that are single letters, where these tell both: visitor, agent, and the system."""
+    sides = {}
+    for name in names:
+        if side := LETTERS.get(name.casefold()):
+            sides[name] = side
+
+    both = {"user", "assistant"} <= {*sides.values()}
+    return sides if both and sides.keys() == {*names} else {}
 
 
 def _usual_side(name: str) -> str | None:

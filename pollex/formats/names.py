@@ -19,7 +19,7 @@ _NAMES = {
         fall anfrage case conversacion sesion discussion conversazione sessione conversa gesprek zaak conv call
         sitzung topic talk caso séance échange atendimento protocolo samtal ärende samtale sag rozmowa sohbet
         konuşma görüşme konverzace беседа чат диалог обращение 会話 対話 セッション 会话 对话 工单 대화 세션
-        محادثة""",
+        محادثة folio expediente dossier akte""",
     "id": "id uuid key nr num nummer number hash numer číslo номер 番号 编号 번호",
     "label": """label labels thumb thumbs rating ratings feedback vote votes scores note
         bewertung daumen zufriedenheit urteil nota
@@ -31,7 +31,9 @@ _NAMES = {
         satisfacción gustó útil étoiles estrelas satisfeito satisfação gostou duim tevreden tevredenheid sterren
         betyg omdöme nöjd tumme hjälpte vurdering bedømmelse tilfreds tommel tommelfinger ocena kciuk zadowolony
         zadowolenie puan değerlendirme memnuniyet oy beğeni hodnocení spokojenost palec оценка рейтинг отзыв
-        評価 満足度 フィードバック 评价 评分 满意度 反馈 평가 만족도 평점 피드백 تقييم""",
+        評価 満足度 フィードバック 评价 评分 满意度 反馈 평가 만족도 평점 피드백 تقييم positive
+        calificación puntuación puntaje encuesta classificação pontuação notation appréciation wertung
+        punteggio waardering балл""",
     "comment": """comment comments kommentar bemerkung comentario commentaire commento opmerking remark remarks
         comentário komentarz uwagi yorum komentář комментарий コメント 备注 评论 댓글 의견""",
     "remark": """note notes anmerkung anmerkungen remarque observaciones verbatim why reason reasons rationale
@@ -135,6 +137,8 @@ WITHOUT = _plain_words(_WITHOUT)
 _STEMS = frozenset(word[:4] for word in _plain_words(_RATINGS))
 _WORDS = re.compile(r"[a-z]+|[^\W\d_a-z]+")
 """Words of a plain name; a word of another script ends where Latin letters begin."""
+_ASKS = ("?", "？")
+"""How the name of a column ends that is a question."""
 _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=Ids?(?![a-z]))")
 """Where a word begins by a capital: `ratedBy`, `HITId`."""
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
@@ -170,7 +174,10 @@ def is_called_comment(path: str) -> bool:
     """Return whether a name may be that of what people wrote with a thumb: `remark`, `feedbackText`."""
     if is_called(path, "comment") or is_called(path, "remark"):
         return True
-    return is_called(path, "label") and is_called(path, "text")
+    if is_called(path, "label") and is_called(path, "text"):
+        return True
+    # a survey's question is the name of its answers
+    return path.rstrip().endswith(_ASKS) and not is_called(path, "user")
 
 
 def _holds_word(word: str, part: str) -> bool:

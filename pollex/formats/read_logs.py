@@ -339,12 +339,15 @@ class Assembler:
 
     def _may_label(self, row: object, bad: BadRow) -> bool:
         """Keep a row without words for the end of all files: it may label what an export has."""
-        held = self._joiner.label_tables.rows
-        if not isinstance(row, LogRow) or self._options.columns or len(held) >= MOST_LABEL_ROWS:
+        if not isinstance(row, LogRow) or not self._strange.last_unshaped:
             return False
-        # only small rows are held; what was said has a reader of its own
+        return not has_words(row.fields) and self._hold_label(row, bad)
+
+    def _hold_label(self, row: LogRow, bad: BadRow) -> bool:
+        """Keep a small row for the end of all files, and return whether it was kept; what was said has its reader."""
+        held = self._joiner.label_tables.rows
         size = sum(len(value) for value in row.fields.values() if isinstance(value, str))
-        if not self._strange.last_unshaped or size > LONGEST_LABEL_ROW or has_words(row.fields):
+        if self._options.columns or len(held) >= MOST_LABEL_ROWS or size > LONGEST_LABEL_ROW:
             return False
 
         held.append((row, bad))
@@ -356,7 +359,7 @@ class Assembler:
             if id_ in self._tables:
                 self._joiner.account.tables["rows of conversations without words"] += 1
                 yield Skipped(row.source, row.line, BESIDE)
-            else:
+            elif not self._hold_label(row, bad):
                 self._joiner.unread.append(bad)
                 yield bad
 

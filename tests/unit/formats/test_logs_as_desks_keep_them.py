@@ -1,5 +1,6 @@
 """Logs of help desks, clinics and test labs: headings with thumbs, talks in HTML, raters of one talk."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -127,3 +128,61 @@ def test_of_several_workers_who_rated_a_talk_the_majority_counts() -> None:
     assert labels_in(logs) == tuple(
         "positive" if label == "positive" else "negative" for label in LABELS
     )
+
+
+def test_numbers_of_the_ids_of_ratings_stand_between_talks_and_labels(tmp_path: Path) -> None:
+    chats = []
+    ratings = []
+    for number, (talk, label) in enumerate(zip(TALKS, LABELS, strict=True)):
+        threads = []
+        for place, (role, words) in enumerate(talk):
+            kind = {"user": "customer", "assistant": "message"}[role]
+            by = {"type": {"user": "customer", "assistant": "user"}[role]}
+            at = f"2026-03-02T08:0{place}:00Z"
+            thread = {"id": number * 9 + place, "type": kind, "body": words}
+            threads.append({**thread, "createdBy": by, "createdAt": at})
+        chats.append({"id": 219 + number, "_embedded": {"threads": threads[::-1]}})
+        word = {"positive": "great", "negative": "not good", "none": "okay"}[label]
+        ratings.append({"id": 219 + number, "ratingId": 1 + number % 3, "rating": word})
+    write(tmp_path / "chats.json", json.dumps({"_embedded": {"conversations": chats}}))
+    write(tmp_path / "ratings.json", json.dumps({"results": ratings}))
+    logs = as_proposed([tmp_path / "chats.json", tmp_path / "ratings.json"])
+    assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
+
+
+@pytest.mark.parametrize("name", ["calificación", "is_positive", "kto_tag", "pontuação"])
+def test_further_names_say_that_a_column_is_the_label(name: str) -> None:
+    sides = {"positive": True, "negative": False, "none": None}
+    rows = []
+    for number, (talk, label) in enumerate(zip(TALKS, LABELS, strict=True)):
+        said = [{"autor": NAMES[role], "texto": words} for role, words in talk]
+        rows.append({"folio": f"F{number}", "mensajes": said, name: sides[label]})
+    logs = as_proposed(rows)
+    assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
+    assert [talk.id for talk in logs] == [f"F{number}" for number in range(6)]
+
+
+def test_single_letters_name_visitors_agents_and_the_system() -> None:
+    rows = []
+    for number, talk in enumerate(TALKS):
+        said = [{"sender": {"t": "s"}, "msg": "A visitor has joined the conversation"}]
+        for role, words in talk:
+            said.append({"sender": {"t": "v" if role == "user" else "a"}, "msg": words})
+        rows.append({"id": f"c{number}", "messages": said})
+    spoken = [
+        [turn for turn in talk if turn[0] != "system"] for talk in words_in(as_proposed(rows))
+    ]
+    assert spoken == TALKS
+
+
+def test_the_answer_to_a_question_of_a_survey_is_a_comment() -> None:
+    asked = "What could be better?"
+    rows = []
+    for number, (talk, label) in enumerate(zip(TALKS, LABELS, strict=True)):
+        for role, words in talk:
+            row = {"Chat No": number, "Who": NAMES[role], "Message": words}
+            said = f"Answer {number}" if label == "negative" else None
+            rows.append({**row, "Was this helpful?": WORDS[label], asked: said})
+    logs = as_proposed(rows)
+    assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
+    assert {said.comment for talk in logs for said in talk.feedback} == {"Answer 1", "Answer 3"}
