@@ -9,7 +9,7 @@ import numpy as np
 
 from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import name_family
+from pollex.agents.embedded.events.signal import name_rubric_family
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.graphs.context import NullProgress
@@ -72,7 +72,7 @@ def chosen_on(study: StudiedLog, up: Bools, rows: Bools, seed: int) -> Chosen:
         judge_record=embedded_record(Embedder()),
         table=GivenAnswers("expected"),
         progress=NullProgress(),
-        family_of=name_family,
+        family_of=name_rubric_family,
         make=make,
         words=lambda some: study.words.at(np.array([known[c.id] for c in some], dtype=np.intp)),
     )
@@ -80,7 +80,7 @@ def chosen_on(study: StudiedLog, up: Bools, rows: Bools, seed: int) -> Chosen:
     fit = cross_fit(material, Candidates(mine, [], nothing, nothing.astype(bool), {}))
     made = study.made(up, rows)
     weighed = WeighedPool.of(
-        make_candidates(made, log, "expected"), settings, name_family, study.words
+        make_candidates(made, log, "expected"), settings, name_rubric_family, study.words
     )
     order = weighed.order(rows, fit.alpha, hints=fit.hints)
     return Chosen(weighed, made.leads, weighed.weigh(rows)[0].p, order, fit)

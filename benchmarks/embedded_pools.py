@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.roles import Extraction, Roles, ask_sides
+from pollex.agents.roles import Extraction, Roles, ask_both_sides
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs, flag_positives
 from pollex.conversations.splits import deal_folds, split_conversations
@@ -98,7 +98,7 @@ async def _judged(logs: Logs, roles: Roles, embedder: Embedder, seed: int) -> Ju
         await roles.judge.prepare(side)
         for conversation in side:
             questions = [Question.about(rubric) for rubric in rubrics]
-            table.take(conversation.id, await ask_sides(roles.judge, conversation, questions))
+            table.take(conversation.id, await ask_both_sides(roles.judge, conversation, questions))
     return JudgedPool(
         values=table.matrix(sides.train, rubrics)[0],
         positive=flag_positives(sides.train),

@@ -36,9 +36,9 @@ from openai import AsyncOpenAI, DefaultAioHttpClient
 from pydantic import BaseModel, SecretStr, TypeAdapter
 from small_form import Findings, arguments_of, run
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import PromptAsker
 from pollex.agents.llm.judge import LlmJudge
-from pollex.agents.roles import ask_sides
+from pollex.agents.roles import ask_both_sides
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import (
@@ -134,7 +134,7 @@ class Measured:
 
 def judge_at(door: Any, rubrics: RubricSet) -> LlmJudge:
     """The judge as `pollex score` makes it."""
-    return LlmJudge(Asker(door, CAN, rubrics.domain, JudgeSettings(seed=0), SALT))
+    return LlmJudge(PromptAsker(door, CAN, rubrics.domain, JudgeSettings(seed=0), SALT))
 
 
 class Noting:
@@ -154,7 +154,7 @@ async def calls_of(conversations: Sequence[Conversation], rubrics: RubricSet) ->
     door = Noting()
     judge = judge_at(door, rubrics)
     for one in conversations:
-        await ask_sides(judge, one, rubrics.questions)
+        await ask_both_sides(judge, one, rubrics.questions)
     return door.calls
 
 

@@ -34,12 +34,12 @@ from sklearn.linear_model import LogisticRegression
 from small_form import BIKES, Findings, arguments_of, run
 
 from pollex.agents.embedded.embedder import (
-    Encoder,
-    MiniLM,
+    MiniLmEncoder,
     SentenceTransformersEncoder,
-    model_folder,
+    TextEncoder,
+    find_bundled_model_folder,
 )
-from pollex.agents.roles import answer_each
+from pollex.agents.roles import answer_each_question
 from pollex.conversations.conversation import Conversation, Label
 from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import open_score_file
@@ -210,7 +210,9 @@ def stages(folder: Path, log: Path, rubrics: RubricSet) -> None:
 async def judged(scorer: BatchScorer, conversations: Sequence[Conversation]) -> dict[str, list]:  # type: ignore[type-arg]
     """Answers by conversation."""
     questions = scorer.rubrics.questions
-    return {one.id: await answer_each(scorer.judge, one, questions) for one in conversations}
+    return {
+        one.id: await answer_each_question(scorer.judge, one, questions) for one in conversations
+    }
 
 
 def others(logs: Sequence[Conversation], new: Sequence[Conversation]) -> None:
@@ -222,13 +224,13 @@ def others(logs: Sequence[Conversation], new: Sequence[Conversation]) -> None:
     def told(name: str, seconds: float) -> None:
         print(f"{name:44}{1000 * seconds / len(new):19.2f}{len(new) / seconds:14.0f}")
 
-    ours: Encoder = MiniLM()
+    ours: TextEncoder = MiniLmEncoder()
     ours.encode(texts_of(new[0]))
     told(
         "embedding of all turns alone (pollex's)",
         timed(lambda: [ours.encode(texts_of(one)) for one in new]),
     )
-    theirs: Encoder = SentenceTransformersEncoder(str(model_folder()))
+    theirs: TextEncoder = SentenceTransformersEncoder(str(find_bundled_model_folder()))
     some = labelled[:60]
     regression = LogisticRegression(max_iter=1000).fit(means(theirs, some), up[:60])
     told(
@@ -255,7 +257,7 @@ def text_of(one: Conversation) -> str:
     return "\n".join(texts_of(one))
 
 
-def means(encoder: Encoder, conversations: Iterable[Conversation]) -> np.ndarray:
+def means(encoder: TextEncoder, conversations: Iterable[Conversation]) -> np.ndarray:
     """Mean vector of each conversation."""
     return np.array([encoder.encode(texts_of(one)).mean(axis=0) for one in conversations])
 

@@ -31,7 +31,7 @@ from plain_learning import learn_from
 from small_form import FEW, Findings, arguments_of, run, table
 
 import pollex
-from pollex.agents.embedded.signals import measure_word_signals
+from pollex.agents.embedded.signals import measure_wording_signals
 from pollex.conversations.conversation import Label
 from pollex.conversations.splits import split_conversations
 from pollex.formats.read_logs import logs_of
@@ -62,7 +62,7 @@ class Population:
     Attributes:
         good: Thumbs `[conversation]`.
         score: Probability of a thumb up by a set that was learned from others `[conversation]`.
-        features: See `measure_word_signals` `[conversation, feature]`.
+        features: See `measure_wording_signals` `[conversation, feature]`.
     """
 
     good: Bools
@@ -147,7 +147,7 @@ def population(path: Path, seed: int) -> tuple[Population, int]:
         scores = pollex.score(logs_of(sides.test), rubrics, store=folder).scores or ()
     score = np.array([0.5 if one.probability is None else one.probability for one in scores])
     good = np.array([c.label is Label.POSITIVE for c in sides.test])
-    return Population(good, score, measure_word_signals(sides.test)), len(sides.train)
+    return Population(good, score, measure_wording_signals(sides.test)), len(sides.train)
 
 
 def at_random(

@@ -35,7 +35,7 @@ from small_form import FEW, Findings, arguments_of, run
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import parse_event_source
-from pollex.agents.embedded.roles import NEAR_COSINE
+from pollex.agents.embedded.roles import MIN_COSINE_OF_DUPLICATES
 from pollex.calibration import thumbs
 from pollex.calibration.candidates import NETWORK
 from pollex.conversations.conversation import Label
@@ -246,7 +246,7 @@ def same(first: Sequence[Rubric], second: Sequence[Rubric], embedder: Embedder) 
     known = {(rubric.polarity, what(rubric)) for rubric in second}
     near = (
         embedder.embed([one.text for one in first]) @ embedder.embed([one.text for one in second]).T
-        >= NEAR_COSINE
+        >= MIN_COSINE_OF_DUPLICATES
     )
     return [
         (one.polarity, what(one)) in known

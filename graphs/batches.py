@@ -24,9 +24,9 @@ from pollex.agents.roles import (
     Extraction,
     Extractor,
     Judge,
-    answer_each,
-    detail_of,
-    fingerprints_for,
+    answer_each_question,
+    describe_exception,
+    list_fingerprints_for_questions,
 )
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
@@ -288,7 +288,7 @@ async def ask_judge(
         context.semaphore,
         context.tracer.span(name, kind="role", item=conversation.id, inputs=references) as span,
     ):
-        answers = await answer_each(
+        answers = await answer_each_question(
             judge,
             conversation,
             questions,
@@ -307,7 +307,7 @@ async def ask_judge(
 
         # Inside the span, which is written after it: whoever finds the span of a killed run finds
         # the answers, too.
-        fingerprints = fingerprints_for(judge, questions)
+        fingerprints = list_fingerprints_for_questions(judge, questions)
         context.store.put(
             context.cells.of(
                 conversation,
@@ -338,7 +338,7 @@ async def extract_reasons(
             extraction = Unanswered(
                 question_id="",
                 outcome="error",
-                detail=detail_of(error, context.secrets),
+                detail=describe_exception(error, context.secrets),
                 judge=extractor.name,
             )
 

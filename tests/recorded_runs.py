@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Self
 
-from pollex.agents.llm.sampling import point
-from pollex.agents.roles import Judge, no_answers
+from pollex.agents.llm.sampling import make_point_distribution
+from pollex.agents.roles import Judge, make_unanswered_for_all
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import make_content_id
@@ -50,7 +50,7 @@ class Recorded(Judge):
         runs = self.table.get(conversation.id, ())
         if self._replicate >= len(runs):
             detail = f"no run {self._replicate + 1} in the table"
-            return no_answers(questions, "error", detail, self.name)
+            return make_unanswered_for_all(questions, "error", detail, self.name)
         return [self._answer(question, runs[self._replicate]) for question in questions]
 
     def _answer(self, question: Question, given: str) -> Answer | Unanswered:
@@ -63,7 +63,7 @@ class Recorded(Judge):
         chosen = options.index(given)
         return Answer(
             question_id=question.id,
-            probabilities=point(chosen, len(options)),
+            probabilities=make_point_distribution(chosen, len(options)),
             chosen=chosen,
             source="recorded",
             judge=self.name,

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sealed import unseal
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.gateway.calls import Call, Capabilities, Completed, Outcome
 from pollex.prompts.domain import DomainProfile
@@ -63,8 +63,8 @@ class Scripted:
         return reply if isinstance(reply, Outcome) else reply(call)
 
 
-def asker(door: Scripted, capabilities: Capabilities = ABLE, **options: Any) -> Asker:
-    return Asker(door, capabilities, DomainProfile.neutral(), JudgeSettings(**options), SALT)
+def asker(door: Scripted, capabilities: Capabilities = ABLE, **options: Any) -> PromptAsker:
+    return PromptAsker(door, capabilities, DomainProfile.neutral(), JudgeSettings(**options), SALT)
 
 
 def rubric(text: str, polarity: Polarity = "sat") -> Rubric:

@@ -1,7 +1,7 @@
 """Conversations for tests."""
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.view import View
+from pollex.agents.embedded.view import ConversationView
 from pollex.conversations.conversation import Conversation, Label, Turn
 
 TOPICS = [
@@ -22,9 +22,9 @@ def conversation(
     return Conversation(id=id_, turns=turns, label=label)
 
 
-def view(embedder: Embedder, *said: tuple[str, str]) -> View:
+def view(embedder: Embedder, *said: tuple[str, str]) -> ConversationView:
     """A view of such a conversation."""
-    return View(conversation(*said), embedder)
+    return ConversationView(conversation(*said), embedder)
 
 
 def good(number: int) -> Conversation:

@@ -16,8 +16,8 @@ from web_site import client_of, made_app
 
 from fault_cases import ROOT, case
 from fault_cases.commands import Rows, bikes, learned, run, written
-from pollex.agents.embedded.events.reading import mark_acts
-from pollex.agents.embedded.signals import SIGNALS
+from pollex.agents.embedded.events.reading import read_moves_with_acts
+from pollex.agents.embedded.signals import SIGNALS_BY_NAME
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.store.store import Store
 
@@ -257,13 +257,13 @@ def sentences_are_so(folder: Path) -> str:
     assert not [
         text for text in texts if re.search(r"\ban? (?:correct|still|late|instead)\b", text)
     ], texts
-    success = SIGNALS["success"].pattern
+    success = SIGNALS_BY_NAME["success"].pattern
     assert success
     assert not re.search(success, "that's it, thank you")
     turns = (
         Turn(role="user", content="Send it."),
         Turn(role="assistant", content="Sorry, I am not able to send files."),
     )
-    acts = mark_acts(Conversation(id="1", turns=turns))[-1].acts
+    acts = read_moves_with_acts(Conversation(id="1", turns=turns))[-1].acts
     assert ("fails" in acts, "refuses" in acts) == (True, False), list(acts)
     return f"{len(texts)} rubrics, 2 sentences"

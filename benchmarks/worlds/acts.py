@@ -6,7 +6,7 @@ from planted_tools import tool_log
 from test_comments import commented_log
 
 from pollex.agents.embedded.clues import StudiedLog
-from pollex.agents.embedded.comments import find_remarks
+from pollex.agents.embedded.comments import find_frequent_remarks
 from pollex.agents.embedded.embedder import Embedder
 from pollex.conversations.logs import flag_positives
 from worlds import Outcome, world
@@ -33,7 +33,7 @@ def comments(_quick: bool) -> Outcome:
     """Look for an event that 30 % of the comments name."""
     named = [
         f"“{one.text}”, {one.share.value:.0%} of {one.share.n}"
-        for one in find_remarks(commented_log())[:1]
+        for one in find_frequent_remarks(commented_log())[:1]
     ]
     row = ("an event that 30 % of the comments name", ", ".join(named) or "missed")
     return Outcome([row], {"named": named}, {"what comments name is found": bool(named)})

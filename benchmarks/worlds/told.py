@@ -13,7 +13,7 @@ from tool_failures import WORLDS as TOOL_LOGS
 
 from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.there import write_rubrics_of_deeds
+from pollex.agents.embedded.there import write_rubrics_of_frequent_deeds
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import flag_positives
 from pollex.formats.read_logs import read_logs
@@ -227,6 +227,6 @@ def few_thumbs(_quick: bool) -> Outcome:
     counts = {}
     for name in ("bikes", "debugging"):
         some = list(read_logs(str(ROOT / "examples" / f"{name}.jsonl")).conversations)[:40]
-        counts[name] = len(write_rubrics_of_deeds(some))
+        counts[name] = len(write_rubrics_of_frequent_deeds(some))
     rows = [(f"40 conversations of {name}", f"{number} hints") for name, number in counts.items()]
     return Outcome(rows, counts, {"small logs have hints of both kinds": min(counts.values()) >= 3})

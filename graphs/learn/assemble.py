@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.embedded.comments import find_remarks
-from pollex.agents.embedded.events.language import detect_log_language, list_english_only_rubrics
-from pollex.agents.embedded.events.learning import compute_segments
-from pollex.agents.embedded.events.occasions import find_occasions
-from pollex.agents.embedded.evidence import is_unexpected, say_judged_by
+from pollex.agents.embedded.comments import find_frequent_remarks
+from pollex.agents.embedded.events.language import (
+    detect_log_language,
+    explain_rubrics_lacking_by_language,
+)
+from pollex.agents.embedded.events.learning import compute_topic_segments
+from pollex.agents.embedded.events.occasions import find_occasions_of_rubrics
+from pollex.agents.embedded.evidence import contradicts_usual_side, describe_basis_of_judgment
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.embedded.signals import measure_word_signals
+from pollex.agents.embedded.signals import measure_wording_signals
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import flag_positives
@@ -119,7 +122,7 @@ def assemble_set(
     blocks = number_blocks(measured)
     # each rubric with its evidence, and what explains it
     reasons = list_reasons(live, chosen)
-    segments, about = compute_segments(training, measured)
+    segments, about = compute_topic_segments(training, measured)
     rubrics = make_chosen_rubrics(material, selection, training, unseen, reasons)
     rubrics = explain_by_circumstances(material, rubrics, measured, about)
     # notes on what was left out, and why
@@ -145,7 +148,7 @@ def assemble_set(
         training,
         unseen,
     )
-    features = measure_word_signals(training if unseen.folds else [*training, *measured])
+    features = measure_wording_signals(training if unseen.folds else [*training, *measured])
     crossfitted = unseen.folds > 0
     plain = PlainMethods(
         training,
@@ -200,7 +203,7 @@ def assemble_set(
         calibrator=calibrator,
         tone=fitted.tone,
         segments=segments,
-        remarks=find_remarks((*training, *material.held_out)),
+        remarks=find_frequent_remarks((*training, *material.held_out)),
         spread=make_spread_record(taught.own),
         found_nothing=measure_share_without_reason(live.extractions) if reader else None,
         never=never_counts,
@@ -241,7 +244,7 @@ def make_chosen_rubrics(
     chosen = material.chosen
     by = {}
     for r in chosen:
-        by[r.id] = say_judged_by(r, model=material.by_model and not r.answered_by)
+        by[r.id] = describe_basis_of_judgment(r, model=material.by_model and not r.answered_by)
 
     measured = unseen.conversations
     # where each rubric could have held, and what it is worth there
@@ -249,7 +252,7 @@ def make_chosen_rubrics(
     for rubric in chosen:
         if by[rubric.id] == "event":
             event_rubrics.append(rubric)
-    occasions = list_judged_occasions(table, chosen, measured) | find_occasions(
+    occasions = list_judged_occasions(table, chosen, measured) | find_occasions_of_rubrics(
         event_rubrics, measured
     )
     worths: Mapping[str, RubricEvidence] = measure_worths(chosen, unseen, occasions)
@@ -280,7 +283,7 @@ def make_chosen_rubrics(
                 family=Family(**families[r.id]) if families.get(r.id) else None,
                 worth=worths.get(r.id),
                 signals=beside.get(r.id, ()),
-                unexpected=is_unexpected(r),
+                unexpected=contradicts_usual_side(r),
                 alone=alone[r.id],
                 twin_of=twin_of.get(r.id, ""),
                 yields=mixed and r.answered_by == BUILT_IN and not is_proven(standings.get(r.id)),
@@ -441,7 +444,7 @@ def list_reasons(live: LearnContext, chosen: Sequence[Rubric]) -> tuple[Reason, 
 
 def write_language_notes(training: Sequence[Conversation]) -> list[str]:
     """Say what the log lacks because of its language."""
-    if not (reason := list_english_only_rubrics(training)):
+    if not (reason := explain_rubrics_lacking_by_language(training)):
         return []
     return [f"{reason}." if detect_log_language(training) else f"{NO_EVENTS}: {reason}."]
 

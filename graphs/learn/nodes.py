@@ -8,8 +8,8 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from pollex.agents.llm.pairs import in_turns, matched_pairs
-from pollex.agents.roles import Rewording, Rewriter, sides
+from pollex.agents.llm.pairs import match_opposite_pairs, rotate_pairs
+from pollex.agents.roles import Rewording, Rewriter, split_by_polarity
 from pollex.errors import BadRubrics
 from pollex.graphs.batches import ask_judge, await_all, extract_reasons
 from pollex.graphs.context import get_resources
@@ -145,13 +145,13 @@ async def _summarize(
     pools = live.material_at(state).pool
     others = [rubric for kind, rubrics in pools.items() if kind != polarity for rubric in rubrics]
     matched = await asyncio.to_thread(
-        matched_pairs,
+        match_opposite_pairs,
         live.material.training,
         live.extractions,
         MOST_PAIRS,
     )
     # pairs of conversations that are alike but for the thumb, some a batch
-    pairs = in_turns(matched, PAIRS_SHOWN)
+    pairs = rotate_pairs(matched, PAIRS_SHOWN)
     few = sum(not is_built_in(reason.source) for reason in live.reasons(polarity)) <= FEW_REASONS
 
     async def grown(batch: Sequence[Reason], pool: Rubrics) -> Written:
@@ -356,7 +356,7 @@ async def _judge(
     judge = live.roles.judge
     table = live.material.table
     shown = JUDGING[stage]
-    questions = sides(
+    questions = split_by_polarity(
         [Question.about(rubric, live.material.judge_record.scale) for rubric in rubrics]
     )
     # conversations that lack an answer, a batch of them

@@ -7,11 +7,11 @@ from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import RULE, Answer, Question, Unanswered
 
-NO_SOURCES = "the assistant was shown no sources"
+NO_SOURCES_JUSTIFICATION = "the assistant was shown no sources"
 
 
 @dataclass(frozen=True)
-class ByRule(Judge):
+class SourcelessRuleJudge(Judge):
     """Answers by rule that questions about sources don't apply where there are none, and has the others answered.
 
     Attributes:
@@ -51,10 +51,12 @@ class ByRule(Judge):
             answers = []
 
         by_id = dict(zip([question.id for question in left], answers, strict=True))
-        return [by_id.get(question.id) or answer_not_applicable(question) for question in questions]
+        return [
+            by_id.get(question.id) or make_not_applicable_answer(question) for question in questions
+        ]
 
 
-def answer_not_applicable(question: Question) -> Answer:
+def make_not_applicable_answer(question: Question) -> Answer:
     """Return the answer that a question doesn't apply: its last option, for sure."""
     last = len(question.options) - 1
     return Answer(
@@ -62,6 +64,6 @@ def answer_not_applicable(question: Question) -> Answer:
         probabilities=tuple(float(place == last) for place in range(last + 1)),
         chosen=last,
         source=RULE,
-        justification=NO_SOURCES,
+        justification=NO_SOURCES_JUSTIFICATION,
         judge=RULE,
     )

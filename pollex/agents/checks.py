@@ -15,15 +15,18 @@ from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import LIKERT, Option
 from pollex.rubrics.rubric import Quote
 
-SHORTEST_RUBRIC_CHARS = 8
-LONGEST_RUBRIC_CHARS = 240
-COPIED_RUN_WORDS = 8
+MIN_RUBRIC_CHARS = 8
+MAX_RUBRIC_CHARS = 240
+MIN_COPIED_WORDS_IN_A_ROW = 8
 """So many words in a row that also stand in one conversation are a quotation."""
 
-_QUOTED = re.compile(r'"[^"]{0,30}"|“[^”]{0,30}”|«[^»]{0,30}»|「[^」]{0,30}」')
-_COMMANDS = "ignore|disregard|forget|always|never|answer|respond|reply|rate|score|grade|mark|select|choose|pick|output"
-_TO_THE_JUDGE = re.compile(
-    rf"(?:^|[.!?;:,]\s+)(?:please\s+)?(?:{_COMMANDS})\b"
+_QUOTED_TEXT_REGEX = re.compile(r'"[^"]{0,30}"|“[^”]{0,30}”|«[^»]{0,30}»|「[^」]{0,30}」')
+_COMMAND_VERBS_REGEX = (
+    "ignore|disregard|forget|always|never|answer|respond|reply|rate|score|grade|mark|select|choose"
+    "|pick|output"
+)
+_INSTRUCTION_TO_JUDGE_REGEX = re.compile(
+    rf"(?:^|[.!?;:,]\s+)(?:please\s+)?(?:{_COMMAND_VERBS_REGEX})\b"
     r"|\b(?:you|your|yours|yourself)\b"
     r"|\b(?:evaluators?|raters?|graders?|annotators?|the judges?|rubrics?|system prompts?|language models?|llms?)\b"
     r"|\b(?:this|the) evaluation\b|\b(?:previous|prior|above|earlier|these|all) (?:instructions?|rules)\b"
@@ -34,16 +37,16 @@ _TO_THE_JUDGE = re.compile(
     r"|忽略|无视|评分|打分|無視して|評価して|تجاهل|игнорируй|оцени",
     re.IGNORECASE,
 )
-_MARKUP = re.compile(
+_MARKUP_REGEX = re.compile(
     r"<[|/!a-zA-Z]|\|>|\[/?[A-Z_]{3,}\]|```|\+\+\+|\bDATA [0-9a-fA-F]{6,}|\\u[0-9a-fA-F]{4}|[{}]|#{3,}|&[a-z]+;|"
     r"https?://|!\[",
 )
-_WORD = re.compile(
+_WORD_REGEX = re.compile(
     r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]+"
 )
 
 
-def explain_refusal(
+def explain_rubric_refusal(
     text: str,
     sources: Iterable[Sequence[str]] = (),
     options: Sequence[Option] = LIKERT,
@@ -57,21 +60,21 @@ def explain_refusal(
     # control and format characters, and white space other than the blank
     if any(unicodedata.category(character)[0] in "CZ" and character != " " for character in text):
         return "odd characters"
-    if not SHORTEST_RUBRIC_CHARS <= len(text) <= LONGEST_RUBRIC_CHARS:
-        return "too short" if len(text) < SHORTEST_RUBRIC_CHARS else "too long"
-    if _MARKUP.search(text):
+    if not MIN_RUBRIC_CHARS <= len(text) <= MAX_RUBRIC_CHARS:
+        return "too short" if len(text) < MIN_RUBRIC_CHARS else "too long"
+    if _MARKUP_REGEX.search(text):
         return "markup"
-    if names_option(text, options):
+    if contains_option_label(text, options):
         return "names an answer"
     # what is quoted in a few words isn't said to the judge
-    if _TO_THE_JUDGE.search(_QUOTED.sub("…", text)):
+    if _INSTRUCTION_TO_JUDGE_REGEX.search(_QUOTED_TEXT_REGEX.sub("…", text)):
         return "speaks to the judge"
-    if copies_run_of_words(split_words(text), sources):
+    if copies_words_from_sources(split_words(text), sources):
         return "copies a conversation"
     return ""
 
 
-def names_option(text: str, options: Sequence[Option]) -> bool:
+def contains_option_label(text: str, options: Sequence[Option]) -> bool:
     """Return whether a text contains the label of an option.
 
     Labels of several words count in any case. One word, such as Agree, is also a word of the
@@ -90,25 +93,25 @@ def names_option(text: str, options: Sequence[Option]) -> bool:
     return False
 
 
-def copies_run_of_words(text: Sequence[str], sources: Iterable[Sequence[str]]) -> bool:
-    """Return whether a text shares `COPIED_RUN_WORDS` consecutive words with any of `sources`."""
+def copies_words_from_sources(text: Sequence[str], sources: Iterable[Sequence[str]]) -> bool:
+    """Return whether a text shares `MIN_COPIED_WORDS_IN_A_ROW` consecutive words with any of `sources`."""
     runs = set()
-    for i in range(len(text) - COPIED_RUN_WORDS + 1):
-        runs.add(tuple(text[i : i + COPIED_RUN_WORDS]))
+    for i in range(len(text) - MIN_COPIED_WORDS_IN_A_ROW + 1):
+        runs.add(tuple(text[i : i + MIN_COPIED_WORDS_IN_A_ROW]))
 
     return bool(runs) and any(
-        tuple(source[i : i + COPIED_RUN_WORDS]) in runs
+        tuple(source[i : i + MIN_COPIED_WORDS_IN_A_ROW]) in runs
         for source in sources
-        for i in range(len(source) - COPIED_RUN_WORDS + 1)
+        for i in range(len(source) - MIN_COPIED_WORDS_IN_A_ROW + 1)
     )
 
 
 def split_words(text: str) -> list[str]:
     """Split a text into lower-case words; in scripts without spaces, into characters."""
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    return _WORD_REGEX.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
-def words_of_conversation(conversation: Conversation) -> list[str]:
+def list_words_of_conversation(conversation: Conversation) -> list[str]:
     """Return the words of all turns, and of what was written of them."""
     comments = []
     for feedback in conversation.feedback:
@@ -121,16 +124,18 @@ def words_of_conversation(conversation: Conversation) -> list[str]:
 
 
 # marks and dashes in which a true copy may differ
-_MARKS = dict.fromkeys(map(ord, "\"'`´“”„‟‘’‚‛«»‹›「」『』″′"))
-_FOLDED = _MARKS | dict.fromkeys(map(ord, "‐‑‒–—―−"), "-") | {ord("…"): "..."}
-_LEFT_OUT = re.compile(r"[\[(]?\.{3,}[\])]?")
-MOST_CHARS_LEFT_OUT = 400
+_QUOTATION_MARK_DELETIONS = dict.fromkeys(map(ord, "\"'`´“”„‟‘’‚‛«»‹›「」『』″′"))
+_TYPOGRAPHY_TRANSLATION = (
+    _QUOTATION_MARK_DELETIONS | dict.fromkeys(map(ord, "‐‑‒–—―−"), "-") | {ord("…"): "..."}
+)
+_ELLIPSIS_REGEX = re.compile(r"[\[(]?\.{3,}[\])]?")
+MAX_CHARS_LEFT_OUT_OF_QUOTE = 400
 """Characters of a turn that an ellipsis of a quote may stand for."""
-_JSON_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|([nrt"\\/]))')
-_SHORT_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+_JSON_ESCAPE_REGEX = re.compile(r'\\(?:u([0-9a-fA-F]{4})|([nrt"\\/]))')
+_CHARACTER_BY_JSON_ESCAPE = {"n": "\n", "r": "\r", "t": "\t"}
 
 
-def locate_quote(conversation: Conversation, text: str, turn: int) -> Quote | None:
+def locate_quote_in_conversation(conversation: Conversation, text: str, turn: int) -> Quote | None:
     """Locate a quote, first in `turn`, then in the nearest turn, then in comments; None if not found.
 
     White space, quotation marks, dashes and case may differ, and an ellipsis may stand for words;
@@ -145,9 +150,9 @@ def locate_quote(conversation: Conversation, text: str, turn: int) -> Quote | No
 
     # the turn that was named, the other turns by distance, and comments last
     nearest = sorted(texts, key=lambda i: (i != turn, i < 0, abs(i - turn), i))
-    candidates = dict.fromkeys((text, resolve_escapes(text)))
+    candidates = dict.fromkeys((text, resolve_json_escapes(text)))
     # an exact copy anywhere comes before an inexact one
-    for find in (_find_as_written, find_own_words):
+    for find in (_find_verbatim_text, find_quoted_passage):
         for candidate in candidates:
             for i in nearest:
                 if words := find(texts[i], candidate):
@@ -160,18 +165,21 @@ def locate_quote(conversation: Conversation, text: str, turn: int) -> Quote | No
     return None
 
 
-def _find_as_written(content: str, quote: str) -> str:
+def _find_verbatim_text(content: str, quote: str) -> str:
     words = collapse_white_space(quote)
     return words if words in collapse_white_space(content) else ""
 
 
-def find_own_words(content: str, quote: str) -> str:
-    """Return the words of a text that a quote repeats, as `located` compares them; empty if there are none."""
+def find_quoted_passage(content: str, quote: str) -> str:
+    """Return the words of a text that a quote repeats; empty if there are none.
+
+    Both are compared as by `locate_quote_in_conversation`.
+    """
     # each folded letter, and its place in the text
     letters = [
         (folded, at)
         for at, letter in enumerate(content)
-        for folded in letter.translate(_FOLDED).lower()
+        for folded in letter.translate(_TYPOGRAPHY_TRANSLATION).lower()
     ]
     # of a run of white space one is left, as in `collapse_white_space`
     kept_letters = []
@@ -182,10 +190,13 @@ def find_own_words(content: str, quote: str) -> str:
     folded = "".join(" " if letter.isspace() else letter for letter, _ in kept_letters)
     # whole, then in its parts around an ellipsis
     for parts in (
-        [_fold_text(quote)],
-        [_fold_text(part) for part in _LEFT_OUT.split(quote.translate(_FOLDED))],
+        [_fold_typography(quote)],
+        [
+            _fold_typography(part)
+            for part in _ELLIPSIS_REGEX.split(quote.translate(_TYPOGRAPHY_TRANSLATION))
+        ],
     ):
-        if (span := _find_parts_in_order(folded, list(filter(None, parts)))) is not None:
+        if (span := _find_quote_parts_in_order(folded, list(filter(None, parts)))) is not None:
             return collapse_white_space(
                 content[kept_letters[span[0]][1] : kept_letters[span[1] - 1][1] + 1]
             )
@@ -193,17 +204,20 @@ def find_own_words(content: str, quote: str) -> str:
     return ""
 
 
-def _fold_text(text: str) -> str:
-    return collapse_white_space(text.translate(_FOLDED).lower())
+def _fold_typography(text: str) -> str:
+    return collapse_white_space(text.translate(_TYPOGRAPHY_TRANSLATION).lower())
 
 
-def _find_parts_in_order(text: str, parts: Sequence[str]) -> tuple[int, int] | None:
-    """Return where parts stand one after the other, with at most `MOST_CHARS_LEFT_OUT` characters between two."""
+def _find_quote_parts_in_order(text: str, parts: Sequence[str]) -> tuple[int, int] | None:
+    """Return where parts stand one after the other; None where they don't.
+
+    Two parts have at most `MAX_CHARS_LEFT_OUT_OF_QUOTE` characters between them.
+    """
     begin = text.find(parts[0]) if parts else -1
     while begin >= 0:
         end = begin + len(parts[0])
         for part in parts[1:]:
-            at = text.find(part, end, end + MOST_CHARS_LEFT_OUT + len(part))
+            at = text.find(part, end, end + MAX_CHARS_LEFT_OUT_OF_QUOTE + len(part))
             end = at + len(part)
             if at < 0:
                 break
@@ -221,9 +235,9 @@ def collapse_white_space(text: str) -> str:
     return " ".join(text.split())
 
 
-def resolve_escapes(text: str) -> str:
+def resolve_json_escapes(text: str) -> str:
     """Resolve the JSON escapes in a text."""
-    return _JSON_ESCAPE.sub(
-        lambda m: chr(int(m[1], 16)) if m[1] else _SHORT_ESCAPES.get(m[2], m[2]),
+    return _JSON_ESCAPE_REGEX.sub(
+        lambda m: chr(int(m[1], 16)) if m[1] else _CHARACTER_BY_JSON_ESCAPE.get(m[2], m[2]),
         text,
     )

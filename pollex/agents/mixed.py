@@ -10,30 +10,30 @@ from typing import Any, Generic, TypeVar
 
 from pollex.agents.roles import (
     Agent,
+    ContrastingPair,
     Deduplication,
     Deduplicator,
     Extraction,
     Extractor,
     Judge,
-    Pair,
     Roles,
     Summarizer,
     Summary,
-    fingerprints_for,
+    list_fingerprints_for_questions,
 )
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, is_built_in, make_content_id
 
-A = TypeVar("A", bound=Agent)
+AgentType = TypeVar("AgentType", bound=Agent)
 
 
 @dataclass(frozen=True)
-class Both(Generic[A]):
+class RoleOfBothSides(Generic[AgentType]):
     """One role of either side."""
 
-    model: A
-    built_in: A
+    model: AgentType
+    built_in: AgentType
 
     @property
     def name(self) -> str:
@@ -48,7 +48,7 @@ class Both(Generic[A]):
         )
 
 
-class MixedExtractor(Both[Extractor]):
+class MixedExtractor(RoleOfBothSides[Extractor]):
     """Finds reasons in both ways."""
 
     async def fit(self, training: Sequence[Conversation]) -> None:
@@ -68,7 +68,7 @@ class MixedExtractor(Both[Extractor]):
         return extraction.model_copy(update={"reasons": (*extraction.reasons, *more)})
 
 
-class MixedSummarizer(Both[Summarizer]):
+class MixedSummarizer(RoleOfBothSides[Summarizer]):
     """Writes rubrics from a batch of reasons of one side."""
 
     async def summarize(
@@ -76,7 +76,7 @@ class MixedSummarizer(Both[Summarizer]):
         reasons: Sequence[Reason],
         pool: Sequence[Rubric],
         polarity: Polarity,
-        pairs: Sequence[Pair] = (),
+        pairs: Sequence[ContrastingPair] = (),
         *,
         few: bool = False,
     ) -> Summary | Unanswered:
@@ -115,7 +115,7 @@ class MixedSummarizer(Both[Summarizer]):
         return summary.model_copy(update={"rubrics": tuple(signed)})
 
 
-class MixedDeduplicator(Both[Deduplicator]):
+class MixedDeduplicator(RoleOfBothSides[Deduplicator]):
     """Removes duplicates: of built-in rubrics by their words, then those that the model decides on, of both sides."""
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
@@ -146,7 +146,7 @@ class MixedDeduplicator(Both[Deduplicator]):
         )
 
 
-class Divided(Both[Judge]):
+class DividingJudge(RoleOfBothSides[Judge]):
     """Has each rubric answered by whom it belongs to."""
 
     def _is_models(self, rubric: Rubric | None) -> bool:
@@ -185,7 +185,7 @@ class Divided(Both[Judge]):
         else:
             judge = self.built_in
 
-        return fingerprints_for(judge, [question])[0]
+        return list_fingerprints_for_questions(judge, [question])[0]
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Prepare both for the conversations to come."""
@@ -231,7 +231,7 @@ class Divided(Both[Judge]):
         return [by_id[question.id] for question in questions]
 
 
-class MixedJudge(Divided):
+class MixedJudge(DividingJudge):
     """A model, and the built-in side for the rubrics that are marked for it."""
 
 

@@ -169,7 +169,7 @@ class Extractor(Agent, Protocol):
         """Extract at most three reasons: `sat` for a positive conversation, `dsat` for a negative one."""
 
 
-class Pair(BaseModel):
+class ContrastingPair(BaseModel):
     """Summaries of two conversations that are much alike and were rated differently."""
 
     model_config = ConfigDict(frozen=True)
@@ -186,7 +186,7 @@ class Summarizer(Agent, Protocol):
         reasons: Sequence[Reason],
         pool: Sequence[Rubric],
         polarity: Polarity,
-        pairs: Sequence[Pair] = (),
+        pairs: Sequence[ContrastingPair] = (),
         *,
         few: bool = False,
     ) -> Summary | Unanswered:
@@ -255,7 +255,7 @@ class Judge(Agent, Protocol):
         """Answer each question, in the questions' order."""
 
 
-def fingerprints_for(judge: Judge, questions: Sequence[Question]) -> list[str]:
+def list_fingerprints_for_questions(judge: Judge, questions: Sequence[Question]) -> list[str]:
     """Return the fingerprint of who answers each question: a judge may divide them among several."""
     fingerprint_for = getattr(
         judge,
@@ -265,7 +265,7 @@ def fingerprints_for(judge: Judge, questions: Sequence[Question]) -> list[str]:
     return [fingerprint_for(question) for question in questions]
 
 
-def no_answers(
+def make_unanswered_for_all(
     questions: Sequence[Question],
     outcome: Outcome,
     detail: str,
@@ -286,18 +286,18 @@ def no_answers(
     return answers
 
 
-LONGEST_DETAIL = 300
-ROUNDING = 1e-6
+MAX_DETAIL_CHARS = 300
+DISTRIBUTION_SUM_TOLERANCE = 1e-6
 
 
-async def ask_sides(
+async def ask_both_sides(
     judge: Judge,
     conversation: Conversation,
     questions: Sequence[Question],
 ) -> list[Answer | Unanswered]:
     """SAT and DSAT rubrics asked side by side, as in the graphs, and nothing kept."""
     answers_by_side = await asyncio.gather(
-        *(answer_each(judge, conversation, side) for side in sides(questions))
+        *(answer_each_question(judge, conversation, side) for side in split_by_polarity(questions))
     )
     answers: list[Answer | Unanswered] = []
     for side in answers_by_side:
@@ -306,7 +306,7 @@ async def ask_sides(
     return answers
 
 
-async def answer_each(
+async def answer_each_question(
     judge: Judge,
     conversation: Conversation,
     questions: Sequence[Question],
@@ -321,15 +321,20 @@ async def answer_each(
     except PollexError:
         raise
     except Exception as error:
-        return [unanswered(judge, question, detail_of(error, secrets)) for question in questions]
+        return [
+            make_unanswered(judge, question, describe_exception(error, secrets))
+            for question in questions
+        ]
 
     # only judges that come from elsewhere are checked
     if trusted:
         return list(answers)
-    if wrong := foreign_types(answers):
+    if wrong := name_wrong_answer_types(answers):
         malformed: list[Answer | Unanswered] = []
         for question in questions:
-            malformed.append(unanswered(judge, question, f"Malformed: {wrong} in place of answers"))
+            malformed.append(
+                make_unanswered(judge, question, f"Malformed: {wrong} in place of answers")
+            )
         return malformed
 
     # an answer without an id is to the question in its place
@@ -338,15 +343,15 @@ async def answer_each(
         for answer, question in zip(answers, questions, strict=True)
     ):
         detail = f"Mismatch: {len(answers)} answers that are not to the {len(questions)} questions"
-        return [unanswered(judge, question, detail) for question in questions]
+        return [make_unanswered(judge, question, detail) for question in questions]
 
     checked = []
     for question, answer in zip(questions, answers, strict=True):
-        checked.append(check(judge, question, answer))
+        checked.append(check_answer(judge, question, answer))
     return checked
 
 
-def foreign_types(answers: object) -> str:
+def name_wrong_answer_types(answers: object) -> str:
     """Return the names of wrong types in a custom judge's answers; empty if none."""
     if not isinstance(answers, Sequence):
         return type(answers).__name__
@@ -358,14 +363,14 @@ def foreign_types(answers: object) -> str:
     return ", ".join(sorted(type_names))
 
 
-def check(
+def check_answer(
     judge: Judge,
     question: Question,
     answer: Answer | Unanswered,
 ) -> Answer | Unanswered:
     """Return the answer under its question's id, or a failure if its distribution is invalid."""
-    if isinstance(answer, Answer) and not is_distribution(answer, question):
-        return unanswered(
+    if isinstance(answer, Answer) and not is_valid_distribution(answer, question):
+        return make_unanswered(
             judge,
             question,
             "Malformed: not a distribution over the question's options",
@@ -375,7 +380,7 @@ def check(
     return answer.model_copy(update={"question_id": question.id})
 
 
-def is_distribution(answer: Answer, question: Question) -> bool:
+def is_valid_distribution(answer: Answer, question: Question) -> bool:
     """Return whether probabilities and choice fit the options.
 
     NetSAT divides by the mass, so it must be positive.
@@ -386,10 +391,14 @@ def is_distribution(answer: Answer, question: Question) -> bool:
     if len(p) != options or answer.never_came_up:
         return question.may_never and len(p) == options and sum(p) == 0
     # which a NaN or infinity isn't
-    return 0 <= answer.chosen < options and 0 < sum(p) <= 1 + ROUNDING and min(p) >= 0
+    return (
+        0 <= answer.chosen < options
+        and 0 < sum(p) <= 1 + DISTRIBUTION_SUM_TOLERANCE
+        and min(p) >= 0
+    )
 
 
-def unanswered(judge: Judge, question: Question, detail: str) -> Unanswered:
+def make_unanswered(judge: Judge, question: Question, detail: str) -> Unanswered:
     """Return a failure to get an answer."""
     return Unanswered(
         question_id=question.id,
@@ -399,16 +408,16 @@ def unanswered(judge: Judge, question: Question, detail: str) -> Unanswered:
     )
 
 
-def detail_of(error: Exception, secrets: Collection[str]) -> str:
+def describe_exception(error: Exception, secrets: Collection[str]) -> str:
     """Describe an exception by its type and message, with keys removed."""
     # keys are removed before the cut, which might leave a part of one
-    words = redact_secrets(str(error), secrets)[:LONGEST_DETAIL]
+    words = redact_secrets(str(error), secrets)[:MAX_DETAIL_CHARS]
     if words:
         return f"{type(error).__name__}: {words}"
     return type(error).__name__
 
 
-def sides(questions: Sequence[Question]) -> list[list[Question]]:
+def split_by_polarity(questions: Sequence[Question]) -> list[list[Question]]:
     """Split questions into those about SAT and about DSAT rubrics; omit an empty side."""
     # a question about no rubric is on neither side
     kinds = []

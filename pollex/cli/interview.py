@@ -26,7 +26,7 @@ class Interview:
     def __call__(self, asked_of: Mapping[str, Any]) -> Mapping[str, str]:
         """Ask for one answer, to be stored before the next."""
         # roles of a model come with it, and every command loads this
-        from pollex.agents.llm.parsing import option_of
+        from pollex.agents.llm.parsing import match_option_of_person
 
         self.screen.pause()
         options = asked_of["options"]
@@ -44,7 +44,7 @@ class Interview:
                 if not reply:
                     self.skipped.add(id_)
                     break
-                if option := option_of(reply, options):
+                if option := match_option_of_person(reply, options):
                     return {id_: option}
                 self.screen.say(f"One of {', '.join(options)}; Enter skips it, q ends.")
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import PromptAsker
 from pollex.errors import WrongUse
 from pollex.prompts.domain import DomainProfile
 from pollex.runs.options import ModelOptions
@@ -33,7 +33,7 @@ def asker_of(
     store: Store,
     seed: int,
     profile: DomainProfile | None = None,
-) -> Asker:
+) -> PromptAsker:
     """Return what judges and the model under test ask with.
 
     Args:
@@ -43,7 +43,7 @@ def asker_of(
     assert staff.capabilities is not None
     settings = model.settings.but(seed=seed)
 
-    return Asker(
+    return PromptAsker(
         staff.gateway,
         staff.capabilities,
         profile or DomainProfile.neutral(),
@@ -57,7 +57,7 @@ def by_model(
     model: ModelOptions,
     seed: int,
     arguments: dict[str, Any],
-    work: Callable[[Asker, RunSettings], Awaitable[T]],
+    work: Callable[[PromptAsker, RunSettings], Awaitable[T]],
     profile: DomainProfile | None = None,
 ) -> tuple[T, ModelUsage | None]:
     """Have a model do the work of a run; return what it came to, and the model's usage.

@@ -51,13 +51,13 @@ def judge_from_memory(rubric_set: RubricSet, store: Store) -> LlmJudge | None:
     if record.built_in or capabilities is None:
         return None
 
-    from pollex.agents.llm.asker import Asker  # only sets of a model need it
+    from pollex.agents.llm.asker import PromptAsker  # only sets of a model need it
     from pollex.agents.llm.judge import LlmJudge
 
     # Nothing is sent, so that the boundary code around data, which the salt makes, is of no
     # consequence.
     salt = b"nothing is sent"
-    asker = Asker(
+    asker = PromptAsker(
         ClosedModel(),
         capabilities,
         rubric_set.domain,

@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.agents.embedded.events.signal import name_family
-from pollex.agents.embedded.evidence import say_judged_by
+from pollex.agents.embedded.events.signal import name_rubric_family
+from pollex.agents.embedded.evidence import describe_basis_of_judgment
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.roles import EmbeddedExtractor
-from pollex.agents.embedded.signals import FORM
+from pollex.agents.embedded.signals import WORDING_TONE_FORM
 from pollex.agents.roles import Extraction, Roles
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
@@ -213,10 +213,10 @@ class LearnRun:
             settings=self.learning.settings,
             table=table,
             progress=self.setting.progress,
-            family_of=name_family,
+            family_of=name_rubric_family,
             kept=tuple(self.learning.rubrics),
             starter=self.learning.starter,
-            form=FORM,
+            form=WORDING_TONE_FORM,
             make=make_pool_maker(self.roles),
             words=make_phrase_miner(self.roles),
             **self.knowledge,
@@ -427,7 +427,11 @@ def _keep_earlier_evidence(
 
 def is_judged_as_before(rubric: ChosenRubric) -> bool:
     """Tell whether new words leave the judge of a rubric as it was: a detector decides it, and not its sentence."""
-    detected = is_built_in(rubric.source) and say_judged_by(rubric) in ("event", "signal", "words")
+    detected = is_built_in(rubric.source) and describe_basis_of_judgment(rubric) in (
+        "event",
+        "signal",
+        "words",
+    )
     return bool(rubric.written) and detected and rubric.answered_by in ("", BUILT_IN)
 
 

@@ -16,13 +16,13 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from pollex.agents.llm.adapting import adapt_rubrics
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.adapting import adapt_rubrics_to_domain
+from pollex.agents.llm.asker import PromptAsker
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.further import list_further_roles
 from pollex.agents.llm.judge import AnswerMemory, LlmJudge
 from pollex.agents.llm.summarizer import LlmSummarizer, LlmUpdater
-from pollex.agents.roles import ask_sides
+from pollex.agents.roles import ask_both_sides
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import PollexError
@@ -184,7 +184,7 @@ class Plan:
     """
 
     planner: Planner
-    asker: Asker
+    asker: PromptAsker
     memory: AnswerMemory | None = None
     probed: bool = False
 
@@ -207,7 +207,7 @@ class Plan:
         known_capabilities = capabilities or capabilities_before(run, endpoint)
         able = known_capabilities or Capabilities(endpoint.model)
         memory = None if model.again else PlannedMemory(run.store)
-        asker = Asker(planner, able, profile, settings, salt)
+        asker = PromptAsker(planner, able, profile, settings, salt)
 
         return cls(planner, asker, memory, probed=known_capabilities is not None)
 
@@ -228,7 +228,7 @@ class Plan:
             batch = conversations[start : start + CONVERSATIONS_IN_A_QUERY]
             await judge.prepare(batch)
             for conversation in batch:
-                await ask_sides(judge, conversation, questions)
+                await ask_both_sides(judge, conversation, questions)
 
         self.planner.known_answers += judge.known_answers
         return self.planner.table
@@ -237,7 +237,7 @@ class Plan:
         self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
     ) -> UsageTable:
         """Plan to adapt rubrics to the domain, then to judge every conversation on what may be left of them."""
-        await adapt_rubrics(self.asker, rubrics)
+        await adapt_rubrics_to_domain(self.asker, rubrics)
         # adapted rubrics have other words, so that no earlier answer counts
         for side in KINDS:
             calls = ceil(

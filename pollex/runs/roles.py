@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pollex.agents.embedded import NAME
+from pollex.agents.embedded import BUILT_IN_MODEL_NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Judge, Roles
@@ -29,7 +29,7 @@ from pollex.store.folder import EMBEDDINGS
 from pollex.store.settings_told import CAPABILITIES, writable_setting
 
 if TYPE_CHECKING:
-    from pollex.agents.llm.asker import Asker
+    from pollex.agents.llm.asker import PromptAsker
     from pollex.agents.llm.judge import AnswerMemory
     from pollex.conversations.conversation import Conversation
     from pollex.gateway.batches.desk import BatchRound, ModelBatches
@@ -213,7 +213,7 @@ class RunRoles:
         Args:
             learned: By rubric, what these judges learned.
         """
-        from pollex.agents.distilled.judge import LocalJudge
+        from pollex.agents.distilled.judge import JudgeWithoutModel
 
         # only the rubrics that are answered without a model need the second judge
         own_ids = set()
@@ -229,7 +229,7 @@ class RunRoles:
             if id_ in own_ids:
                 learned_of_own[id_] = what
 
-        return self.judging_beside(LocalJudge(self.embedder, learned_of_own))
+        return self.judging_beside(JudgeWithoutModel(self.embedder, learned_of_own))
 
     def judging_by(self, judge: Judge, record: JudgeRecord) -> RunRoles:
         """Return workers with another judge."""
@@ -264,7 +264,7 @@ class RunRoles:
     def display_name(self) -> str:
         """Display name of the judge, with its endpoint."""
         if self.record.built_in:
-            return NAME
+            return BUILT_IN_MODEL_NAME
         if self.gateway is None:
             return f"{self.record.name}, whose answers are all in the store: nobody is asked"
         return f"{self.record.name} at {self.gateway.endpoint.shown}"
@@ -421,7 +421,7 @@ def llm_workers(
     Args:
         memory: Answers of earlier runs, which are not asked again.
     """
-    from pollex.agents.llm.asker import Asker  # the client behind it takes a second to import
+    from pollex.agents.llm.asker import PromptAsker  # the client behind it takes a second to import
 
     # the settings that answers depend on, which the rubric set remembers
     settings = options.settings.but(
@@ -429,7 +429,7 @@ def llm_workers(
         place=gateway.endpoint.shown,
         capabilities=capabilities,
     )
-    asker = Asker(gateway, capabilities, profile, settings, salt)
+    asker = PromptAsker(gateway, capabilities, profile, settings, salt)
     # all roles ask through one gateway, which has the limits and the budget
     roles = llm_roles(asker, embedder, memory)
     record = JudgeRecord(
@@ -451,7 +451,7 @@ def llm_workers(
 
 
 def llm_roles(
-    asker: Asker,
+    asker: PromptAsker,
     embedder: Embedder,
     memory: AnswerMemory | None = None,
 ) -> Roles:
@@ -495,7 +495,7 @@ def embedded_roles(
         alike: From which cosine on two rubrics are the same; None for what is usual.
     """
     from pollex.agents.embedded.roles import (  # scoring needs the judge alone
-        NEAR_COSINE,
+        MIN_COSINE_OF_DUPLICATES,
         EmbeddedDeduplicator,
         EmbeddedExtractor,
         EmbeddedSummarizer,
@@ -504,7 +504,9 @@ def embedded_roles(
     return Roles(
         extractor=EmbeddedExtractor(embedder, seed),
         summarizer=EmbeddedSummarizer(profile.words()),
-        deduplicator=EmbeddedDeduplicator(embedder, NEAR_COSINE if alike is None else alike),
+        deduplicator=EmbeddedDeduplicator(
+            embedder, MIN_COSINE_OF_DUPLICATES if alike is None else alike
+        ),
         judge=EmbeddedJudge(embedder),
     )
 
@@ -512,7 +514,7 @@ def embedded_roles(
 def embedded_record(embedder: Embedder) -> JudgeRecord:
     """Return the record of a built-in judge that has not learned yet."""
     settings = JudgeSettings(embedding_model=embedder.model)
-    return JudgeRecord(kind=EMBEDDED, name=NAME, fingerprint="", options=settings)
+    return JudgeRecord(kind=EMBEDDED, name=BUILT_IN_MODEL_NAME, fingerprint="", options=settings)
 
 
 def embedder_for(store: Path | None, model: str = DEFAULT_MODEL) -> Embedder:
@@ -534,9 +536,9 @@ def build(
     if record.kind == EMBEDDED:
         return EmbeddedJudge(embedder, record.learned, rubrics)
     if record.kind == DISTILLED:
-        from pollex.agents.distilled.judge import LocalJudge  # few sets are
+        from pollex.agents.distilled.judge import JudgeWithoutModel  # few sets are
 
-        return LocalJudge(embedder, record.learned)
+        return JudgeWithoutModel(embedder, record.learned)
 
     judge_kinds = ", ".join((LLM, EMBEDDED, DISTILLED))
     raise BadRubrics(

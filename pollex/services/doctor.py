@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pollex.agents.embedded import NAME
-from pollex.agents.embedded.embedder import WEIGHTS_SHA256, MiniLM
+from pollex.agents.embedded import BUILT_IN_MODEL_NAME
+from pollex.agents.embedded.embedder import MODEL_WEIGHTS_SHA256, MiniLmEncoder
 from pollex.errors import PollexError
 from pollex.gateway.langsmith import switch_tracing
 from pollex.graphs.context import Progress
@@ -139,7 +139,7 @@ def doctor(
     return Health(
         tuple(findings),
         notes,
-        model.model or NAME,
+        model.model or BUILT_IN_MODEL_NAME,
         endpoint.as_dict() if endpoint else None,
     )
 
@@ -260,11 +260,13 @@ def run_examination(what: str, work: Callable[[], str]) -> Diagnosis:
 def try_embeddings() -> str:
     """Load the bundled model and try it."""
     # two of these sentences say the same, the third has nothing to do with them
-    likeness = MiniLM().encode(["The fix works.", "It works now, thanks!", "Trains leave at nine."])
+    likeness = MiniLmEncoder().encode(
+        ["The fix works.", "It works now, thanks!", "Trains leave at nine."]
+    )
     near = likeness[0] @ likeness[1]
     far = likeness[0] @ likeness[2]
     tried = f"cosine of like sentences {near:.2f}, of unlike ones {far:.2f}"
-    return f"all-MiniLM-L6-v2, SHA-256 {WEIGHTS_SHA256[:12]}… verified; {tried}"
+    return f"all-MiniLM-L6-v2, SHA-256 {MODEL_WEIGHTS_SHA256[:12]}… verified; {tried}"
 
 
 def examine_store(options: RunOptions) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import find_evidence_signal
-from pollex.agents.embedded.view import View
+from pollex.agents.embedded.view import ConversationView
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import LEAST_OF_EACH_CLASS
@@ -192,7 +192,7 @@ def choose_most_telling(
     signals = [find_evidence_signal(rubric, embedder) for rubric in rubrics]
     views = []
     for conversation in conversations:
-        views.append(View(conversation, embedder))
+        views.append(ConversationView(conversation, embedder))
 
     # `[conversation, rubric]`, whether it holds there
     held = np.array(

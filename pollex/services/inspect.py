@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from pollex.agents.embedded.spoken import load_identifier
+from pollex.agents.embedded.spoken import load_language_identifier
 from pollex.conversations.conversation import Conversation, Label, list_messages
 from pollex.conversations.logs import Account, Logs
 from pollex.formats.conservation import BAD, BESIDE, LABELS, LEFT_OUT, OVERRULED, REPEATED, TURNS
@@ -270,7 +270,7 @@ def language_of_text() -> Callable[[str], str]:
     """Return what tells the language of a text (ISO 639-1); `unsure` for few words, or many languages."""
 
     def language(text: str) -> str:
-        name, probability = load_identifier().classify(text)
+        name, probability = load_language_identifier().classify(text)
         if probability >= LEAST_LANGUAGE_PROBABILITY and text.strip():
             return str(name)
         return "unsure"

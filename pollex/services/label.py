@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.view import make_views
+from pollex.agents.embedded.view import make_conversation_views
 from pollex.calibration.active_learning import (
     make_text_vectors,
     select_queries,
@@ -247,7 +247,7 @@ def pick_rows(
 
 def embed_sides(conversations: Sequence[Conversation], embedder: Embedder) -> Floats:
     """Return mean embeddings of user's and of assistant's turns `[row, 2 × width]`."""
-    views = make_views(conversations, embedder, vectors=True)
+    views = make_conversation_views(conversations, embedder, vectors=True)
     parts = []
     for view in views:
         parts.append([view.vectors[view.of(party)].mean(axis=0) for party in ("user", "assistant")])

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pollex.agents.embedded.evidence import say_judged_by
-from pollex.agents.embedded.there import write_rubrics_of_deeds
-from pollex.agents.llm.adapting import adapt_rubrics
-from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.evidence import note_cut_sources
+from pollex.agents.embedded.evidence import describe_basis_of_judgment
+from pollex.agents.embedded.there import write_rubrics_of_frequent_deeds
+from pollex.agents.llm.adapting import adapt_rubrics_to_domain
+from pollex.agents.llm.asker import PromptAsker
+from pollex.agents.llm.evidence import describe_cut_sources
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
@@ -327,7 +327,7 @@ def settle_task(
     thumbs = Thumbs.of(logs)
     hints: tuple[Rubric, ...] = ()
     if thumbs.few and not (rubrics or model.name or elsewhere):
-        hints = write_rubrics_of_deeds([c for c in logs if c.turns])
+        hints = write_rubrics_of_frequent_deeds([c for c in logs if c.turns])
     if hints:  # no rubric can be chosen: what is there is fitted, and nothing is said of it
         rubrics = hints
         settings = replace(settings, minimum=FEWEST)
@@ -372,7 +372,7 @@ def tell_of_log(
     if note := describe_grades(logs):
         progress.note(f"Note: {note}")
 
-    if model.name and (note := note_cut_sources(logs, model.settings.sources)):
+    if model.name and (note := describe_cut_sources(logs, model.settings.sources)):
         progress.note(note)
 
     say_repeats(logs, progress)
@@ -448,14 +448,14 @@ async def _adapt_rubrics(
     assert staff.gateway is not None
     assert staff.capabilities is not None
     settings = model.settings.but(seed=learning.settings.seed)
-    asker = Asker(
+    asker = PromptAsker(
         staff.gateway,
         staff.capabilities,
         learning.profile,
         settings,
         opened.store.secret,
     )
-    adapted, changes = await adapt_rubrics(asker, learning.rubrics)
+    adapted, changes = await adapt_rubrics_to_domain(asker, learning.rubrics)
     if not adapted:
         what = "the model left out all rubrics as not applicable to the domain"
         raise BadRubrics(
@@ -489,7 +489,7 @@ def _note_changes(
 def describe_judging(rubrics: Sequence[Rubric], staff: RunRoles) -> Iterator[str]:
     """Yield how each rubric that a person wrote will be judged."""
     for rubric in rubrics:
-        by = say_judged_by(
+        by = describe_basis_of_judgment(
             staff.roles.judge.understood(rubric),
             model=not staff.record.built_in and not rubric.answered_by,
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.columns import ColumnsRead, read_columns
+from pollex.agents.llm.asker import PromptAsker
+from pollex.agents.llm.columns import IdentifiedColumns, identify_columns
 from pollex.formats.columns import Column
 from pollex.formats.disguise import disguise_columns
 from pollex.formats.fields import ReadOptions
@@ -115,7 +115,7 @@ def ask_for_mapping(
 
 
 def candidate_of(
-    columns_read: ColumnsRead,
+    columns_read: IdentifiedColumns,
     columns: Sequence[Column],
     originals: dict[str, str],
     options: ReadOptions,
@@ -196,15 +196,17 @@ def _without_mapping(unread: Unmapped, why: str) -> Unmapped:
 
 
 async def _rehearse(plan: Plan, items: Sequence[Item]) -> None:
-    await read_columns(plan.asker, items)
+    await identify_columns(plan.asker, items)
 
 
-async def _ask(asker: Asker, setting: RunSettings, items: Sequence[Item]) -> ColumnsRead | str:
+async def _ask(
+    asker: PromptAsker, setting: RunSettings, items: Sequence[Item]
+) -> IdentifiedColumns | str:
     """Ask in a run of its own, which keeps the call in its ledger."""
     fingerprint = {"columns": digest_json(list(items)), "prompt": asker.fingerprint()}
     async with setting.begin_or_resume("inspect", fingerprint, [asker.name]) as run:
         # without it the ledger wouldn't know which run a call is of
         setting.tracer(run.id)
-        columns = await read_columns(asker, items)
+        columns = await identify_columns(asker, items)
         setting.store.finish(run.id, "done", roles=[asker.name])
         return columns

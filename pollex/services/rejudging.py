@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.agents.embedded.evidence import say_judged_by
-from pollex.agents.roles import Judge, ask_sides
+from pollex.agents.embedded.evidence import describe_basis_of_judgment
+from pollex.agents.roles import Judge, ask_both_sides
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
 from pollex.gateway.calls import estimate_prompt_tokens
@@ -266,7 +266,7 @@ def require_signs(judge: Judge, rubrics: Iterable[ChosenRubric]) -> None:
     How alike turns are to a sentence doesn't answer what it says.
     """
     for rubric in rubrics:
-        if say_judged_by(_understood(judge, rubric)) == "likeness":
+        if describe_basis_of_judgment(_understood(judge, rubric)) == "likeness":
             what = f"the built-in judge can't tell this: it knows no event, sign or words for “{rubric.text[:120]}”"
             raise WrongUse(
                 what,
@@ -329,7 +329,7 @@ async def preview_edits(
         await judge.prepare(conversations)
         by = {}
         for rubric in rubrics_asked:
-            by[rubric.id] = say_judged_by(_understood(judge, rubric))
+            by[rubric.id] = describe_basis_of_judgment(_understood(judge, rubric))
 
         again = {}
         for conversation in conversations:
@@ -490,7 +490,7 @@ async def _asked(
         )
 
     answers_by_rubric = {}
-    for answer in await ask_sides(judge, conversation, questions):
+    for answer in await ask_both_sides(judge, conversation, questions):
         answers_by_rubric[answer.question_id] = answer
 
     return answers_by_rubric

@@ -210,9 +210,9 @@ def _sending(events: str | None, rubrics: RubricSet) -> Iterator[Callable[[Score
 def tell_of_cut_sources(logs: Logs, rubric_set: RubricSet, progress: Progress) -> None:
     """Tell which sources a judge on a model is shown in part, as the set settles it."""
     if not rubric_set.judge.built_in:
-        from pollex.agents.llm.evidence import note_cut_sources  # a model's roles come with it
+        from pollex.agents.llm.evidence import describe_cut_sources  # a model's roles come with it
 
-        if note := note_cut_sources(logs, rubric_set.judge.options.sources):
+        if note := describe_cut_sources(logs, rubric_set.judge.options.sources):
             progress.note(note)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import parse_event_source
-from pollex.agents.embedded.roles import BY_DESIGN, NEAR_COSINE
+from pollex.agents.embedded.roles import DISTINCT_SOURCE_PREFIXES, MIN_COSINE_OF_DUPLICATES
 from pollex.errors import WrongUse
 from pollex.graphs.context import NullProgress, Progress
 from pollex.outputs import write_file
@@ -880,7 +880,7 @@ async def _worded_by_model(
     model: ModelOptions,
 ) -> LintResult:
     from pollex.agents.llm.judge import LlmJudge
-    from pollex.agents.llm.rewording import reword
+    from pollex.agents.llm.rewording import ask_for_better_words
 
     # only marks on words can be mended by other words; the model is told what they are
     marked = []
@@ -896,7 +896,7 @@ async def _worded_by_model(
         opened.announce(staff)
         judge = staff.roles.judge
         assert isinstance(judge, LlmJudge), "a model was named"
-        better = await reword(judge.asker, marked, why)
+        better = await ask_for_better_words(judge.asker, marked, why)
 
     if isinstance(better, Unanswered):
         return replace(
@@ -926,12 +926,14 @@ def near_pairs(rubrics: Sequence[Rubric], embedder: Embedder) -> list[tuple[int,
     # different events are different rubrics, even in nearly the same words
     by_design = []
     for rubric in rubrics:
-        by_design.append(rubric.source if rubric.source.startswith(BY_DESIGN) else "")
+        by_design.append(
+            rubric.source if rubric.source.startswith(DISTINCT_SOURCE_PREFIXES) else ""
+        )
 
     pairs: list[tuple[int, int]] = []
     for j in range(len(rubrics)):
         for i in range(j):
-            if cosines[i, j] >= NEAR_COSINE and not (
+            if cosines[i, j] >= MIN_COSINE_OF_DUPLICATES and not (
                 by_design[i] and by_design[j] and by_design[i] != by_design[j]
             ):
                 pairs.append((i, j))

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.embedded.events.learning import tabulate_topics
-from pollex.agents.embedded.events.reading import mark_acts, read_conversation
-from pollex.agents.embedded.events.topics import learn_topics, name_topics
-from pollex.agents.embedded.signals import measure_word_signals
+from pollex.agents.embedded.events.learning import tabulate_topics_of_conversations
+from pollex.agents.embedded.events.reading import read_events_of_conversation, read_moves_with_acts
+from pollex.agents.embedded.events.topics import learn_topics_of_log, name_topics_for_readers
+from pollex.agents.embedded.signals import measure_wording_signals
 from pollex.conversations.conversation import NO_PROMPT, Conversation, Label
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadInput, BadLabels, WrongUse
@@ -278,7 +278,7 @@ def sample_shares(
     (random, good), (voted, liked) = (
         _columns(conversations, labels, way) for way in (RANDOM, VOLUNTARY)
     )
-    features = measure_word_signals(conversations)
+    features = measure_wording_signals(conversations)
     rng = np.random.default_rng(0)
     user = users_of(conversations)
     notes = []
@@ -427,12 +427,12 @@ def _segments(conversations: Sequence[Conversation]) -> dict[str, Bools]:
     # topics are learned from these conversations themselves
     log = []
     for conversation in conversations:
-        log.append(mark_acts(conversation))
+        log.append(read_moves_with_acts(conversation))
 
-    topics = learn_topics(log)
-    names = name_topics(topics, log)
-    about = tabulate_topics(
-        [read_conversation(conversation, topics) for conversation in conversations],
+    topics = learn_topics_of_log(log)
+    names = name_topics_for_readers(topics, log)
+    about = tabulate_topics_of_conversations(
+        [read_events_of_conversation(conversation, topics) for conversation in conversations],
         len(topics.topics),
     )
     # the most frequent topics first; some have no conversation at all

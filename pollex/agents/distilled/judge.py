@@ -21,12 +21,12 @@ import numpy.typing as npt
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.reading import ANY_TOPIC
-from pollex.agents.embedded.events.topics import Topics
-from pollex.agents.embedded.judge import FOLDS, EmbeddedJudge, deal_into_folds
-from pollex.agents.embedded.signals import MEASURES, SIGNALS, measure_marks
-from pollex.agents.embedded.view import View
-from pollex.agents.mixed import Divided
-from pollex.agents.roles import Judge, no_answers
+from pollex.agents.embedded.events.topics import LogTopics
+from pollex.agents.embedded.judge import SCALE_FOLDS, EmbeddedJudge, assign_stratified_folds
+from pollex.agents.embedded.signals import MEASURE_NAMES, SIGNALS_BY_NAME, summarize_marks_of_party
+from pollex.agents.embedded.view import ConversationView
+from pollex.agents.mixed import DividingJudge
+from pollex.agents.roles import Judge, make_unanswered_for_all
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
 from pollex.rubrics.answers import Answer, Question, Unanswered
@@ -34,19 +34,19 @@ from pollex.rubrics.rubric import DISTILLED, Rubric, make_content_id
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
-Features = Mapping[str, float]
+FeatureValues = Mapping[str, float]
 
-FEWEST_CONVERSATIONS_PER_FEATURE = 3
+MIN_CONVERSATIONS_PER_FEATURE = 3
 """Conversations that a feature is in at least."""
-MOST_FEATURES_PER_RUBRIC = 200
+MAX_FEATURES_PER_RUBRIC = 200
 """Features that a rubric is learned from at most: those that go most with its answers."""
 # penalties that are tried, and the folds by which the best one is found
 RIDGE_PENALTIES = (30.0, 100.0, 300.0, 1000.0)
-INNER_FOLDS = 5
+RIDGE_PENALTY_FOLDS = 5
 
 
 @dataclass(frozen=True)
-class Student:
+class RubricStudent:
     """What was learned about one rubric.
 
     Attributes:
@@ -61,14 +61,14 @@ class Student:
     classes: list[int]
     curve: list[list[float]]
 
-    def value(self, features: Features) -> float:
+    def value(self, features: FeatureValues) -> float:
         """Predict the value, 0 to 10."""
         value = self.intercept + sum(
             w * features[name] for name, w in self.weights.items() if name in features
         )
         return min(10.0, max(0.0, value))
 
-    def probabilities(self, features: Features, options: int) -> Floats:
+    def probabilities(self, features: FeatureValues, options: int) -> Floats:
         """Predict the probability of each option, and of "Never came up" `[option + 1]`."""
         # z from 0 to 1; the largest logit is taken off, so that exp can't overflow
         z = self.value(features) / 10
@@ -107,11 +107,11 @@ class Student:
             raise BadRubrics(what, hint="distill it again: `pollex distill`") from error
 
 
-def learn_student(
-    features: Sequence[Features],
+def fit_student_of_rubric(
+    features: Sequence[FeatureValues],
     values: Floats,
     picked: Ints,
-) -> Student:
+) -> RubricStudent:
     """Learn one rubric.
 
     Args:
@@ -121,7 +121,7 @@ def learn_student(
     """
     came_up = ~np.isnan(values)
     # too few values, or no difference between them: nothing to regress on
-    if came_up.sum() < 2 * INNER_FOLDS or np.ptp(values[came_up]) == 0:
+    if came_up.sum() < 2 * RIDGE_PENALTY_FOLDS or np.ptp(values[came_up]) == 0:
         return _make_constant_student(values, picked)
 
     rows_with_occasion = []
@@ -139,13 +139,15 @@ def learn_student(
     scaled = (x - middle) / spread
     y = values[came_up]
     # the penalty whose predictions of conversations left out are nearest
-    inner = np.arange(len(y)) % INNER_FOLDS
-    unseen = {penalty: _predict_unseen(scaled, y, inner, penalty) for penalty in RIDGE_PENALTIES}
+    inner = np.arange(len(y)) % RIDGE_PENALTY_FOLDS
+    unseen = {
+        penalty: _predict_out_of_fold(scaled, y, inner, penalty) for penalty in RIDGE_PENALTIES
+    }
     best = min(
         RIDGE_PENALTIES,
         key=lambda penalty: float(np.square(unseen[penalty] - y).sum()),
     )
-    weight, intercept = fit_ridge(scaled, y, best)
+    weight, intercept = fit_ridge_regression(scaled, y, best)
     # back to the features' own units; four digits are enough
     weight = np.array([float(f"{w:.4g}") for w in weight / spread])
     intercept = float(intercept - weight @ middle)
@@ -155,7 +157,7 @@ def learn_student(
         if w:
             weights[n] = w
 
-    student = Student(
+    student = RubricStudent(
         intercept,
         weights,
         [0],
@@ -164,18 +166,18 @@ def learn_student(
     # answers are learned from predictions that did not see the conversation, as new ones are
     z = np.array([student.value(row) for row in features])
     z[came_up] = np.clip(unseen[best], 0, 10)
-    classes, curve = _fit_option_curve(z / 10, picked)
+    classes, curve = _fit_option_probability_curve(z / 10, picked)
 
-    return Student(student.intercept, student.weights, classes, curve)
+    return RubricStudent(student.intercept, student.weights, classes, curve)
 
 
-def _make_constant_student(values: Floats, picked: Ints) -> Student:
+def _make_constant_student(values: Floats, picked: Ints) -> RubricStudent:
     present = values[~np.isnan(values)]
     classes, counts = np.unique(picked, return_counts=True)
     # one logit for each answer by its count, the same at any value
     curve = [[float(np.log(n)), 0.0, 0.0] for n in counts]
 
-    return Student(
+    return RubricStudent(
         float(present.mean()) if len(present) else 5.0,
         {},
         classes.tolist(),
@@ -183,7 +185,7 @@ def _make_constant_student(values: Floats, picked: Ints) -> Student:
     )
 
 
-def build_feature_matrix(features: Sequence[Features], y: Floats) -> tuple[list[str], Floats]:
+def build_feature_matrix(features: Sequence[FeatureValues], y: Floats) -> tuple[list[str], Floats]:
     """Return the features that go most with `y`, and their values `[conversation, feature]`."""
     # in how many conversations each feature is
     counts: dict[str, int] = {}
@@ -192,7 +194,7 @@ def build_feature_matrix(features: Sequence[Features], y: Floats) -> tuple[list[
             counts[name] = counts.get(name, 0) + 1
 
     # only features that enough conversations have
-    names = sorted(name for name, n in counts.items() if n >= FEWEST_CONVERSATIONS_PER_FEATURE)
+    names = sorted(name for name, n in counts.items() if n >= MIN_CONVERSATIONS_PER_FEATURE)
     place = {name: i for i, name in enumerate(names)}
     x = np.zeros((len(features), len(names)))
     for row, row_features in enumerate(features):
@@ -205,11 +207,11 @@ def build_feature_matrix(features: Sequence[Features], y: Floats) -> tuple[list[
     scale = np.sqrt(np.square(centered).sum(axis=0))
     strength = np.abs((y - y.mean()) @ centered) / np.where(scale > 0, scale, np.inf)
     # the strongest features, back in the order of their names
-    strongest = np.sort(np.argsort(-strength, kind="stable")[:MOST_FEATURES_PER_RUBRIC])
+    strongest = np.sort(np.argsort(-strength, kind="stable")[:MAX_FEATURES_PER_RUBRIC])
     return [names[i] for i in strongest], x[:, strongest]
 
 
-def fit_ridge(x: Floats, y: Floats, penalty: float) -> tuple[Floats, float]:
+def fit_ridge_regression(x: Floats, y: Floats, penalty: float) -> tuple[Floats, float]:
     """Return weights `[feature]` and intercept of a ridge regression on centered columns, in the dual form."""
     mean = y.mean()
     column = x.mean(axis=0)
@@ -221,7 +223,7 @@ def fit_ridge(x: Floats, y: Floats, penalty: float) -> tuple[Floats, float]:
     return weight, float(mean - column @ weight)
 
 
-def _predict_unseen(
+def _predict_out_of_fold(
     x: Floats,
     y: Floats,
     inner: Ints,
@@ -229,13 +231,13 @@ def _predict_unseen(
 ) -> Floats:
     """Predictions `[conversation]` by regressions that did not see the conversation."""
     out = np.empty(len(y))
-    for fold in range(INNER_FOLDS):
-        weight, intercept = fit_ridge(x[inner != fold], y[inner != fold], penalty)
+    for fold in range(RIDGE_PENALTY_FOLDS):
+        weight, intercept = fit_ridge_regression(x[inner != fold], y[inner != fold], penalty)
         out[inner == fold] = x[inner == fold] @ weight + intercept
     return out
 
 
-def _fit_option_curve(z: Floats, picked: Ints) -> tuple[list[int], list[list[float]]]:
+def _fit_option_probability_curve(z: Floats, picked: Ints) -> tuple[list[int], list[list[float]]]:
     from sklearn.linear_model import LogisticRegression  # a second, needed by `distill` alone
 
     classes = np.unique(picked)
@@ -254,21 +256,25 @@ def _fit_option_curve(z: Floats, picked: Ints) -> tuple[list[int], list[list[flo
     return classes.tolist(), rows if len(rows) > 1 else [[0.0, 0.0, 0.0], *rows]
 
 
-SIGNALS_BY_WORDS = {name: signal for name, signal in SIGNALS.items() if signal.pattern is not None}
+WORD_PATTERN_SIGNALS = {
+    name: signal for name, signal in SIGNALS_BY_NAME.items() if signal.pattern is not None
+}
 """Signals that are found by their words: the others compare vectors or lengths."""
 
-NO_TOPICS = Topics(())
-_WORD = re.compile(r"[^\W_]{2,}")
+NO_TOPICS = LogTopics(())
+_WORD_REGEX = re.compile(r"[^\W_]{2,}")
 
 
-def compute_features(conversation: Conversation, embedder: Embedder) -> dict[str, float]:
+def compute_conversation_features(
+    conversation: Conversation, embedder: Embedder
+) -> dict[str, float]:
     """Compute the features that are not 0, by name: `w:PARTY:WORD`, `s:SIGNAL:MEASURE`, `e:EVENT` and `n:PARTY`."""
-    view = View(conversation, embedder)
+    view = ConversationView(conversation, embedder)
     features = dict[str, float]()
     # words and pairs of neighboring words of each party, and how many words it has
     for turn in conversation.turns:
         party = turn.role[:1]
-        words = _WORD.findall(turn.content.casefold())
+        words = _WORD_REGEX.findall(turn.content.casefold())
         features[f"n:{party}"] = features.get(f"n:{party}", 0.0) + len(words)
         features |= {f"w:{party}:{word}": 1.0 for word in words}
         features |= {f"w:{party}:{first} {second}": 1.0 for first, second in pairwise(words)}
@@ -276,9 +282,9 @@ def compute_features(conversation: Conversation, embedder: Embedder) -> dict[str
     # numbers of words count on a log scale
     features |= {name: log1p(count) for name, count in features.items() if name.startswith("n:")}
     # signals as the built-in judge measures them
-    for name, signal in SIGNALS_BY_WORDS.items():
-        values = measure_marks(signal.marks(view), view.of(signal.party))
-        for measure, v in zip(MEASURES, values, strict=True):
+    for name, signal in WORD_PATTERN_SIGNALS.items():
+        values = summarize_marks_of_party(signal.marks(view), view.of(signal.party))
+        for measure, v in zip(MEASURE_NAMES, values, strict=True):
             if v:
                 features[f"s:{name}:{measure}"] = float(v)
 
@@ -290,12 +296,12 @@ def compute_features(conversation: Conversation, embedder: Embedder) -> dict[str
     return features
 
 
-VERSION = "1"
-NAME = "distilled"
+DISTILLED_JUDGE_VERSION = "1"
+DISTILLED_JUDGE_NAME = "distilled"
 
 
 @dataclass(frozen=True)
-class Taught:
+class TeacherAnswer:
     """What a model answered, by text hash and rubric.
 
     Attributes:
@@ -307,7 +313,7 @@ class Taught:
     picked: int
 
 
-Lessons = Mapping[str, Mapping[str, Taught]]
+TeacherAnswersByRubric = Mapping[str, Mapping[str, TeacherAnswer]]
 """By rubric and text hash."""
 
 
@@ -328,27 +334,27 @@ class DistilledJudge(Judge):
         self,
         embedder: Embedder,
         learned: Mapping[str, Any] | None = None,
-        lessons: Lessons | None = None,
+        lessons: TeacherAnswersByRubric | None = None,
     ) -> None:
         self.embedder = embedder
         students = {}
         for id_, stored in (learned or {}).items():
-            students[id_] = Student.from_json(id_, stored)
+            students[id_] = RubricStudent.from_json(id_, stored)
 
         self.students = students
         self.lessons = lessons or {}
-        self._fold_students: list[dict[str, Student]] = []
+        self._fold_students: list[dict[str, RubricStudent]] = []
         self._folds: dict[str, int] = {}
 
     @property
     def name(self) -> str:
-        return NAME
+        return DISTILLED_JUDGE_NAME
 
     @property
     def fingerprint(self) -> str:
         return make_content_id(
-            NAME,
-            VERSION,
+            DISTILLED_JUDGE_NAME,
+            DISTILLED_JUDGE_VERSION,
             json.dumps(self.learned, sort_keys=True),
             str(sorted(self.lessons)),
         )
@@ -374,18 +380,18 @@ class DistilledJudge(Judge):
         )
         features = []
         for conversation in ordered:
-            features.append(compute_features(conversation, self.embedder))
+            features.append(compute_conversation_features(conversation, self.embedder))
 
         hashes = [conversation.text_hash for conversation in ordered]
         # the built-in judge's folds: by class, and copies of a text together
-        folds = deal_into_folds(
+        folds = assign_stratified_folds(
             hashes,
             np.array([c.label is Label.POSITIVE for c in ordered], dtype=bool),
         )
         self._folds = dict(zip(hashes, folds.tolist(), strict=True))
         self.students = self._learned(rubrics, features, hashes)
         fold_students = []
-        for fold in range(FOLDS):
+        for fold in range(SCALE_FOLDS):
             fold_students.append(
                 self._learned(
                     rubrics,
@@ -403,9 +409,9 @@ class DistilledJudge(Judge):
     def _learned(
         self,
         rubrics: Sequence[Rubric],
-        features: Sequence[Features],
+        features: Sequence[FeatureValues],
         hashes: Sequence[str],
-    ) -> dict[str, Student]:
+    ) -> dict[str, RubricStudent]:
         students = {}
         for rubric in rubrics:
             lessons = self.lessons.get(rubric.id, {})
@@ -423,7 +429,7 @@ class DistilledJudge(Judge):
                     [taught.picked for _, taught in rows],
                     dtype=np.intp,
                 )
-                students[rubric.id] = learn_student(
+                students[rubric.id] = fit_student_of_rubric(
                     [row for row, _ in rows],
                     values,
                     picked,
@@ -433,7 +439,7 @@ class DistilledJudge(Judge):
 
     def foretold(self, conversation: Conversation) -> dict[str, float]:
         """Predict the value of each rubric, by what was learned without the conversation."""
-        features = compute_features(conversation, self.embedder)
+        features = compute_conversation_features(conversation, self.embedder)
         fold = self._folds.get(conversation.text_hash)
         students = self.students if fold is None else self._fold_students[fold]
         values: dict[str, float] = {}
@@ -447,12 +453,12 @@ class DistilledJudge(Judge):
     ) -> list[Answer | Unanswered]:
         """Answer each question by what was learned about its rubric."""
         if why := conversation.not_scorable:
-            return no_answers(questions, "not_scorable", why, NAME)
+            return make_unanswered_for_all(questions, "not_scorable", why, DISTILLED_JUDGE_NAME)
 
         # what was learned without its own fold answers a conversation of the lessons
         fold = self._folds.get(conversation.text_hash)
         students = self.students if fold is None else self._fold_students[fold]
-        features = compute_features(conversation, self.embedder)
+        features = compute_conversation_features(conversation, self.embedder)
         answers: list[Answer | Unanswered] = []
         for question in questions:
             answers.append(
@@ -468,8 +474,8 @@ class DistilledJudge(Judge):
     def _answer(
         self,
         question: Question,
-        student: Student | None,
-        features: Features,
+        student: RubricStudent | None,
+        features: FeatureValues,
     ) -> Answer | Unanswered:
         if student is None:
             detail = "Untaught: the model's answers to this rubric were never learned from"
@@ -477,7 +483,7 @@ class DistilledJudge(Judge):
                 question_id=question.id,
                 outcome="error",
                 detail=detail,
-                judge=NAME,
+                judge=DISTILLED_JUDGE_NAME,
             )
 
         options = len(question.options)
@@ -499,18 +505,18 @@ class DistilledJudge(Judge):
             chosen=options if never else int(np.argmax(p)),
             source="built-in",
             justification=f"value {student.value(features):.1f} by {', '.join(heaviest) or 'the mean'}",
-            judge=NAME,
+            judge=DISTILLED_JUDGE_NAME,
         )
 
 
-class LocalJudge(Divided):
+class JudgeWithoutModel(DividingJudge):
     """Has each rubric answered without a model: distilled ones by what was learned, others by the built-in judge."""
 
     def __init__(
         self,
         embedder: Embedder,
         learned: Mapping[str, Any],
-        lessons: Lessons | None = None,
+        lessons: TeacherAnswersByRubric | None = None,
     ) -> None:
         # a student is stored with `weights`, a scale of the built-in judge with `weight`
         scales = {}
@@ -531,7 +537,7 @@ class LocalJudge(Divided):
 
     @property
     def name(self) -> str:
-        return NAME if self.distils else self.built_in.name
+        return DISTILLED_JUDGE_NAME if self.distils else self.built_in.name
 
     @property
     def fingerprint(self) -> str:

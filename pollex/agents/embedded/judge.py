@@ -12,30 +12,34 @@ from typing import Any, Self
 
 import numpy as np
 
-from pollex.agents.embedded import NAME
+from pollex.agents.embedded import BUILT_IN_MODEL_NAME
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import list_plain_events, parse_event_source
-from pollex.agents.embedded.evidence import choose_strongest_turns, find_evidence_signal, find_party
+from pollex.agents.embedded.events.signal import list_general_event_sentences, parse_event_source
+from pollex.agents.embedded.evidence import (
+    choose_strongest_turns,
+    find_evidence_signal,
+    find_party_of_rubric,
+)
 from pollex.agents.embedded.signals import (
-    MEASURES,
-    OF_WORDS,
-    SIGNALS,
+    MEASURE_NAMES,
+    SIGNALS_BY_NAME,
+    WORDING_SIGNALS,
     Signal,
-    measure_form,
-    measure_marks,
-    summarize_marks,
+    measure_wording_of_view,
+    summarize_marks_in_order,
+    summarize_marks_of_party,
 )
 from pollex.agents.embedded.view import (
-    RESAMPLED,
-    Flags,
+    RESAMPLED_MODEL_NAME,
+    BoolArray,
+    ConversationView,
     Floats,
     Indices,
-    View,
-    make_generator,
-    make_views,
-    resample_turns,
+    make_conversation_views,
+    make_random_generator,
+    resample_turn_indices,
 )
-from pollex.agents.roles import no_answers
+from pollex.agents.roles import make_unanswered_for_all
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import flag_positives, list_labelled
 from pollex.errors import BadRubrics
@@ -43,15 +47,15 @@ from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import PERSON, TONE, Rubric, make_content_id
 from pollex.rubrics.tone import ToneScale, make_tone_answers
 
-VERSION = "4"
-FOLDS = 5
-MOST_REMEMBERED = 256
+EMBEDDED_JUDGE_VERSION = "4"
+SCALE_FOLDS = 5
+MAX_REMEMBERED_VIEWS = 256
 """See `EmbeddedJudge.remembered`."""
 
-MOST_KEPT_ANSWERS = 8192
+MAX_CACHED_ANSWERS = 8192
 """Answers that are kept, to be given again where a rubric's turns are marked alike."""
 
-MOST_TURNS = 3
+MAX_TURNS_OF_EVIDENCE = 3
 """So many turns are named as what an answer rests on."""
 
 
@@ -88,17 +92,19 @@ class EmbeddedJudge:
         if tone is None:
             self.tone = None
         else:
-            self.tone = ToneScale.from_json(tone, len(OF_WORDS) * len(MEASURES))
+            self.tone = ToneScale.from_json(tone, len(WORDING_SIGNALS) * len(MEASURE_NAMES))
 
-        self.scales = {id_: scale_from_json(id_, stored) for id_, stored in stored_by_id.items()}
+        self.scales = {
+            id_: read_scale_from_json(id_, stored) for id_, stored in stored_by_id.items()
+        }
         # scales learned without each fold, and the fold of each text that was studied
         self._fold_scales: list[dict[str, LearnedScale]] = []
         self._folds: dict[str, int] = {}
         self._fingerprint: str | None = None
         self._replicate: int | None = None
         # views by text, evidence by rubric, and answers by what their turns are marked with
-        self._views: dict[str, View] = {}
-        self.remembered = MOST_REMEMBERED
+        self._views: dict[str, ConversationView] = {}
+        self.remembered = MAX_REMEMBERED_VIEWS
         self._evidence: dict[str, tuple[Rubric, Signal]] = {}
         self._known: dict[tuple[Any, ...], tuple[Signal, LearnedScale | None, Answer]] = {}
         self._asked: tuple[Sequence[Question], list[tuple[Question, Signal | None, str]]] = (), []
@@ -107,7 +113,7 @@ class EmbeddedJudge:
 
     @property
     def name(self) -> str:
-        return NAME if self._replicate is None else RESAMPLED
+        return BUILT_IN_MODEL_NAME if self._replicate is None else RESAMPLED_MODEL_NAME
 
     @property
     def fingerprint(self) -> str:
@@ -117,7 +123,7 @@ class EmbeddedJudge:
             scales += [] if self.tone is None else [f"{TONE} {self.tone.to_json()}"]
             self._fingerprint = make_content_id(
                 "judge",
-                VERSION,
+                EMBEDDED_JUDGE_VERSION,
                 self.embedder.identity,
                 *scales,
             )
@@ -138,12 +144,12 @@ class EmbeddedJudge:
             evidence.append(find_evidence_signal(rubric, self.embedder))
 
         self.vectors = any(signal.vectors for signal in evidence)
-        measures = measure_views(
-            make_views(labelled, self.embedder, vectors=self.vectors),
+        measures = measure_evidence_in_views(
+            make_conversation_views(labelled, self.embedder, vectors=self.vectors),
             evidence,
         )
         # copies of a text share its fold, so that no scale that saw one answers another
-        folds = deal_into_folds([c.text_hash for c in labelled], positive)
+        folds = assign_stratified_folds([c.text_hash for c in labelled], positive)
         self._folds = dict(
             zip(
                 (c.text_hash for c in labelled),
@@ -153,11 +159,13 @@ class EmbeddedJudge:
         )
         # it named what was learned before
         self._fingerprint = None
-        self.scales = learn_scales(measures, positive, rubrics, evidence)
+        self.scales = learn_scales_of_rubrics(measures, positive, rubrics, evidence)
         fold_scales = []
-        for fold in range(FOLDS):
+        for fold in range(SCALE_FOLDS):
             fold_scales.append(
-                learn_scales(measures[folds != fold], positive[folds != fold], rubrics, evidence)
+                learn_scales_of_rubrics(
+                    measures[folds != fold], positive[folds != fold], rubrics, evidence
+                )
             )
         self._fold_scales = fold_scales
 
@@ -172,7 +180,7 @@ class EmbeddedJudge:
 
     def understood(self, rubric: Rubric) -> Rubric:
         """Return the rubric with evidence for a person's words."""
-        return understand_rubric(rubric, self.embedder)
+        return find_evidence_for_own_words(rubric, self.embedder)
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Embed all turns at once, where a rubric reads vectors."""
@@ -181,7 +189,7 @@ class EmbeddedJudge:
             for c in conversations:
                 if not c.not_scorable:
                     scorable.append(c)
-            make_views(
+            make_conversation_views(
                 scorable,
                 self.embedder,
                 vectors=True,
@@ -192,11 +200,11 @@ class EmbeddedJudge:
     ) -> list[Answer | Unanswered]:
         """Answer each question; a conversation without both parties is not scorable."""
         if reason := conversation.not_scorable:
-            return no_answers(questions, "not_scorable", reason, self.name)
+            return make_unanswered_for_all(questions, "not_scorable", reason, self.name)
 
         prepared = self._asked
         if prepared[0] is not questions:  # the same ones are asked about all of a log
-            rubrics = [get_rubric(question) for question in questions]
+            rubrics = [get_rubric_of_question(question) for question in questions]
             # A view is read for the events of all of it; tone has no single evidence.
             evidence = []
             for rubric in rubrics:
@@ -217,13 +225,13 @@ class EmbeddedJudge:
 
         return answers
 
-    def _view(self, conversation: Conversation) -> View:
+    def _view(self, conversation: Conversation) -> ConversationView:
         view = self._views.get(conversation.text_hash)
         # one text may have two ids, and rubrics leave out quotes of the conversation itself
         if view is None or view.conversation.id != conversation.id:
             if len(self._views) >= self.remembered:
                 del self._views[next(iter(self._views))]
-            view = self._views[conversation.text_hash] = View(
+            view = self._views[conversation.text_hash] = ConversationView(
                 conversation,
                 self.embedder,
                 self._patterns,
@@ -233,7 +241,7 @@ class EmbeddedJudge:
 
     def _answer(
         self,
-        view: View,
+        view: ConversationView,
         question: Question,
         evidence: Signal | None,
         scale: LearnedScale | None,
@@ -261,7 +269,7 @@ class EmbeddedJudge:
         cached = self._known.get(key)
         # a fit makes new scales, and a rubric of the same id may have other evidence now
         if cached is None or cached[0] is not evidence or cached[1] is not scale:
-            if len(self._known) >= MOST_KEPT_ANSWERS:
+            if len(self._known) >= MAX_CACHED_ANSWERS:
                 self._known.clear()
             answer = self._answered(
                 view,
@@ -274,13 +282,13 @@ class EmbeddedJudge:
 
         return cached[2]
 
-    def _tone_answer(self, view: View, question: Question) -> Answer | Unanswered:
+    def _tone_answer(self, view: ConversationView, question: Question) -> Answer | Unanswered:
         if self.tone is None:
-            return no_answers(
+            return make_unanswered_for_all(
                 [question], "error", "the set has lost the scale of its tone", self.name
             )[0]
 
-        tone = float(self.tone.tone(measure_form(view)))
+        tone = float(self.tone.tone(measure_wording_of_view(view)))
         p = tuple(make_tone_answers(np.array(tone), len(question.options)).tolist())
         return Answer.trusted(
             question_id=question.id,
@@ -295,7 +303,7 @@ class EmbeddedJudge:
 
     def _answered(
         self,
-        view: View,
+        view: ConversationView,
         question: Question,
         evidence: Signal,
         scale: LearnedScale | None,
@@ -305,15 +313,15 @@ class EmbeddedJudge:
         turns = view.places(evidence.party)
         turns_drawn = turns
         if self._replicate is not None:
-            drawn = resample_turns(
+            drawn = resample_turn_indices(
                 view.of(evidence.party),
-                make_generator(view.conversation, self._replicate),
+                make_random_generator(view.conversation, self._replicate),
             )
             turns_drawn = drawn.tolist()
 
-        measures = summarize_marks([marks[turn] for turn in turns_drawn])
-        p = compute_binomial(
-            compute_logistic((scale or UNSTUDIED).odds_of(measures)),
+        measures = summarize_marks_in_order([marks[turn] for turn in turns_drawn])
+        p = compute_binomial_distribution(
+            compute_logistic((scale or SCALE_OF_UNSTUDIED_RUBRIC).odds_of(measures)),
             len(question.options),
         )
         return Answer.trusted(
@@ -321,8 +329,8 @@ class EmbeddedJudge:
             probabilities=p,
             chosen=p.index(max(p)),
             source="built-in",
-            justification=describe_measure(evidence, measures, scale),
-            turns=tuple(choose_strongest_turns(marks, turns, MOST_TURNS)),
+            justification=describe_decisive_measure(evidence, measures, scale),
+            turns=tuple(choose_strongest_turns(marks, turns, MAX_TURNS_OF_EVIDENCE)),
             judge=self.name,
             asked_in="",
         )
@@ -346,25 +354,30 @@ class EmbeddedJudge:
             self._views = {}
 
 
-def get_rubric(question: Question) -> Rubric:
+def get_rubric_of_question(question: Question) -> Rubric:
     """Return the rubric that a question is about; for any other question one of its words."""
     return question.rubric or Rubric(id=question.id, text=question.text, polarity="sat")
 
 
-def measure_views(views: Sequence[View], evidence: Sequence[Signal]) -> Floats:
+def measure_evidence_in_views(
+    views: Sequence[ConversationView], evidence: Sequence[Signal]
+) -> Floats:
     """Return the measures [conversation, rubric, measure]."""
     rows = []
     for view in views:
         rows.append(
-            [measure_marks(signal.marks(view), view.of(signal.party)) for signal in evidence]
+            [
+                summarize_marks_of_party(signal.marks(view), view.of(signal.party))
+                for signal in evidence
+            ]
         )
 
-    return np.array(rows).reshape(len(views), len(evidence), len(MEASURES))
+    return np.array(rows).reshape(len(views), len(evidence), len(MEASURE_NAMES))
 
 
-def learn_scales(
+def learn_scales_of_rubrics(
     measures: Floats,
-    positive: Flags,
+    positive: BoolArray,
     rubrics: Sequence[Rubric],
     evidence: Sequence[Signal],
 ) -> dict[str, LearnedScale]:
@@ -374,7 +387,7 @@ def learn_scales(
 
     scales: dict[str, LearnedScale] = {}
     for i, (rubric, signal) in enumerate(zip(rubrics, evidence, strict=True)):
-        scales[rubric.id] = learn_scale(
+        scales[rubric.id] = learn_scale_of_rubric(
             measures[:, i],
             positive,
             rubric.sign,
@@ -384,7 +397,7 @@ def learn_scales(
     return scales
 
 
-def deal_into_folds(hashes: Sequence[str], positive: Flags) -> Indices:
+def assign_stratified_folds(hashes: Sequence[str], positive: BoolArray) -> Indices:
     """Assign each conversation a fold, stratified and independent of the order of rows.
 
     Conversations with the same text share a fold.
@@ -399,10 +412,10 @@ def deal_into_folds(hashes: Sequence[str], positive: Flags) -> Indices:
         for rank, text in enumerate(sorted(class_hashes)):
             order[text] = rank
 
-    return np.array([order[text] % FOLDS for text in hashes], dtype=np.intp)
+    return np.array([order[text] % SCALE_FOLDS for text in hashes], dtype=np.intp)
 
 
-def describe_measure(
+def describe_decisive_measure(
     evidence: Signal,
     measures: Sequence[float],
     scale: LearnedScale | None,
@@ -416,33 +429,31 @@ def describe_measure(
         return f"{name}: tells nothing here; in the training log it doesn't separate good from bad"
 
     place, middle = scale.heaviest
-    return (
-        f"{name}: {MEASURES[place]} {measures[place]:.2f}, halfway between good and bad is {middle}"
-    )
+    return f"{name}: {MEASURE_NAMES[place]} {measures[place]:.2f}, halfway between good and bad is {middle}"
 
 
-NEAR_COSINE = 0.8
+MIN_COSINE_OF_SAME_SENTENCE = 0.8
 """Cosine from which on a new wording says the same thing."""
 
-_QUOTED = re.compile(r"[\"“]([^\"“”]{2,60})[\"”]")
-_NEGATION = re.compile(
+_QUOTED_WORDS_REGEX = re.compile(r"[\"“]([^\"“”]{2,60})[\"”]")
+_NEGATION_REGEX = re.compile(
     r"\b(?:not|no|never|none|nothing|neither|nor|without|cannot)\b|n['’]t\b",
     re.IGNORECASE,
 )
 
 
-def understand_rubric(rubric: Rubric, embedder: Embedder) -> Rubric:
+def find_evidence_for_own_words(rubric: Rubric, embedder: Embedder) -> Rubric:
     """Return a rubric in a person's own words with evidence for them; any other keeps the evidence that it has.
 
     It rests on the signal or event whose sentence is near, else on the words that it quotes; else
     its turns are found by their likeness to its text.
     """
     if rubric.source == PERSON:
-        return rubric.model_copy(update={"source": find_nearest_source(rubric, embedder)})
+        return rubric.model_copy(update={"source": find_nearest_rubric_source(rubric, embedder)})
     return rubric
 
 
-def find_nearest_source(rubric: Rubric, embedder: Embedder) -> str:
+def find_nearest_rubric_source(rubric: Rubric, embedder: Embedder) -> str:
     """Return the source with the sentence nearest to the rubric's text, else of the words that it quotes, or `person`.
 
     Embeddings hardly see a “not”: a sentence that is denied in one of the two texts only is not
@@ -450,39 +461,39 @@ def find_nearest_source(rubric: Rubric, embedder: Embedder) -> str:
     """
     # sentences of all signals and events, with the source that each stands for
     signal_sources = {}
-    for signal in SIGNALS.values():
+    for signal in SIGNALS_BY_NAME.values():
         signal_sources[signal.statement] = f"signal:{signal.name}"
-    sources_by_sentence = signal_sources | dict(list_plain_events())
+    sources_by_sentence = signal_sources | dict(list_general_event_sentences())
     # only sentences that deny, or don't, as the rubric does
     alike = []
     for sentence in sources_by_sentence:
-        if is_negated(sentence) == is_negated(rubric.text):
+        if is_sentence_negated(sentence) == is_sentence_negated(rubric.text):
             alike.append(sentence)
 
     cosines = embedder.embed(alike) @ embedder.embed([rubric.text])[0]
     nearest = int(np.argmax(cosines))
-    if cosines[nearest] >= NEAR_COSINE:
+    if cosines[nearest] >= MIN_COSINE_OF_SAME_SENTENCE:
         return sources_by_sentence[alike[nearest]]
 
     # nothing is near: the words that the rubric quotes, unless it denies them
-    quoted = _QUOTED.search(rubric.text)
-    party = find_party(rubric)
-    if quoted is None or is_negated(rubric.text) or party == "both":
+    quoted = _QUOTED_WORDS_REGEX.search(rubric.text)
+    party = find_party_of_rubric(rubric)
+    if quoted is None or is_sentence_negated(rubric.text) or party == "both":
         return PERSON
     return f"phrase:{party}:{quoted[1]}"
 
 
-def is_negated(text: str) -> bool:
+def is_sentence_negated(text: str) -> bool:
     """Return whether a sentence is negated; a double negation is not."""
-    return len(_NEGATION.findall(text)) % 2 == 1
+    return len(_NEGATION_REGEX.findall(text)) % 2 == 1
 
 
-PRIOR_CONVERSATIONS = 40
-PRIOR_DIFFERENCE = 0.3
-GAIN = 0.5
-FARTHEST_ODDS = 700.0
+PRIOR_CONVERSATION_COUNT = 40
+PRIOR_CLASS_DIFFERENCE = 0.3
+LOG_ODDS_GAIN = 0.5
+MAX_LOG_ODDS = 700.0
 """Log-odds beyond which exp overflows; a probability is 0 long before."""
-FARTHEST_Z = 2.5  # standard deviations from the middle beyond which a measure says no more
+MAX_STANDARD_SCORE = 2.5  # standard deviations from the middle beyond which a measure says no more
 
 
 @dataclass(frozen=True)
@@ -496,8 +507,8 @@ class LearnedScale:
     def odds(self, measures: Floats) -> Floats:
         """Return the log-odds e of measures [..., measure]."""
         # one extreme measure can't outweigh all others
-        z = np.clip((measures - self.middle) / self.spread, -FARTHEST_Z, FARTHEST_Z)
-        return np.asarray(GAIN * (z * self.weight).sum(axis=-1))
+        z = np.clip((measures - self.middle) / self.spread, -MAX_STANDARD_SCORE, MAX_STANDARD_SCORE)
+        return np.asarray(LOG_ODDS_GAIN * (z * self.weight).sum(axis=-1))
 
     def odds_of(self, measures: Sequence[float]) -> float:
         """Return the log-odds of one conversation's measures, the same whatever is worked out beside it."""
@@ -505,9 +516,13 @@ class LearnedScale:
         for place, middle, spread, weight in self._telling:
             z = (measures[place] - middle) / spread
             total += (
-                FARTHEST_Z if z > FARTHEST_Z else -FARTHEST_Z if z < -FARTHEST_Z else z
+                MAX_STANDARD_SCORE
+                if z > MAX_STANDARD_SCORE
+                else -MAX_STANDARD_SCORE
+                if z < -MAX_STANDARD_SCORE
+                else z
             ) * weight
-        return GAIN * total
+        return LOG_ODDS_GAIN * total
 
     @cached_property
     def heaviest(self) -> tuple[int, str] | None:
@@ -539,7 +554,7 @@ class LearnedScale:
         return {name: getattr(self, name).tolist() for name in ("middle", "spread", "weight")}
 
 
-def scale_from_json(rubric: str, stored: Any) -> LearnedScale:
+def read_scale_from_json(rubric: str, stored: Any) -> LearnedScale:
     """Read the scale that `LearnedScale.to_json` gave.
 
     Raises:
@@ -554,9 +569,10 @@ def scale_from_json(rubric: str, stored: Any) -> LearnedScale:
         scale = LearnedScale(np.empty(0), np.empty(0), np.empty(0))
 
     if any(
-        column.shape != (len(MEASURES),) for column in (scale.middle, scale.spread, scale.weight)
+        column.shape != (len(MEASURE_NAMES),)
+        for column in (scale.middle, scale.spread, scale.weight)
     ):
-        what = f"judge.learned.{rubric}: middle, spread and weight are not {len(MEASURES)} numbers each"
+        what = f"judge.learned.{rubric}: middle, spread and weight are not {len(MEASURE_NAMES)} numbers each"
         raise BadRubrics(
             what,
             hint="fit it again: `pollex refit LOGS --rubrics …`",
@@ -565,13 +581,13 @@ def scale_from_json(rubric: str, stored: Any) -> LearnedScale:
     return scale
 
 
-def round_six(values: Floats) -> Floats:
+def round_to_six_digits(values: Floats) -> Floats:
     """Round to six significant digits, for readers and for an exact round trip to JSON."""
     return np.array([float(f"{value:.6g}") for value in values])
 
 
 # For a rubric that was never studied: cosines of unrelated turns lie around 0.1 to 0.3.
-UNSTUDIED = LearnedScale(
+SCALE_OF_UNSTUDIED_RUBRIC = LearnedScale(
     # middle, spread and weight of share, amount, ending and trend
     np.array([0.2, 1.0, 0.35, 0.0]),
     np.array([0.15, 0.5, 0.2, 0.2]),
@@ -579,9 +595,9 @@ UNSTUDIED = LearnedScale(
 )
 
 
-def learn_scale(
+def learn_scale_of_rubric(
     measures: Floats,
-    positive: Flags,
+    positive: BoolArray,
     direction: int,
     lean: int = 0,
 ) -> LearnedScale:
@@ -594,17 +610,17 @@ def learn_scale(
             one (DSAT).
         lean: What is known of the evidence in general, +1, −1 or 0.
     """
-    differences, middle, spread = measure_separation(measures, positive, lean)
+    differences, middle, spread = measure_class_separation(measures, positive, lean)
     return LearnedScale(
-        round_six(middle),
-        round_six(spread),
-        round_six(np.maximum(0.0, direction * differences)),
+        round_to_six_digits(middle),
+        round_to_six_digits(spread),
+        round_to_six_digits(np.maximum(0.0, direction * differences)),
     )
 
 
-def measure_separation(
+def measure_class_separation(
     measures: Floats,
-    positive: Flags,
+    positive: BoolArray,
     lean: int | Indices = 0,
 ) -> tuple[Floats, Floats, Floats]:
     """Return δ, midpoint of the classes and spread, each [..., measure].
@@ -621,7 +637,8 @@ def measure_separation(
 
     return (
         # shrunk as if so many more conversations had shown what is known of it in general
-        (n * observed + PRIOR_CONVERSATIONS * PRIOR_DIFFERENCE * lean) / (n + PRIOR_CONVERSATIONS),
+        (n * observed + PRIOR_CONVERSATION_COUNT * PRIOR_CLASS_DIFFERENCE * lean)
+        / (n + PRIOR_CONVERSATION_COUNT),
         (high + low) / 2,
         spread,
     )
@@ -629,7 +646,7 @@ def measure_separation(
 
 def compute_logistic(odds: float) -> float:
     """Return the probability of log-odds."""
-    return 1 / (1 + exp(min(-odds, FARTHEST_ODDS)))
+    return 1 / (1 + exp(min(-odds, MAX_LOG_ODDS)))
 
 
 @lru_cache(maxsize=8)
@@ -638,7 +655,7 @@ def list_binomial_coefficients(n: int) -> tuple[int, ...]:
     return tuple(comb(n, k) for k in range(n + 1))
 
 
-def compute_binomial(p: float, options: int) -> tuple[float, ...]:
+def compute_binomial_distribution(p: float, options: int) -> tuple[float, ...]:
     """Return the binomial distribution over `options` ordered options with mean position p.
 
     The expected Likert value is exactly 10·p.
@@ -652,8 +669,8 @@ def compute_binomial(p: float, options: int) -> tuple[float, ...]:
     )
 
 
-def compute_binomials(p: Floats, options: int) -> Floats:
-    """Return `compute_binomial` of many `[…, option]`."""
+def compute_binomial_distributions(p: Floats, options: int) -> Floats:
+    """Return `compute_binomial_distribution` of many `[…, option]`."""
     k = np.arange(options)
     return np.asarray(
         list_binomial_coefficients(options - 1)
@@ -662,4 +679,4 @@ def compute_binomials(p: Floats, options: int) -> Floats:
     )
 
 
-assert len(MEASURES) == len(UNSTUDIED.middle)
+assert len(MEASURE_NAMES) == len(SCALE_OF_UNSTUDIED_RUBRIC.middle)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.embedded import NAME
-from pollex.agents.embedded.comments import quote_proof
+from pollex.agents.embedded import BUILT_IN_MODEL_NAME
+from pollex.agents.embedded.comments import quote_comment_proving_statement
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import quote_event_rubric
-from pollex.agents.embedded.evidence import get_tells, quote_turns
-from pollex.agents.embedded.signals import SIGNALS
-from pollex.agents.embedded.view import Flags, View
-from pollex.agents.roles import Deduplication, Extraction, Pair, Summary
+from pollex.agents.embedded.evidence import get_detector_description, quote_strongest_turns
+from pollex.agents.embedded.signals import SIGNALS_BY_NAME
+from pollex.agents.embedded.view import BoolArray, ConversationView
+from pollex.agents.roles import ContrastingPair, Deduplication, Extraction, Summary
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import flag_positives, list_labelled
 from pollex.rubrics.answers import Unanswered
@@ -26,26 +26,26 @@ from pollex.rubrics.merging import merge_rubrics, sort_by_support
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, add_reasons, make_content_id
 
 if TYPE_CHECKING:
-    from pollex.agents.embedded.clues import Clue, StudiedLog
+    from pollex.agents.embedded.clues import SeparatingClue, StudiedLog
     from pollex.rubrics.learning.material import MadePool
     from pollex.rubrics.learning.words import LogPhrases
 
-MOST_REASONS = 3
-MOST_EVENTS = 2
+MAX_REASONS_PER_CONVERSATION = 3
+MAX_EVENTS_PER_CONVERSATION = 2
 """Of the reasons: so that what users sound like stays in the pool as well."""
 
-HAPPENED = ("event:", "rate:")
+EVENT_SOURCE_PREFIXES = ("event:", "rate:")
 
 
 class EmbeddedExtractor:
     """Finds reasons by signals, contrastive phrases and events; no LLM."""
 
-    name = NAME
+    name = BUILT_IN_MODEL_NAME
 
     def __init__(self, embedder: Embedder, seed: int = 0) -> None:
         self.embedder = embedder
         self.seed = seed
-        self.clues: list[Clue] = []
+        self.clues: list[SeparatingClue] = []
         self.study: StudiedLog | None = None
 
     @property
@@ -55,7 +55,7 @@ class EmbeddedExtractor:
             "5",
             self.embedder.identity,
             str(self.seed),
-            *SIGNALS,
+            *SIGNALS_BY_NAME,
         )
 
     async def fit(self, training: Sequence[Conversation]) -> None:
@@ -71,7 +71,7 @@ class EmbeddedExtractor:
         self.study = self._study_of(labelled)
         self.clues = self.study.clues(positive, np.ones(len(labelled), dtype=bool))
 
-    def anew(self, conversations: Sequence[Conversation], rows: Flags) -> MadePool:
+    def anew(self, conversations: Sequence[Conversation], rows: BoolArray) -> MadePool:
         """Make the pool of some conversations, with its answers about all of them.
 
         Args:
@@ -128,7 +128,7 @@ class EmbeddedExtractor:
             )
 
         polarity: Polarity = "sat" if conversation.label is Label.POSITIVE else "dsat"
-        view = View(conversation, self.embedder)
+        view = ConversationView(conversation, self.embedder)
         # clues of the label's side that speak for it in this conversation
         clues_with_odds = []
         for clue in self.clues:
@@ -138,7 +138,7 @@ class EmbeddedExtractor:
         telling = []
         for clue, odds in clues_with_odds:
             if odds > 0:
-                telling.append((rate_clue(clue, odds), clue))
+                telling.append((rate_clue_in_class(clue, odds), clue))
 
         # the strongest first, equal ones by source, so that runs agree
         telling.sort(key=lambda pair: (-pair[0], pair[1].source))
@@ -148,9 +148,11 @@ class EmbeddedExtractor:
                 shown.append(reason)
 
         # Events come before all others, but never alone.
-        happened = [reason for reason in shown if reason.source.startswith(HAPPENED)][:MOST_EVENTS]
-        rest = [reason for reason in shown if not reason.source.startswith(HAPPENED)]
-        reasons = tuple([*happened, *rest][:MOST_REASONS])
+        happened = [reason for reason in shown if reason.source.startswith(EVENT_SOURCE_PREFIXES)][
+            :MAX_EVENTS_PER_CONVERSATION
+        ]
+        rest = [reason for reason in shown if not reason.source.startswith(EVENT_SOURCE_PREFIXES)]
+        reasons = tuple([*happened, *rest][:MAX_REASONS_PER_CONVERSATION])
 
         return Extraction(
             conversation_id=conversation.id,
@@ -158,13 +160,17 @@ class EmbeddedExtractor:
             reasons=reasons,
         )
 
-    def _reason(self, clue: Clue, view: View) -> Reason | None:
+    def _reason(self, clue: SeparatingClue, view: ConversationView) -> Reason | None:
         # an event is quoted where it happened, any other signal by its strongest turns
         if clue.event and self.study:
             quotes = quote_event_rubric(view, clue.event, self.study.topics)
-            quotes += quote_proof(view.conversation, clue.signal.statement) if quotes else ()
+            quotes += (
+                quote_comment_proving_statement(view.conversation, clue.signal.statement)
+                if quotes
+                else ()
+            )
         else:
-            quotes = quote_turns(view, clue.signal, clue.signal.marks(view))
+            quotes = quote_strongest_turns(view, clue.signal, clue.signal.marks(view))
 
         if not quotes:
             return None
@@ -181,7 +187,7 @@ class EmbeddedExtractor:
         )
 
 
-def rate_clue(clue: Clue, odds: float) -> float:
+def rate_clue_in_class(clue: SeparatingClue, odds: float) -> float:
     """Return how far a clue stands out in its class, plus its log-odds.
 
     Ranked by the odds alone, every conversation would give the same three reasons, and the pool
@@ -191,7 +197,7 @@ def rate_clue(clue: Clue, odds: float) -> float:
     return (odds - mean) / deviation + odds
 
 
-def summarize_reasons(view: View, reasons: Sequence[Reason]) -> str:
+def summarize_reasons(view: ConversationView, reasons: Sequence[Reason]) -> str:
     """Length, decisive turn and what was found there, in one sentence."""
     spoken = len(view.of("both"))
     if not reasons:
@@ -201,8 +207,8 @@ def summarize_reasons(view: View, reasons: Sequence[Reason]) -> str:
     return f"{spoken} turns; decisive is turn {turn}: {reasons[0].text}"
 
 
-LEAST_SHARE = 0.3
-MOST_WORDS = 2
+MIN_TOPIC_WORD_SHARE = 0.3
+MAX_TOPIC_WORDS = 2
 
 
 class EmbeddedSummarizer:
@@ -212,7 +218,7 @@ class EmbeddedSummarizer:
         domain_words: Words of the domain profile; those that the quotes use enter the rubric.
     """
 
-    name = NAME
+    name = BUILT_IN_MODEL_NAME
 
     def __init__(self, domain_words: Sequence[str] = ()) -> None:
         self.domain_words = tuple(domain_words)
@@ -226,7 +232,7 @@ class EmbeddedSummarizer:
         reasons: Sequence[Reason],
         pool: Sequence[Rubric],
         polarity: Polarity,
-        pairs: Sequence[Pair] = (),  # noqa: ARG002 - a model's
+        pairs: Sequence[ContrastingPair] = (),  # noqa: ARG002 - a model's
         *,
         few: bool = False,  # noqa: ARG002 - likewise
     ) -> Summary | Unanswered:
@@ -260,10 +266,10 @@ class EmbeddedSummarizer:
         reasons: Sequence[Reason],
         polarity: Polarity,
     ) -> Rubric:
-        text = append_topic(
+        text = append_topic_to_statement(
             reasons[0].text,
             # an event's sentence names its objects already
-            [] if source.startswith(HAPPENED) else self._topic(reasons),
+            [] if source.startswith(EVENT_SOURCE_PREFIXES) else self._topic(reasons),
         )
         return add_reasons(
             Rubric(
@@ -271,7 +277,7 @@ class EmbeddedSummarizer:
                 text=text,
                 polarity=polarity,
                 source=source,
-                tells=get_tells(source),
+                tells=get_detector_description(source),
             ),
             reasons,
         )
@@ -296,22 +302,22 @@ class EmbeddedSummarizer:
 
         frequent = []
         for word, count in counts.items():
-            if count >= max(2, LEAST_SHARE * len(reasons)):
+            if count >= max(2, MIN_TOPIC_WORD_SHARE * len(reasons)):
                 frequent.append(word)
 
-        return sorted(frequent, key=lambda word: -counts[word])[:MOST_WORDS]
+        return sorted(frequent, key=lambda word: -counts[word])[:MAX_TOPIC_WORDS]
 
 
-def append_topic(statement: str, topic: Sequence[str]) -> str:
+def append_topic_to_statement(statement: str, topic: Sequence[str]) -> str:
     """Append the main topic to a statement."""
     if topic:
         return f"{statement.removesuffix('.')}, mostly about {' and '.join(topic)}."
     return statement
 
 
-NEAR_COSINE = 0.88
+MIN_COSINE_OF_DUPLICATES = 0.88
 
-BY_DESIGN = ("signal:", *HAPPENED)
+DISTINCT_SOURCE_PREFIXES = ("signal:", *EVENT_SOURCE_PREFIXES)
 """Sources that differ by design, however alike their sentences are."""
 
 
@@ -323,9 +329,9 @@ class EmbeddedDeduplicator:
             merged too.
     """
 
-    name = NAME
+    name = BUILT_IN_MODEL_NAME
 
-    def __init__(self, embedder: Embedder, near: float = NEAR_COSINE) -> None:
+    def __init__(self, embedder: Embedder, near: float = MIN_COSINE_OF_DUPLICATES) -> None:
         self.embedder = embedder
         self.near = near
 
@@ -363,7 +369,7 @@ class EmbeddedDeduplicator:
             return []
 
         vectors = self.embedder.embed([r.text for r in rubrics])
-        groups = find_near_components(
+        groups = find_components_of_near_vectors(
             vectors,
             [r.polarity for r in rubrics],
             self.near,
@@ -376,7 +382,7 @@ class EmbeddedDeduplicator:
         return groups_of_rubrics
 
 
-def find_near_components(
+def find_components_of_near_vectors(
     vectors: npt.NDArray[np.float32],
     polarities: Sequence[str],
     near: float,
@@ -393,15 +399,18 @@ def find_near_components(
     linked = (vectors @ vectors.T >= near) & (kinds[:, None] == kinds[None, :])
     # rubrics from other sources have no name here, and may be linked with any
     signals = np.array(
-        [source if source.startswith(BY_DESIGN) else "" for source in sources or [""] * len(kinds)]
+        [
+            source if source.startswith(DISTINCT_SOURCE_PREFIXES) else ""
+            for source in sources or [""] * len(kinds)
+        ]
     )
     linked &= (
         (signals[:, None] == signals[None, :]) | (signals[:, None] == "") | (signals[None, :] == "")
     )
-    return find_components(linked)
+    return find_connected_components(linked)
 
 
-def find_components(linked: npt.NDArray[np.bool_]) -> list[list[int]]:
+def find_connected_components(linked: npt.NDArray[np.bool_]) -> list[list[int]]:
     """Return the connected components of a symmetric matrix, each in ascending order."""
     # a quarter of a second; only `learn` needs it
     from scipy.sparse.csgraph import connected_components

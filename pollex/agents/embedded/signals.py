@@ -1,7 +1,7 @@
 """Signals, visible in single turns, which may speak for or against a conversation; and measures of it from their marks.
 
 The signals are the rows of `signals.toml`. A row without a pattern has its marks from the function
-in `MARKS`.
+in `MARKERS_BY_SIGNAL`.
 """
 
 import re
@@ -16,15 +16,15 @@ import numpy as np
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.sentences import read_table_rows
 from pollex.agents.embedded.spoken import list_other_language_replies
-from pollex.agents.embedded.view import Floats, Indices, View, measure_likeness
+from pollex.agents.embedded.view import ConversationView, Floats, Indices, measure_text_likeness
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.rubric import Tells
 from pollex.rubrics.tone import ToneForm
 
-Party = Literal["user", "assistant", "both"]
+SignalParty = Literal["user", "assistant", "both"]
 # classes such as \W, whose letter is no capital to be matched
-_CLASSES = re.compile(r"\\[A-Z]")
-MEASURES = ("share", "amount", "ending", "trend")
+_CHARACTER_CLASS_REGEX = re.compile(r"\\[A-Z]")
+MEASURE_NAMES = ("share", "amount", "ending", "trend")
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Signal:
     """
 
     name: str
-    party: Party
+    party: SignalParty
     statement: str
-    marks: Callable[[View], Floats]
+    marks: Callable[[ConversationView], Floats]
     lean: int = 0
     pattern: re.Pattern[str] | None = None
     vectors: bool = False
@@ -59,7 +59,7 @@ class Signal:
 
 def make_word_signal(
     name: str,
-    party: Party,
+    party: SignalParty,
     statement: str,
     pattern: str,
     lean: int = 0,
@@ -74,14 +74,14 @@ def make_word_signal(
     """
     compiled = re.compile(pattern, re.IGNORECASE | re.MULTILINE)
     # Half as long on lower case, which for ASCII is the same.
-    if _CLASSES.sub("", pattern).islower():
+    if _CHARACTER_CLASS_REGEX.sub("", pattern).islower():
         quick = re.compile(pattern, re.MULTILINE)
     else:
         quick = None
 
     search = quick.search if quick else compiled.search
 
-    def marks(view: View) -> Floats:
+    def marks(view: ConversationView) -> Floats:
         # made at the first mark: most signals mark no turn of most conversations
         out: Floats | None = None
         lowered: list[str | None]
@@ -118,18 +118,18 @@ def make_word_signal(
     )
 
 
-def measure_marks(marks: Floats, turns: Indices) -> Floats:
-    """Summarize the marks of one party's turns in four numbers, [4]: see `MEASURES`.
+def summarize_marks_of_party(marks: Floats, turns: Indices) -> Floats:
+    """Summarize the marks of one party's turns in four numbers, [4]: see `MEASURE_NAMES`.
 
     share: mean over the turns. amount: log(1 + sum), with the sum's sign. ending: the highest of
         the last two turns.
     trend: mean of the last third minus mean of the first. All are 0 for a party without turns.
     """
-    return np.array(summarize_marks(marks[turns].tolist()))
+    return np.array(summarize_marks_in_order(marks[turns].tolist()))
 
 
-def summarize_marks(x: Sequence[float]) -> tuple[float, float, float, float]:
-    """Summarize a party's marks, in order; see `measured`."""
+def summarize_marks_in_order(x: Sequence[float]) -> tuple[float, float, float, float]:
+    """Summarize a party's marks, in order; see `MEASURE_NAMES`."""
     if not x:
         return 0.0, 0.0, 0.0, 0.0
 
@@ -145,22 +145,22 @@ def summarize_marks(x: Sequence[float]) -> tuple[float, float, float, float]:
     )
 
 
-def mark_repeats(view: View, party: str) -> Floats:
+def mark_repeated_turns(view: ConversationView, party: str) -> Floats:
     """Likeness of each turn of a party to its most similar earlier one, by words."""
     out = np.zeros(len(view.texts))
     out[view.of(party)] = view.earlier_likeness(view.of(party))
     return out
 
 
-def measure_kept_pairs(view: View, pairs: Sequence[tuple[int, int]]) -> Floats:
+def measure_likeness_of_pairs(view: ConversationView, pairs: Sequence[tuple[int, int]]) -> Floats:
     """Likeness of the second turn of each pair to the first, by words."""
     out = np.zeros(len(view.texts))
     for before, after in pairs:
-        out[after] = measure_likeness(view.terms[before], view.terms[after])
+        out[after] = measure_text_likeness(view.terms[before], view.terms[after])
     return out
 
 
-def mark_unanswered_questions(view: View) -> Floats:
+def mark_unanswered_questions(view: ConversationView) -> Floats:
     """Mark with 1 each question of the user that is answered by a question."""
     out = np.zeros(len(view.texts))
     for asking, replied in view.replies:
@@ -169,7 +169,7 @@ def mark_unanswered_questions(view: View) -> Floats:
     return out
 
 
-def mark_last(view: View, holds: Callable[[int], bool]) -> Floats:
+def mark_last_turn(view: ConversationView, holds: Callable[[int], bool]) -> Floats:
     """Mark the last turn with 1 if something holds of it."""
     out = np.zeros(len(view.texts))
     spoken = view.places("both")
@@ -179,7 +179,7 @@ def mark_last(view: View, holds: Callable[[int], bool]) -> Floats:
     return out
 
 
-def mark_other_language(view: View) -> Floats:
+def mark_replies_in_other_language(view: ConversationView) -> Floats:
     """Mark with 1 each reply in another language than the user's last turn."""
     turns = list_other_language_replies(view.texts, view.roles)
     if not turns:
@@ -190,7 +190,7 @@ def mark_other_language(view: View) -> Floats:
     return out
 
 
-def measure_lengths(view: View, party: str, sign: int = 1) -> Floats:
+def measure_turn_lengths(view: ConversationView, party: str, sign: int = 1) -> Floats:
     """Log of the words in each of a party's turns, or its negative."""
     out = np.zeros(len(view.texts))
     turns = view.of(party)
@@ -199,65 +199,74 @@ def measure_lengths(view: View, party: str, sign: int = 1) -> Floats:
     return out
 
 
-MARKS: dict[str, Callable[[View], Floats]] = {
-    "user_repeats": lambda view: mark_repeats(view, "user"),
-    "assistant_repeats": lambda view: mark_repeats(view, "assistant"),
-    "relevance": lambda view: measure_kept_pairs(view, view.replies),
-    "irrelevance": lambda view: -measure_kept_pairs(view, view.replies),
+MARKERS_BY_SIGNAL: dict[str, Callable[[ConversationView], Floats]] = {
+    "user_repeats": lambda view: mark_repeated_turns(view, "user"),
+    "assistant_repeats": lambda view: mark_repeated_turns(view, "assistant"),
+    "relevance": lambda view: measure_likeness_of_pairs(view, view.replies),
+    "irrelevance": lambda view: -measure_likeness_of_pairs(view, view.replies),
     "unanswered_question": mark_unanswered_questions,
-    "other_language": mark_other_language,
-    "follow_up": lambda view: measure_kept_pairs(view, view.followed("assistant", "user")),
-    "user_ends": lambda view: mark_last(view, lambda turn: view.roles[turn] == "user"),
-    "assistant_ends": lambda view: mark_last(view, lambda turn: view.roles[turn] == "assistant"),
-    "open_end": lambda view: mark_last(view, lambda turn: "?" in view.texts[turn][-40:]),
+    "other_language": mark_replies_in_other_language,
+    "follow_up": lambda view: measure_likeness_of_pairs(view, view.followed("assistant", "user")),
+    "user_ends": lambda view: mark_last_turn(view, lambda turn: view.roles[turn] == "user"),
+    "assistant_ends": lambda view: mark_last_turn(
+        view, lambda turn: view.roles[turn] == "assistant"
+    ),
+    "open_end": lambda view: mark_last_turn(view, lambda turn: "?" in view.texts[turn][-40:]),
     # the same mark on each turn: only the amount, which grows with the turns, tells something
     "many_turns": lambda view: np.ones(len(view.texts)),
     "few_turns": lambda view: -np.ones(len(view.texts)),
-    "long_answers": lambda view: measure_lengths(view, "assistant"),
-    "short_answers": lambda view: measure_lengths(view, "assistant", -1),
-    "long_messages": lambda view: measure_lengths(view, "user"),
-    "short_messages": lambda view: measure_lengths(view, "user", -1),
+    "long_answers": lambda view: measure_turn_lengths(view, "assistant"),
+    "short_answers": lambda view: measure_turn_lengths(view, "assistant", -1),
+    "long_messages": lambda view: measure_turn_lengths(view, "user"),
+    "short_messages": lambda view: measure_turn_lengths(view, "user", -1),
 }
 
-SIGNALS = {
+SIGNALS_BY_NAME = {
     name: make_word_signal(name, **row)
     if "pattern" in row
-    else Signal(name, marks=MARKS[name], **row)
+    else Signal(name, marks=MARKERS_BY_SIGNAL[name], **row)
     for _, name, row in read_table_rows(Path(__file__).with_name("signals.toml"))
 }
 
 
-COMPARING = frozenset(
+TURN_COMPARING_SIGNALS = frozenset(
     {"user_repeats", "assistant_repeats", "relevance", "irrelevance", "follow_up", "other_language"}
 )
 """Signals that compare turns, which costs more than they add here."""
 
 
-OF_WORDS = tuple(signal for name, signal in SIGNALS.items() if name not in COMPARING)
+WORDING_SIGNALS = tuple(
+    signal for name, signal in SIGNALS_BY_NAME.items() if name not in TURN_COMPARING_SIGNALS
+)
 """Signals of words."""
 
 
-def measure_word_signals(conversations: Sequence[Conversation]) -> Floats:
-    """Measure all signals of words `[conversation, 4 × signal]`; see `measured` for the four."""
+def measure_wording_signals(conversations: Sequence[Conversation]) -> Floats:
+    """Measure all signals of words `[conversation, 4 × signal]`; see `MEASURE_NAMES` for the four."""
     # it loads a model only when it is asked
     views = []
     for conversation in conversations:
-        views.append(View(conversation, Embedder()))
+        views.append(ConversationView(conversation, Embedder()))
 
-    rows = [measure_form(view) for view in views]
+    rows = [measure_wording_of_view(view) for view in views]
     # without conversations there is no row that would tell the width
     return np.array(rows, dtype=np.float64).reshape(
         len(rows),
-        len(OF_WORDS) * len(MEASURES),
+        len(WORDING_SIGNALS) * len(MEASURE_NAMES),
     )
 
 
-def measure_form(view: View) -> Floats:
+def measure_wording_of_view(view: ConversationView) -> Floats:
     """Measure all signals of words in one conversation `[4 × signal]`."""
     return np.concatenate(
-        [measure_marks(signal.marks(view), view.of(signal.party)) for signal in OF_WORDS]
+        [
+            summarize_marks_of_party(signal.marks(view), view.of(signal.party))
+            for signal in WORDING_SIGNALS
+        ]
     )
 
 
-FORM = ToneForm(tuple(signal.statement for signal in OF_WORDS), measure_word_signals)
+WORDING_TONE_FORM = ToneForm(
+    tuple(signal.statement for signal in WORDING_SIGNALS), measure_wording_signals
+)
 """What tone is made of."""

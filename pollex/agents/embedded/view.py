@@ -10,24 +10,24 @@ from math import hypot
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.embedded import NAME
+from pollex.agents.embedded import BUILT_IN_MODEL_NAME
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.patterns import Firing
+from pollex.agents.embedded.events.patterns import PatternFiring
 from pollex.agents.embedded.events.reading import (
-    Observed,
+    ConversationReading,
     find_sure_firings,
-    mark_acts,
-    read_conversation,
+    read_events_of_conversation,
+    read_moves_with_acts,
 )
-from pollex.agents.embedded.events.sentences import Move, stem
-from pollex.agents.embedded.events.topics import Topics
+from pollex.agents.embedded.events.sentences import ConversationMove, stem_word
+from pollex.agents.embedded.events.topics import LogTopics
 from pollex.conversations.conversation import Conversation
 
-COMMONEST = 7.5
+ZIPF_OF_COMMONEST_WORDS = 7.5
 """Zipf frequency from which on a word counts next to nothing."""
 
-LEAST_WEIGHT = 0.05
-_WORD = re.compile(r"\w+(?:['’]\w+)?")
+MIN_WORD_WEIGHT = 0.05
+_WORD_REGEX = re.compile(r"\w+(?:['’]\w+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +44,27 @@ class WeighedStems:
 
 
 @lru_cache(maxsize=8192)
-def weigh_stems(text: str) -> WeighedStems:
+def weigh_stems_of_text(text: str) -> WeighedStems:
     """Weigh the stems of a text by how rare their words are in English."""
-    weights = dict(map(weigh_word, _WORD.findall(text.casefold())))
+    weights = dict(map(stem_and_weigh_word, _WORD_REGEX.findall(text.casefold())))
     return WeighedStems(weights, hypot(*weights.values()))
 
 
 @lru_cache(maxsize=65536)
-def weigh_word(word: str) -> tuple[str, float]:
+def stem_and_weigh_word(word: str) -> tuple[str, float]:
     """Return the stem of a word, and its weight."""
-    return stem(word), weigh_rarity(word)
+    return stem_word(word), weigh_word_by_rarity(word)
 
 
-def weigh_rarity(word: str) -> float:
+def weigh_word_by_rarity(word: str) -> float:
     """Return the weight of a word, from 0 to 1."""
     # a fifth of a second, with its list; only what reads likeness needs it
     from wordfreq import zipf_frequency
 
-    return max(LEAST_WEIGHT, 1 - zipf_frequency(word, "en") / COMMONEST)
+    return max(MIN_WORD_WEIGHT, 1 - zipf_frequency(word, "en") / ZIPF_OF_COMMONEST_WORDS)
 
 
-def measure_likeness(first: WeighedStems, second: WeighedStems) -> float:
+def measure_text_likeness(first: WeighedStems, second: WeighedStems) -> float:
     """Cosine of two texts, from 0 to 1."""
     shared = first.weights.keys() & second.weights.keys()
     if not shared:
@@ -75,22 +75,22 @@ def measure_likeness(first: WeighedStems, second: WeighedStems) -> float:
     )
 
 
-class Examples:
+class ExampleTexts:
     """Texts that others are compared with, by the words that they hold."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._lengths = [weigh_stems(text).length for text in texts]
+        self._lengths = [weigh_stems_of_text(text).length for text in texts]
         # by word, the texts that hold it: only words of the text in question are looked up
         self._holding: dict[str, list[tuple[int, float]]] = {}
         for place, text in enumerate(texts):
-            for word, weight in weigh_stems(text).weights.items():
+            for word, weight in weigh_stems_of_text(text).weights.items():
                 self._holding.setdefault(word, []).append((place, weight))
 
     def nearest(self, text: str) -> float:
         """Return the highest likeness of a text to any of them."""
-        terms = weigh_stems(text)
+        terms = weigh_stems_of_text(text)
         sums = dict[int, float]()
-        # in the order in which `measure_likeness` adds up
+        # in the order in which `measure_text_likeness` adds up
         for word in sorted(terms.weights.keys() & self._holding.keys()):
             weight = terms.weights[word]
             for place, other in self._holding[word]:
@@ -104,19 +104,19 @@ class Examples:
 
 
 Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+BoolArray = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
 
 # Signals read the head and the tail of a huge turn; the middle of a pasted log tells nothing of
 # satisfaction.
-KEPT_HEAD_CHARS = 6_000
-KEPT_TAIL_CHARS = 2_000
-NEAREST = 200
+KEPT_HEAD_CHARS_OF_TURN = 6_000
+KEPT_TAIL_CHARS_OF_TURN = 2_000
+MAX_EARLIER_TURNS_COMPARED = 200
 """So many earlier turns of a party are looked at for repeats: among thousands, all would take minutes."""
-CUT_MARK = "\n…\n"
+OMISSION_MARK = "\n…\n"
 
 
-class View:
+class ConversationView:
     """One conversation, looked at.
 
     Attributes:
@@ -133,23 +133,23 @@ class View:
         patterns: frozenset[str] | None = None,
     ) -> None:
         self.conversation = conversation
-        self.texts = [shorten_middle(turn.content.strip()) for turn in conversation.turns]
+        self.texts = [cut_middle_of_text(turn.content.strip()) for turn in conversation.turns]
         self.roles: list[str] = [turn.role for turn in conversation.turns]
         self._embedder = embedder
         self._patterns = patterns
         # both taken once: turns by party, and readings by topics
         self._places: dict[str, list[int]] = {}
-        self._readings: dict[str, Observed] = {}
+        self._readings: dict[str, ConversationReading] = {}
 
     @cached_property
     def silent(self) -> Floats:
         """Marks of a signal that no turn carries, [turn]: zeros, the same array on each call; never written to."""
         return np.zeros(len(self.texts))
 
-    def reading(self, lexicon: str, topics: Topics) -> Observed:
+    def reading(self, lexicon: str, topics: LogTopics) -> ConversationReading:
         """Return the events that happened in it, by the topics of `lexicon`; cached."""
         if lexicon not in self._readings:
-            self._readings[lexicon] = read_conversation(
+            self._readings[lexicon] = read_events_of_conversation(
                 self.conversation,
                 topics,
                 self.moves,
@@ -159,12 +159,12 @@ class View:
         return self._readings[lexicon]
 
     @cached_property
-    def moves(self) -> list[Move]:
+    def moves(self) -> list[ConversationMove]:
         """Its moves, with their acts."""
-        return mark_acts(self.conversation)
+        return read_moves_with_acts(self.conversation)
 
     @cached_property
-    def _fired(self) -> list[Firing]:
+    def _fired(self) -> list[PatternFiring]:
         return find_sure_firings(self.moves, self._patterns)
 
     @cached_property
@@ -220,16 +220,22 @@ class View:
     @cached_property
     def terms(self) -> list[WeighedStems]:
         """Words of each turn, weighed by rarity."""
-        return [weigh_stems(text) for text in self.texts]
+        return [weigh_stems_of_text(text) for text in self.texts]
 
     def earlier_likeness(self, turns: Indices) -> Floats:
-        """Compute, for each of `turns`, the highest likeness by words to one of `NEAREST` before; 0 for the first."""
+        """Compute the highest likeness by words of each of `turns` to an earlier one; 0 for the first.
+
+        A turn is compared with the last `MAX_EARLIER_TURNS_COMPARED` before it.
+        """
         terms = [self.terms[turn] for turn in turns]
         likenesses = []
         for k, term in enumerate(terms):
             likenesses.append(
                 max(
-                    (measure_likeness(term, earlier) for earlier in terms[max(0, k - NEAREST) : k]),
+                    (
+                        measure_text_likeness(term, earlier)
+                        for earlier in terms[max(0, k - MAX_EARLIER_TURNS_COMPARED) : k]
+                    ),
                     default=0.0,
                 )
             )
@@ -237,16 +243,16 @@ class View:
         return np.array(likenesses, dtype=np.float64)
 
 
-def make_views(
+def make_conversation_views(
     conversations: Sequence[Conversation],
     embedder: Embedder,
     *,
     vectors: bool = True,
-) -> list[View]:
+) -> list[ConversationView]:
     """Make views of many conversations; with `vectors`, embed all turns together, which is faster than one by one."""
     views = []
     for conversation in conversations:
-        views.append(View(conversation, embedder))
+        views.append(ConversationView(conversation, embedder))
 
     # vectors stay in the embedder, where each view finds them
     if vectors:
@@ -259,24 +265,24 @@ def make_views(
     return views
 
 
-def shorten_middle(text: str) -> str:
+def cut_middle_of_text(text: str) -> str:
     """Cut the middle out of a very long text."""
-    if len(text) <= KEPT_HEAD_CHARS + KEPT_TAIL_CHARS:
+    if len(text) <= KEPT_HEAD_CHARS_OF_TURN + KEPT_TAIL_CHARS_OF_TURN:
         return text
-    return f"{text[:KEPT_HEAD_CHARS]}{CUT_MARK}{text[-KEPT_TAIL_CHARS:]}"
+    return f"{text[:KEPT_HEAD_CHARS_OF_TURN]}{OMISSION_MARK}{text[-KEPT_TAIL_CHARS_OF_TURN:]}"
 
 
-RESAMPLED = f"{NAME}, resampled turns"
+RESAMPLED_MODEL_NAME = f"{BUILT_IN_MODEL_NAME}, resampled turns"
 """Display name of a judge on resampled turns."""
 
 
-def make_generator(conversation: Conversation, replicate: int) -> np.random.Generator:
+def make_random_generator(conversation: Conversation, replicate: int) -> np.random.Generator:
     """Return the random generator of one run on a conversation, the same on every call."""
     # by text and run alone, so that nothing depends on what was drawn before
     return np.random.default_rng([int(conversation.text_hash[:12], 16), replicate])
 
 
-def resample_turns(turns: Indices, rng: np.random.Generator) -> Indices:
+def resample_turn_indices(turns: Indices, rng: np.random.Generator) -> Indices:
     """Draw a bootstrap sample of the turns, in the order of the conversation."""
     if len(turns):
         # with replacement: a turn may come twice, and another not at all

@@ -6,43 +6,43 @@ Source: Biyani et al. 2024, "RUBICON", whose baseline was adapted to its domain 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pollex.agents.checks import collapse_white_space, explain_refusal
-from pollex.agents.llm.asker import Asker, source_of
+from pollex.agents.checks import collapse_white_space, explain_rubric_refusal
+from pollex.agents.llm.asker import PromptAsker, name_prompt_version
 from pollex.prompts.prompt import Prompt, load_prompt
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.records import AdaptedRubric
 from pollex.rubrics.rubric import Polarity, Rubric, make_content_id
 
-MOST = 20
+RUBRICS_PER_CALL = 20
 """Rubrics that one call adapts."""
 
-SIDES: Mapping[Polarity, str] = {"sat": "satisfied", "dsat": "dissatisfied"}
+FEELING_BY_POLARITY: Mapping[Polarity, str] = {"sat": "satisfied", "dsat": "dissatisfied"}
 
 
-async def adapt_rubrics(
-    asker: Asker, rubrics: Sequence[Rubric]
+async def adapt_rubrics_to_domain(
+    asker: PromptAsker, rubrics: Sequence[Rubric]
 ) -> tuple[list[Rubric], list[AdaptedRubric]]:
     """Return rubrics in the terms of the asker's domain, and what became of each; what is unclear stays as it is."""
     adapted: list[Rubric] = []
     changes: list[AdaptedRubric] = []
-    for start in range(0, len(rubrics), MOST):
-        batch = rubrics[start : start + MOST]
+    for start in range(0, len(rubrics), RUBRICS_PER_CALL):
+        batch = rubrics[start : start + RUBRICS_PER_CALL]
         prompt = load_prompt("adapt")
-        value = await _answer(asker, prompt, batch)
+        value = await _ask_for_adaptations(asker, prompt, batch)
         for number, rubric in enumerate(batch, 1):
-            change = _change_of(
+            change = _read_adaptation(
                 rubric,
                 value if isinstance(value, Unanswered) else value[str(number)],
             )
             changes.append(change)
             if change.does != "left out":
-                adapted.append(_in_words_of(change, rubric, source_of(prompt)))
+                adapted.append(_reword_as_adapted(change, rubric, name_prompt_version(prompt)))
 
     return adapted, changes
 
 
-async def _answer(
-    asker: Asker,
+async def _ask_for_adaptations(
+    asker: PromptAsker,
     prompt: Prompt,
     rubrics: Sequence[Rubric],
 ) -> dict[str, Any] | Unanswered:
@@ -59,7 +59,7 @@ async def _answer(
             {
                 "i": number,
                 "rubric": rubric.text,
-                "side": SIDES[rubric.polarity],
+                "side": FEELING_BY_POLARITY[rubric.polarity],
             }
         )
 
@@ -74,7 +74,7 @@ async def _answer(
     )
 
 
-def _change_of(rubric: Rubric, answer: Mapping[str, Any] | Unanswered) -> AdaptedRubric:
+def _read_adaptation(rubric: Rubric, answer: Mapping[str, Any] | Unanswered) -> AdaptedRubric:
     """Return what became of a rubric; what may not become a rubric is not taken, see `agents.checks`."""
     about: dict[str, Any] = {"before": rubric.text, "polarity": rubric.polarity}
     if isinstance(answer, Unanswered):
@@ -93,7 +93,7 @@ def _change_of(rubric: Rubric, answer: Mapping[str, Any] | Unanswered) -> Adapte
     # no words, or the same ones, change nothing
     if does != "reword" or text in ("", rubric.text):
         return AdaptedRubric(**about, does="kept", why=why)
-    if refused := explain_refusal(text):
+    if refused := explain_rubric_refusal(text):
         return AdaptedRubric(
             **about,
             does="kept",
@@ -103,7 +103,7 @@ def _change_of(rubric: Rubric, answer: Mapping[str, Any] | Unanswered) -> Adapte
     return AdaptedRubric(**about, does="reworded", text=text, why=why)
 
 
-def _in_words_of(change: AdaptedRubric, rubric: Rubric, source: str) -> Rubric:
+def _reword_as_adapted(change: AdaptedRubric, rubric: Rubric, source: str) -> Rubric:
     if change.does != "reworded":
         return rubric
 

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from pollex.agents.llm.evidence import Evidence, evidence_of
-from pollex.agents.llm.parsing import object_in
+from pollex.agents.llm.evidence import JudgeEvidence, collect_evidence
+from pollex.agents.llm.parsing import parse_last_object
 from pollex.conversations.conversation import Conversation
 from pollex.errors import ModelRefused, WrongUse
 from pollex.gateway.calls import Call, Capabilities, Completed, Outcome, Truncated
@@ -19,14 +19,14 @@ from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.judge_settings import CALL_FIELDS, JudgeSettings
 from pollex.rubrics.rubric import Polarity
 
-VERSION = "1"
+LLM_ROLE_VERSION = "1"
 """Changes when the same model answer would be read differently."""
 
-SAMPLED = 1.0
+SAMPLING_TEMPERATURE = 1.0
 """Temperature of sampled answers, where none is set."""
 
 
-_NO_PART_OF_AN_ANSWER = {"calls", "window", "stream"}
+_CAPABILITIES_WITHOUT_EFFECT_ON_ANSWERS = {"calls", "window", "stream"}
 """Capabilities that change no answer."""
 
 
@@ -38,7 +38,7 @@ class ModelClient(Protocol):
 
 
 @dataclass(frozen=True)
-class Asker:
+class PromptAsker:
     """Asks prompts of one model about one domain.
 
     Attributes:
@@ -97,7 +97,7 @@ class Asker:
         if samples == 1:
             temperature = 0.0
         elif set_temperature is None:
-            temperature = SAMPLED
+            temperature = SAMPLING_TEMPERATURE
         else:
             temperature = set_temperature
 
@@ -193,28 +193,28 @@ class Asker:
             outcome = await self.ask(replace(call, replicate=call.replicate + attempt))
             if not isinstance(outcome, Completed):
                 break
-            block = object_in(outcome.text)
+            block = parse_last_object(outcome.text)
             if block and all(
                 isinstance(block.value.get(name), kind) for name, kind in fields.items()
             ):
                 return block.value
 
-        return failure(outcome, judge_id(self.name, prompt))
+        return make_unanswered_from_outcome(outcome, make_judge_id(self.name, prompt))
 
-    def evidence(self, conversation: Conversation) -> Evidence:
+    def evidence(self, conversation: Conversation) -> JudgeEvidence:
         """Return a conversation as a judge sees it: its turns, and the sources that the assistant was shown."""
-        return evidence_of(conversation, self.settings.sources)
+        return collect_evidence(conversation, self.settings.sources)
 
     def fingerprint(self, *prompts: Prompt, **settings: Any) -> str:
         """Hash the settings that affect a role's results, except the salt."""
         # what can't change an answer doesn't change the fingerprint
         capabilities = {}
         for k, v in asdict(self.capabilities).items():
-            if k not in _NO_PART_OF_AN_ANSWER:
+            if k not in _CAPABILITIES_WITHOUT_EFFECT_ON_ANSWERS:
                 capabilities[k] = v
 
         facts = {
-            "version": VERSION,
+            "version": LLM_ROLE_VERSION,
             "model": self.name,
             "capabilities": capabilities,
             **self.settings.facts(CALL_FIELDS),
@@ -226,7 +226,7 @@ class Asker:
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
 
 
-class Role:
+class ModelRole:
     """Base of roles on a model.
 
     Args:
@@ -236,7 +236,7 @@ class Role:
 
     def __init__(
         self,
-        asker: Asker,
+        asker: PromptAsker,
         prompts: Iterable[Prompt],
         **facts: Any,
     ) -> None:
@@ -255,33 +255,36 @@ class Role:
         return self.asker.fingerprint(*self._prompts, **self._facts)
 
 
-def load_by_polarity(task: str, *, paper: bool = False) -> dict[Polarity, Prompt]:
+def load_prompts_by_polarity(task: str, *, paper: bool = False) -> dict[Polarity, Prompt]:
     """Load the prompts of a task, one for each polarity.
 
     Args:
         paper: Whether RUBICON's paper's own is wanted, which is one for both.
     """
-    return {kind: load_prompt(f"{task}_{'paper' if paper else kind}") for kind in TOLD}
+    return {
+        kind: load_prompt(f"{task}_{'paper' if paper else kind}")
+        for kind in PROMPT_WORDS_BY_POLARITY
+    }
 
 
-TOLD: dict[Polarity, dict[str, str]] = {
+PROMPT_WORDS_BY_POLARITY: dict[Polarity, dict[str, str]] = {
     "sat": {"feeling": "satisfied", "thumb": "up"},
     "dsat": {"feeling": "dissatisfied", "thumb": "down"},
 }
 """What a prompt of either polarity is told of its polarity."""
 
 
-def judge_id(model: str, prompt: Prompt) -> str:
+def make_judge_id(model: str, prompt: Prompt) -> str:
     """Return the judge's identity: model, prompt and version."""
-    return f"{model} {source_of(prompt)}"
+    return f"{model} {name_prompt_version(prompt)}"
 
 
-def source_of(prompt: Prompt) -> str:
+def name_prompt_version(prompt: Prompt) -> str:
     """Prompt and version, as records name where they come from."""
     return f"{prompt.name}@{prompt.version}"
 
 
-def failure(outcome: Outcome, judge: str, question_id: str = "") -> Unanswered:
+def make_unanswered_from_outcome(outcome: Outcome, judge: str, question_id: str = "") -> Unanswered:
     """Convert an outcome without a usable answer; unusable answers are unparsable."""
     if isinstance(outcome, Completed):
         kind = "unparsable"

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ValidationError
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import PromptAsker
 from pollex.prompts.data_boundary import Item
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Unanswered
@@ -25,7 +25,7 @@ class NamedSpeaker(BaseModel):
     role: Literal["user", "assistant", "system", "tool", "none"]
 
 
-class ColumnsRead(BaseModel):
+class IdentifiedColumns(BaseModel):
     """What a model says of the columns of a log.
 
     Attributes:
@@ -39,7 +39,7 @@ class ColumnsRead(BaseModel):
     down: list[str] = []
 
 
-async def read_columns(asker: Asker, columns: Sequence[Item]) -> ColumnsRead | str:
+async def identify_columns(asker: PromptAsker, columns: Sequence[Item]) -> IdentifiedColumns | str:
     """Return what a model says of some columns, or why it says nothing."""
     value = await asker.value(
         load_prompt("map_columns"),
@@ -52,6 +52,6 @@ async def read_columns(asker: Asker, columns: Sequence[Item]) -> ColumnsRead | s
         return f"{value.outcome}: {value.detail}"
 
     try:
-        return ColumnsRead.model_validate(value)
+        return IdentifiedColumns.model_validate(value)
     except ValidationError:
         return "it isn't in the form that was asked for"

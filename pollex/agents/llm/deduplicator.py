@@ -9,20 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.roles import find_components
-from pollex.agents.llm.asker import Asker, Role
-from pollex.agents.llm.parsing import numbers
+from pollex.agents.embedded.roles import find_connected_components
+from pollex.agents.llm.asker import ModelRole, PromptAsker
+from pollex.agents.llm.parsing import read_numbers
 from pollex.agents.roles import Deduplication
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.merging import merge_rubrics, sort_by_support
 from pollex.rubrics.rubric import BUILT_IN, Rubric
 
-MOST_IN_A_GROUP = 30
-_TIGHTER = 0.03
+MAX_RUBRICS_PER_GROUP = 30
+_THRESHOLD_STEP = 0.03
 
 
-class LlmDeduplicator(Role):
+class LlmDeduplicator(ModelRole):
     """Removes rubrics that the model finds equivalent to another, keeping the best supported.
 
     A built-in rubric is shown beside one of the model's that has nearly its words, never beside
@@ -33,7 +33,7 @@ class LlmDeduplicator(Role):
         tally: Groups that stayed whole for want of an answer, by outcome.
     """
 
-    def __init__(self, asker: Asker, embedder: Embedder) -> None:
+    def __init__(self, asker: PromptAsker, embedder: Embedder) -> None:
         self.embedder = embedder
         self.prompt = load_prompt("deduplicate")
         # thresholds with fixed digits, so that fingerprints agree
@@ -84,14 +84,14 @@ class LlmDeduplicator(Role):
         )
 
     def groups(self, rubrics: Sequence[Rubric]) -> list[list[Rubric]]:
-        """Group near rubrics of both sides, at most `MOST_IN_A_GROUP` together."""
+        """Group near rubrics of both sides, at most `MAX_RUBRICS_PER_GROUP` together."""
         if not rubrics:
             return []
 
         vectors = self.embedder.embed([rubric.text for rubric in rubrics])
         settings = self.asker.settings
         groups: list[list[Rubric]] = []
-        for group in near_groups(vectors, rubrics, settings.near, settings.alike):
+        for group in group_near_rubrics(vectors, rubrics, settings.near, settings.alike):
             groups.append([rubrics[i] for i in group])
 
         return groups
@@ -118,7 +118,7 @@ class LlmDeduplicator(Role):
 
         # a set that mixes the sides is two sets: rubrics of both sides are never one
         same = []
-        for numbers_alike in disjoint_sets(value["same"], len(group)):
+        for numbers_alike in choose_disjoint_sets(value["same"], len(group)):
             for kind in ("sat", "dsat"):
                 rubrics_alike = []
                 for i in numbers_alike:
@@ -129,7 +129,7 @@ class LlmDeduplicator(Role):
 
         pairs = []
         mirrored = value.get("mirrored")
-        for numbers_mirrored in disjoint_sets(
+        for numbers_mirrored in choose_disjoint_sets(
             mirrored if isinstance(mirrored, list) else [], len(group)
         ):
             pairs.append([group[i - 1] for i in numbers_mirrored])
@@ -152,18 +152,18 @@ class LlmDeduplicator(Role):
         vectors = self.embedder.embed([rubric.text for rubric in group])
         sides = np.array([rubric.polarity for rubric in group])
         # the model's own rubrics are never near enough here, only pairs with a built-in one
-        near = find_near(vectors, group, np.inf, self.asker.settings.alike) & (
+        near = link_near_rubrics(vectors, group, np.inf, self.asker.settings.alike) & (
             sides[:, None] == sides[None, :]
         )
         sets: list[list[Rubric]] = []
-        for component in find_components(near):
+        for component in find_connected_components(near):
             if len(component) > 1:
                 sets.append([group[i] for i in component])
 
         return sets
 
 
-def find_near(
+def link_near_rubrics(
     vectors: npt.NDArray[np.float32],
     rubrics: Sequence[Rubric],
     near: float,
@@ -183,43 +183,48 @@ def find_near(
     return np.asarray((vectors @ vectors.T >= least) & ~(built_in[:, None] & built_in[None, :]))
 
 
-def near_groups(
+def group_near_rubrics(
     vectors: npt.NDArray[np.float32],
     rubrics: Sequence[Rubric],
     near: float,
     alike: float = 1.0,
 ) -> list[list[int]]:
-    """Return connected components of linked pairs; split large ones by raising the thresholds; see `linked`."""
+    """Return connected components of linked pairs, see `link_near_rubrics`.
+
+    Large ones are split by raising the thresholds.
+    """
     pending = [(list(range(len(rubrics))), near)]
     groups: list[list[int]] = []
     while pending:
         members, at_least = pending.pop()
-        pairs = find_near(
+        pairs = link_near_rubrics(
             vectors[members],
             [rubrics[i] for i in members],
             at_least,
             max(at_least, alike),
         )
-        for group in ([members[i] for i in component] for component in find_components(pairs)):
+        for group in (
+            [members[i] for i in component] for component in find_connected_components(pairs)
+        ):
             # small enough to ask about; else linked more tightly; else cut, as nothing parts it
-            if len(group) <= MOST_IN_A_GROUP:
+            if len(group) <= MAX_RUBRICS_PER_GROUP:
                 groups.append(group)
-            elif at_least + _TIGHTER < 1:
-                pending.append((group, at_least + _TIGHTER))
+            elif at_least + _THRESHOLD_STEP < 1:
+                pending.append((group, at_least + _THRESHOLD_STEP))
             else:
-                for i in range(0, len(group), MOST_IN_A_GROUP):
-                    groups.append(group[i : i + MOST_IN_A_GROUP])
+                for i in range(0, len(group), MAX_RUBRICS_PER_GROUP):
+                    groups.append(group[i : i + MAX_RUBRICS_PER_GROUP])
 
     return sorted(groups)
 
 
-def disjoint_sets(sets: Sequence[Any], count: int) -> list[list[int]]:
+def choose_disjoint_sets(sets: Sequence[Any], count: int) -> list[list[int]]:
     """Return disjoint sets of two or more of the numbers 1 to `count`."""
     used: set[int] = set()
     disjoint = []
     for named in sets:
         fresh = []
-        for i in numbers(named, range(1, count + 1)):
+        for i in read_numbers(named, range(1, count + 1)):
             if i not in used:
                 fresh.append(i)
 

@@ -9,17 +9,17 @@ from pollex.prompts.data_boundary import Item
 from pollex.prompts.data_boundary import make_turn_items as items_of
 from pollex.text import format_count
 
-SOURCES = frozenset({"sources"})
+BLOCKS_WITHOUT_SOURCES = frozenset({"sources"})
 """The block of a prompt that tells of documents."""
 
 
-def turns_as_items(conversation: Conversation) -> list[Item]:
+def make_items_of_conversation(conversation: Conversation) -> list[Item]:
     """Return a conversation as data: its turns, without id, label or metadata."""
     return items_of((turn.role, turn.shown) for turn in conversation.turns)
 
 
 @dataclass(frozen=True)
-class Evidence:
+class JudgeEvidence:
     """A conversation as a judge sees it.
 
     Attributes:
@@ -31,7 +31,7 @@ class Evidence:
     without: frozenset[str]
 
 
-def evidence_of(conversation: Conversation, most: int) -> Evidence:
+def collect_evidence(conversation: Conversation, most: int) -> JudgeEvidence:
     """Return the turns and sources of a conversation as data.
 
     Documents are numbered as replies cite them; what tools returned stays in its turn, with the
@@ -40,9 +40,9 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
     Args:
         most: Characters of all sources together; what is cut says so.
     """
-    turns = turns_as_items(conversation)
+    turns = make_items_of_conversation(conversation)
     if not conversation.has_sources:
-        return Evidence(turns, SOURCES)
+        return JudgeEvidence(turns, BLOCKS_WITHOUT_SOURCES)
 
     # results of tools are numbered like documents, but stay in their turns
     results = []
@@ -50,7 +50,7 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
         if turn["role"] == "tool" and turn["text"].strip():
             results.append(n)
 
-    cuts = cut_to(_texts_shown(conversation), most)
+    cuts = cut_texts_to_length(_list_texts_shown_to_assistant(conversation), most)
     shown: list[Item] = [{"source": number, **cut} for number, cut in enumerate(cuts, 1)]
     # documents have the first numbers, results the next ones
     documents = shown[: len(conversation.sources)]
@@ -62,10 +62,10 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
         about |= {} if source.turn is None else {"shown_for_turn": source.turn}
         turns.append({"source": item["source"], **about, **item})
 
-    return Evidence(turns, frozenset())
+    return JudgeEvidence(turns, frozenset())
 
 
-def _texts_shown(conversation: Conversation) -> list[str]:
+def _list_texts_shown_to_assistant(conversation: Conversation) -> list[str]:
     """Return what the assistant was shown: documents, then what its tools returned."""
     documents = [source.text for source in conversation.sources]
     results = []
@@ -76,9 +76,12 @@ def _texts_shown(conversation: Conversation) -> list[str]:
     return documents + [text for text in results if text.strip()]
 
 
-def note_cut_sources(conversations: Iterable[Conversation], most: int) -> str:
+def describe_cut_sources(conversations: Iterable[Conversation], most: int) -> str:
     """Say in how many conversations documents are cut for the judge; empty where none are."""
-    cut = sum(sum(map(len, _texts_shown(conversation))) > most for conversation in conversations)
+    cut = sum(
+        sum(map(len, _list_texts_shown_to_assistant(conversation))) > most
+        for conversation in conversations
+    )
     if not cut:
         return ""
 
@@ -88,7 +91,7 @@ def note_cut_sources(conversations: Iterable[Conversation], most: int) -> str:
     )
 
 
-def cut_to(texts: Sequence[str], most: int) -> list[dict[str, Any]]:
+def cut_texts_to_length(texts: Sequence[str], most: int) -> list[dict[str, Any]]:
     """Return the fields of texts that have at most so many characters together: the longest are cut, all alike."""
     room = most
     longest = most
@@ -115,13 +118,13 @@ def cut_to(texts: Sequence[str], most: int) -> list[dict[str, Any]]:
     return fields
 
 
-def documents_as_items(sources: Sequence[Source], most: int) -> list[Item]:
+def make_items_of_documents(sources: Sequence[Source], most: int) -> list[Item]:
     """Return documents as data, numbered as replies cite them.
 
     Args:
         most: Characters of all of them together; what is cut says so.
     """
-    cuts = cut_to([source.text for source in sources], most)
+    cuts = cut_texts_to_length([source.text for source in sources], most)
     documents: list[Item] = []
     for number, (source, cut) in enumerate(zip(sources, cuts, strict=True), 1):
         documents.append(
@@ -135,18 +138,18 @@ def documents_as_items(sources: Sequence[Source], most: int) -> list[Item]:
     return documents
 
 
-SAID_OF_IT = "what the user said of it"
+FEEDBACK_ROLE_NAME = "what the user said of it"
 """In place of a role."""
 
 
-def said_of_it(conversation: Conversation) -> list[Item]:
+def make_items_of_feedback(conversation: Conversation) -> list[Item]:
     """Return what was written of a conversation as data, after its turns; quotes of it have negative numbers."""
     rows: list[Item] = []
     for i, feedback in enumerate(conversation.feedback):
         rows.append(
             {
                 "i": -1 - i,
-                "role": SAID_OF_IT,
+                "role": FEEDBACK_ROLE_NAME,
                 "text": feedback.text,
             }
         )

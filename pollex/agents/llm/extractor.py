@@ -6,26 +6,32 @@ from typing import Any
 
 from pollex.agents.checks import (
     collapse_white_space,
-    copies_run_of_words,
-    locate_quote,
+    copies_words_from_sources,
+    list_words_of_conversation,
+    locate_quote_in_conversation,
     split_words,
-    words_of_conversation,
 )
-from pollex.agents.llm.asker import TOLD, Asker, Role, load_by_polarity, source_of
-from pollex.agents.llm.evidence import said_of_it, turns_as_items
-from pollex.agents.llm.parsing import entries
+from pollex.agents.llm.asker import (
+    PROMPT_WORDS_BY_POLARITY,
+    ModelRole,
+    PromptAsker,
+    load_prompts_by_polarity,
+    name_prompt_version,
+)
+from pollex.agents.llm.evidence import make_items_of_conversation, make_items_of_feedback
+from pollex.agents.llm.parsing import read_objects
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import PARTS, Polarity, Quote, Reason, make_content_id
 
-FEWEST_QUOTES, MOST_QUOTES = 2, 4
+MIN_QUOTES, MAX_QUOTES = 2, 4
 """Of an exchange: what called for it, what was done or left out, and what that did to the user."""
-COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_POLARITIES: dict[Label, Polarity] = {Label.POSITIVE: "sat", Label.NEGATIVE: "dsat"}
+NUMBER_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_POLARITY_BY_LABEL: dict[Label, Polarity] = {Label.POSITIVE: "sat", Label.NEGATIVE: "dsat"}
 
 
-class LlmExtractor(Role):
+class LlmExtractor(ModelRole):
     """Finds why a labelled conversation was good or bad.
 
     Attributes:
@@ -33,9 +39,9 @@ class LlmExtractor(Role):
             conversation`; and conversations whose text shows no reason: `nothing found`.
     """
 
-    def __init__(self, asker: Asker) -> None:
+    def __init__(self, asker: PromptAsker) -> None:
         self.paper = asker.settings.prompts == "paper"
-        self.prompts = load_by_polarity("extract", paper=self.paper)
+        self.prompts = load_prompts_by_polarity("extract", paper=self.paper)
         super().__init__(
             asker,
             self.prompts.values(),
@@ -48,7 +54,7 @@ class LlmExtractor(Role):
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
         """Extract a few reasons, each with quotes that are in the conversation."""
-        polarity = _POLARITIES.get(conversation.label)
+        polarity = _POLARITY_BY_LABEL.get(conversation.label)
         if polarity is None or conversation.not_scorable:
             why = conversation.not_scorable or "no label"
             return Unanswered(
@@ -58,8 +64,11 @@ class LlmExtractor(Role):
                 judge=self.name,
             )
 
-        values = {"most": COUNTS[self.asker.settings.reasons - 1], **TOLD[polarity]}
-        items = [*turns_as_items(conversation), *said_of_it(conversation)]
+        values = {
+            "most": NUMBER_WORDS[self.asker.settings.reasons - 1],
+            **PROMPT_WORDS_BY_POLARITY[polarity],
+        }
+        items = [*make_items_of_conversation(conversation), *make_items_of_feedback(conversation)]
         fields = {"summary": str, "reasons": list}
         value = await self.asker.value(
             self.prompts[polarity],
@@ -101,26 +110,26 @@ class LlmExtractor(Role):
         # quotes without a text are no reason
         if text:
             quotes_or_none = []
-            for quote_entry in entries(entry.get("quotes")):
-                quotes_or_none.append(_quote(conversation, quote_entry))
+            for quote_entry in read_objects(entry.get("quotes")):
+                quotes_or_none.append(_locate_quote_of_entry(conversation, quote_entry))
         else:
             quotes_or_none = []
 
-        quotes = tuple(dict.fromkeys(filter(None, quotes_or_none)))[:MOST_QUOTES]
+        quotes = tuple(dict.fromkeys(filter(None, quotes_or_none)))[:MAX_QUOTES]
         if not quotes:
             self.tally["without a quote"] += 1
             return None
         # the paper's prompt asks for no exchange
-        if len(quotes) < FEWEST_QUOTES and not self.paper:
+        if len(quotes) < MIN_QUOTES and not self.paper:
             self.tally["without an exchange"] += 1
             return None
-        if copies_run_of_words(split_words(text), [words_of_conversation(conversation)]):
+        if copies_words_from_sources(split_words(text), [list_words_of_conversation(conversation)]):
             # What was planted in a conversation would otherwise travel on, word for word, into
             # rubrics.
             self.tally["copies the conversation"] += 1
             return None
 
-        source = source_of(self.prompts[polarity])
+        source = name_prompt_version(self.prompts[polarity])
         # the id covers all that makes the reason, so that equal ones are one
         parts: list[str] = []
         for quote in quotes:
@@ -137,14 +146,14 @@ class LlmExtractor(Role):
         )
 
 
-def _quote(conversation: Conversation, entry: dict[str, Any]) -> Quote | None:
+def _locate_quote_of_entry(conversation: Conversation, entry: dict[str, Any]) -> Quote | None:
     text = entry.get("quote")
     turn = entry.get("turn")
     if not isinstance(text, str):
         return None
 
     # without a turn, the search begins at the first
-    quote = locate_quote(conversation, text, turn if isinstance(turn, int) else 0)
+    quote = locate_quote_in_conversation(conversation, text, turn if isinstance(turn, int) else 0)
     part = entry.get("part")
     if quote and isinstance(part, str) and part in PARTS:
         return quote.model_copy(update={"part": part})

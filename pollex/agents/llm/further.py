@@ -13,13 +13,13 @@ from importlib import import_module
 from typing import ClassVar
 
 from pollex.agents import llm
-from pollex.agents.llm.asker import Asker, Role
+from pollex.agents.llm.asker import ModelRole, PromptAsker
 from pollex.gateway.calls import Call
 from pollex.prompts.prompt import Prompt
 from pollex.rubrics.rubric import Rubric
 
 
-class FurtherRole(Role):
+class FurtherRole(ModelRole):
     """A role beside the four that every run has, asked about rubrics of the pool.
 
     Attributes:
@@ -39,15 +39,15 @@ class FurtherRole(Role):
 
     @classmethod
     @abstractmethod
-    def make_usual_call(cls, asker: Asker, rubrics: Sequence[Rubric]) -> Call:
+    def make_usual_call(cls, asker: PromptAsker, rubrics: Sequence[Rubric]) -> Call:
         """Return a call of usual size about so many rubrics, for a plan."""
 
-    def __init__(self, asker: Asker) -> None:
+    def __init__(self, asker: PromptAsker) -> None:
         super().__init__(asker, self.list_prompts())
 
 
 @cache
-def _all_further_roles() -> tuple[type[FurtherRole], ...]:
+def _import_further_roles() -> tuple[type[FurtherRole], ...]:
     names = sorted(module.name for module in pkgutil.iter_modules(llm.__path__))
     modules = [import_module(f"{llm.__name__}.{name}") for name in names]
     return tuple(module.FURTHER_ROLE for module in modules if getattr(module, "FURTHER_ROLE", None))
@@ -55,4 +55,4 @@ def _all_further_roles() -> tuple[type[FurtherRole], ...]:
 
 def list_further_roles(prompts: str) -> list[type[FurtherRole]]:
     """Return the classes of further roles, for prompts of a kind: `paper` for those of RUBICON's paper alone."""
-    return [kind for kind in _all_further_roles() if kind.in_paper or prompts != "paper"]
+    return [kind for kind in _import_further_roles() if kind.in_paper or prompts != "paper"]

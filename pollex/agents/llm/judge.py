@@ -25,16 +25,21 @@ from dataclasses import dataclass, field, replace
 from string import ascii_uppercase
 from typing import Protocol, Self
 
-from pollex.agents.llm.asker import Asker, Role, failure, judge_id
-from pollex.agents.llm.parsing import option_named
-from pollex.agents.llm.sampling import (
-    Sheet,
-    ask_samples,
-    asker_of_run,
-    error_without_logprobs,
-    point,
+from pollex.agents.llm.asker import (
+    ModelRole,
+    PromptAsker,
+    make_judge_id,
+    make_unanswered_from_outcome,
 )
-from pollex.agents.roles import Judge, no_answers
+from pollex.agents.llm.parsing import find_named_option
+from pollex.agents.llm.sampling import (
+    AnswerSheet,
+    ask_and_pool_samples,
+    make_asker_of_run,
+    make_missing_logprobs_error,
+    make_point_distribution,
+)
+from pollex.agents.roles import Judge, make_unanswered_for_all
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call, Completed
 from pollex.gateway.logprobs import AnswerTokens
@@ -55,10 +60,10 @@ from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP, Answer, Question, Scal
 from pollex.rubrics.judge_settings import JUDGMENT_FIELDS
 from pollex.rubrics.rubric import Rubric
 
-_WORD = re.compile(r"[^\W\d_]{2,}")
-_LONGEST = 12
-_OPENING = 300
-_ABSENT = (
+_WORD_REGEX = re.compile(r"[^\W\d_]{2,}")
+_MAX_CANARY_WORD_CHARS = 12
+_OPENING_CHARS_READ = 300
+_WORDS_FOR_FALSE_CANARIES = (
     *(
         "accordion",
         "blizzard",
@@ -95,7 +100,7 @@ _ABSENT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Canary:
+class CanaryStatement:
     """A statement of known truth.
 
     Attributes:
@@ -116,11 +121,11 @@ class Canary:
         return agreed if self.true else not agreed and chosen != middle
 
 
-def canary(
+def choose_canary(
     conversation: Conversation,
     questions: Sequence[Question],
     salt: bytes,
-) -> Canary | None:
+) -> CanaryStatement | None:
     """Choose the canary of a call: deterministic, but unpredictable without the salt.
 
     None where the questions are not answered by agreeing: then no statement can stand among them.
@@ -131,13 +136,13 @@ def canary(
     # one digest stands for all random draws: the side, the word and the place
     identity = "\x1f".join([conversation.text_hash, *(question.id for question in questions)])
     digest = hmac.digest(salt, identity.encode("utf-8", "replace"), "sha256")
-    true = _side(questions, digest[0])
+    true = _choose_canary_truth(questions, digest[0])
     all_text = "\n".join(turn.content for turn in conversation.turns).casefold()
     # a true canary takes a word of the first message, a false one a word that no turn has
     if true:
-        words = _opening_words(conversation)
+        words = _list_opening_words(conversation)
     else:
-        words = [word for word in _ABSENT if word not in all_text]
+        words = [word for word in _WORDS_FOR_FALSE_CANARIES if word not in all_text]
 
     word = ""
     if words:
@@ -149,7 +154,7 @@ def canary(
     else:
         text = "The user writes a message."
 
-    return Canary(
+    return CanaryStatement(
         text,
         # without a word, the statement holds of any conversation
         true or not word,
@@ -157,7 +162,7 @@ def canary(
     )
 
 
-def _side(questions: Sequence[Question], byte: int) -> bool:
+def _choose_canary_truth(questions: Sequence[Question], byte: int) -> bool:
     polarities = set()
     for question in questions:
         polarities.add(question.rubric.polarity if question.rubric else None)
@@ -168,24 +173,28 @@ def _side(questions: Sequence[Question], byte: int) -> bool:
     return polarities == {"dsat"}
 
 
-def _opening_words(conversation: Conversation) -> list[str]:
+def _list_opening_words(conversation: Conversation) -> list[str]:
     """List words near the beginning of the user's first turn, long ones if possible."""
     opening = next((turn.content for turn in conversation.turns if turn.role == "user"), "")[
-        :_OPENING
+        :_OPENING_CHARS_READ
     ]
-    words = sorted({match.group()[:_LONGEST] for match in _WORD.finditer(opening)})
+    words = sorted(
+        {match.group()[:_MAX_CANARY_WORD_CHARS] for match in _WORD_REGEX.finditer(opening)}
+    )
     # labels of options are left out: in a statement they would look like answers
     labels = {option.text.casefold() for option in LIKERT}
     words = [word for word in words if word.casefold() not in labels]
     return [word for word in words if len(word) > 4] or words
 
 
-FEWEST, MANY = 2, 10
+MIN_ANSWERS_TO_DISTRUST, MANY_ANSWERS = 2, 10
 """Answers that can be alike at all, and rubrics from which on agreeing with all of them is a sign by itself."""
-_NEUTRAL = len(LIKERT) // 2
+_NEUTRAL_OPTION_INDEX = len(LIKERT) // 2
 
 
-def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Unanswered]) -> str:
+def detect_straight_lining(
+    questions: Sequence[Question], answers: Sequence[Answer | Unanswered]
+) -> str:
     """Return the sign that answers ignore the questions; empty if there is none.
 
     That answers are alike is no sign by itself: of a short reply a few rubrics are rightly all
@@ -202,7 +211,11 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
 
     # too few, not all alike, or all in the middle: no sign
     options = {answer.chosen for _, answer in pairs}
-    if len(pairs) < FEWEST or len(options) > 1 or options == {_NEUTRAL}:
+    if (
+        len(pairs) < MIN_ANSWERS_TO_DISTRUST
+        or len(options) > 1
+        or options == {_NEUTRAL_OPTION_INDEX}
+    ):
         return ""
 
     chosen = options.pop()
@@ -213,7 +226,7 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
             f"{option} to all {len(pairs)} other rubrics, beside a canary that was answered wrong"
         )
     # few rubrics, or disagreement with all of them, contradict nothing
-    if len(pairs) < MANY or chosen < _NEUTRAL:
+    if len(pairs) < MANY_ANSWERS or chosen < _NEUTRAL_OPTION_INDEX:
         return ""
 
     # agreement with both sides contradicts itself
@@ -222,7 +235,7 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
         if question.rubric:
             polarities.append(question.rubric.polarity)
 
-    if min(polarities.count("sat"), polarities.count("dsat")) >= FEWEST:
+    if min(polarities.count("sat"), polarities.count("dsat")) >= MIN_ANSWERS_TO_DISTRUST:
         return f"{option} to {len(pairs)} rubrics of satisfaction and dissatisfaction alike"
 
     reasons = set()
@@ -234,7 +247,9 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
     return ""
 
 
-def distrust(answers: Sequence[Answer | Unanswered], why: str) -> list[Answer | Unanswered]:
+def replace_answers_by_suspect(
+    answers: Sequence[Answer | Unanswered], why: str
+) -> list[Answer | Unanswered]:
     """Replace all answers by `suspect` outcomes."""
     distrusted: list[Answer | Unanswered] = []
     for answer in answers:
@@ -248,7 +263,7 @@ def distrust(answers: Sequence[Answer | Unanswered], why: str) -> list[Answer | 
     return distrusted
 
 
-def in_order_of_rubrics(questions: Sequence[Question]) -> list[Question]:
+def sort_questions_by_rubric(questions: Sequence[Question]) -> list[Question]:
     """Return questions in the order of their rubrics' ids; those about no rubric stay as they are.
 
     Which rubrics share a call must not depend on the order in which they were chosen, or the same
@@ -268,19 +283,19 @@ class Elicitation(ABC):
         tally: What was put right or left out, by cause.
     """
 
-    asker: Asker
+    asker: PromptAsker
     tally: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.prompt = load_prompt(self._prompt)
-        self.judge = judge_id(self.asker.name, self.prompt)
+        self.judge = make_judge_id(self.asker.name, self.prompt)
 
     async def answers(
         self,
         conversation: Conversation,
         questions: Sequence[Question],
         replicate: int,
-    ) -> Answers:
+    ) -> AnswerList:
         """Answer each question, in the questions' order."""
         groups = self._groups(questions)
         by_group = await asyncio.gather(
@@ -307,10 +322,10 @@ class Elicitation(ABC):
         conversation: Conversation,
         questions: Sequence[Question],
         replicate: int,
-    ) -> Answers: ...
+    ) -> AnswerList: ...
 
 
-class Independent(Elicitation):
+class IndependentElicitation(Elicitation):
     """Asks each question by itself; a canary once for all questions of a polarity."""
 
     _prompt = "judge_question"
@@ -319,17 +334,17 @@ class Independent(Elicitation):
         alike: defaultdict[str, list[Question]] = defaultdict(list)
         for question in questions:
             alike[question.rubric.polarity if question.rubric else ""].append(question)
-        return [in_order_of_rubrics(group) for group in alike.values()]
+        return [sort_questions_by_rubric(group) for group in alike.values()]
 
     async def _group(
         self,
         conversation: Conversation,
         questions: Sequence[Question],
         replicate: int,
-    ) -> Answers:
+    ) -> AnswerList:
         probe = None
         if self.asker.settings.canary:
-            probe = canary(conversation, questions, self.asker.salt)
+            probe = choose_canary(conversation, questions, self.asker.salt)
 
         # What has a rubric is asked as a statement, and so must be what stands among them.
         rubric = None
@@ -358,7 +373,7 @@ class Independent(Elicitation):
             return answers
 
         self.tally["failed canaries"] += 1
-        return distrust(answers, f"the canary was answered wrong: {probe.text}")
+        return replace_answers_by_suspect(answers, f"the canary was answered wrong: {probe.text}")
 
     async def _ask(
         self,
@@ -368,11 +383,11 @@ class Independent(Elicitation):
     ) -> Answer | Unanswered:
         outcome = await self.asker.ask(self._call(conversation, question, replicate))
         if not isinstance(outcome, Completed):
-            return failure(outcome, self.judge, question.id)
+            return make_unanswered_from_outcome(outcome, self.judge, question.id)
 
         # what a model thinks before its answer is no part of it
         outcome = replace(outcome, text=remove_thoughts(outcome.text))
-        option = _letter_or_option(outcome.text, _shown(question))
+        option = _match_letter_or_option(outcome.text, _list_shown_options(question))
         if option is None:
             return Unanswered(
                 question_id=question.id,
@@ -392,7 +407,7 @@ class Independent(Elicitation):
         logprobs = self.asker.capabilities.logprobs
         # with log-probabilities one token, the letter, is all that is needed
         settings = self.asker.sampling(replicate) | ({"max_tokens": 1} if logprobs else {})
-        options = _shown(question)
+        options = _list_shown_options(question)
         evidence = self.asker.evidence(conversation)
         # a question about no rubric is no statement to agree with
         if question.rubric:
@@ -421,7 +436,7 @@ class Independent(Elicitation):
         option: int,
         outcome: Completed,
     ) -> Answer | Unanswered:
-        letters = list(ascii_uppercase[: len(_shown(question))])
+        letters = list(ascii_uppercase[: len(_list_shown_options(question))])
         options = len(question.options)
         # the first token's alternatives give a probability to each letter
         tokens = AnswerTokens.of(outcome.logprobs, outcome.text)
@@ -433,7 +448,7 @@ class Independent(Elicitation):
         # an endpoint may list no alternative that is a letter
         listed = distribution is not None and any(distribution)
         if not listed and self.asker.settings.require == "logprobs":
-            return error_without_logprobs(question, self.judge)
+            return make_missing_logprobs_error(question, self.judge)
 
         # the option past the question's own says that the occasion never came up
         came_up = option < options
@@ -442,7 +457,7 @@ class Independent(Elicitation):
         if distribution and listed:
             probabilities = distribution
         else:
-            probabilities = point(option, len(letters))
+            probabilities = make_point_distribution(option, len(letters))
 
         return Answer(
             question_id=question.id,
@@ -454,30 +469,30 @@ class Independent(Elicitation):
         )
 
 
-def _letter_or_option(text: str, options: Sequence[str]) -> int | None:
+def _match_letter_or_option(text: str, options: Sequence[str]) -> int | None:
     """Return the index of the option that is named by its letter, by letter and words, or by its words."""
-    answer = _LEAD.sub("", text.strip(" *_\n"))
+    answer = _ANSWER_LEAD_REGEX.sub("", text.strip(" *_\n"))
     spellings: list[Sequence[str]] = [
         ascii_uppercase[: len(options)],
         code_options(options),
         options,
     ]
-    named_options = (option_named(answer, spelling) for spelling in spellings)
+    named_options = (find_named_option(answer, spelling) for spelling in spellings)
     return next((option for option in named_options if option is not None), None)
 
 
-_LEAD = re.compile(
+_ANSWER_LEAD_REGEX = re.compile(
     r"(?:the )?(?:final |correct )?(?:answer|option)(?: is)?\b[\s:*]*",
     re.IGNORECASE,
 )
 """Words before a letter that say nothing."""
 
 
-def _shown(question: Question) -> list[str]:
+def _list_shown_options(question: Question) -> list[str]:
     return [option.text for option in question.options] + [NEVER_CAME_UP] * question.may_never
 
 
-class Batched(Elicitation):
+class BatchedElicitation(Elicitation):
     """Asks questions in batches of one polarity and one set of options."""
 
     @property
@@ -498,7 +513,7 @@ class Batched(Elicitation):
         size = self.asker.settings.batch
         # each group is cut in the order of ids, so that the same rubrics share a call again
         batches: list[list[Question]] = []
-        for group in map(in_order_of_rubrics, alike.values()):
+        for group in map(sort_questions_by_rubric, alike.values()):
             for start in range(0, len(group), size):
                 batches.append(group[start : start + size])
 
@@ -512,7 +527,7 @@ class Batched(Elicitation):
         conversation: Conversation,
         questions: Sequence[Question],
         replicate: int,
-    ) -> Answers:
+    ) -> AnswerList:
         """Answer one batch; ask once more for questions that the answer left out."""
         answers, missing = await self._ask(conversation, questions, replicate)
         if not missing:
@@ -535,10 +550,10 @@ class Batched(Elicitation):
         conversation: Conversation,
         questions: Sequence[Question],
         replicate: int,
-    ) -> tuple[Answers, list[Question]]:
+    ) -> tuple[AnswerList, list[Question]]:
         probe = None
         if self.asker.settings.canary:
-            probe = canary(conversation, questions, self.asker.salt)
+            probe = choose_canary(conversation, questions, self.asker.salt)
 
         outcome = await self.asker.ask(
             self._call(
@@ -550,10 +565,13 @@ class Batched(Elicitation):
         )
         # a call that failed has no gaps to ask about again
         if not isinstance(outcome, Completed):
-            return [failure(outcome, self.judge, question.id) for question in questions], []
+            return [
+                make_unanswered_from_outcome(outcome, self.judge, question.id)
+                for question in questions
+            ], []
 
         count = len(questions) + (probe is not None)
-        sheet = Sheet.of(outcome, self._labels(questions), count)
+        sheet = AnswerSheet.of(outcome, self._labels(questions), count)
         self.tally["unknown answers"] += sheet.unknown
         # places of the questions on the sheet: all but the canary's
         places = []
@@ -591,13 +609,13 @@ class Batched(Elicitation):
         else:
             why = self._caught(sheet, probe)
 
-        return distrust(answers, why) if why else answers, missing
+        return replace_answers_by_suspect(answers, why) if why else answers, missing
 
     def _call(
         self,
         conversation: Conversation,
         questions: Sequence[Question],
-        probe: Canary | None,
+        probe: CanaryStatement | None,
         replicate: int,
     ) -> Call:
         texts = [question.text for question in questions]
@@ -642,7 +660,7 @@ class Batched(Elicitation):
             return list_glossed_options(labels)
         return list_options(labels)
 
-    def _caught(self, sheet: Sheet, probe: Canary) -> str:
+    def _caught(self, sheet: AnswerSheet, probe: CanaryStatement) -> str:
         """Return the wrong answer to the canary; empty if it was right."""
         option = sheet.chosen(probe.place)
         if option is not None and probe.passed(option):
@@ -653,8 +671,11 @@ class Batched(Elicitation):
         return f"the canary was answered wrong: {answer_in_words} to {probe.text}"
 
 
-Answers = list[Answer | Unanswered]
-ELICITATIONS: dict[str, type[Elicitation]] = {"batched": Batched, "independent": Independent}
+AnswerList = list[Answer | Unanswered]
+ELICITATIONS_BY_NAME: dict[str, type[Elicitation]] = {
+    "batched": BatchedElicitation,
+    "independent": IndependentElicitation,
+}
 
 
 class AnswerMemory(Protocol):
@@ -670,7 +691,7 @@ class AnswerMemory(Protocol):
         """
 
 
-class LlmJudge(Role, Judge):
+class LlmJudge(ModelRole, Judge):
     """Answers questions about conversations, as distributions where the endpoint lets it.
 
     What the memory has is not asked again, whatever it was asked beside: a call is made for the
@@ -686,11 +707,11 @@ class LlmJudge(Role, Judge):
 
     def __init__(
         self,
-        asker: Asker,
+        asker: PromptAsker,
         elicitation: Elicitation | None = None,
         memory: AnswerMemory | None = None,
     ) -> None:
-        self.elicitation = elicitation or ELICITATIONS[asker.settings.elicitation](asker)
+        self.elicitation = elicitation or ELICITATIONS_BY_NAME[asker.settings.elicitation](asker)
         self.memory = memory
         self.known_answers = 0
         self._remembered: dict[str, Mapping[str, Answer | Unanswered]] = {}
@@ -708,17 +729,17 @@ class LlmJudge(Role, Judge):
 
     def again(self, replicate: int) -> Self:
         """Return the judge that is asked once more, with another number of the run."""
-        return type(self)(asker_of_run(self.asker, replicate, self.replicates))
+        return type(self)(make_asker_of_run(self.asker, replicate, self.replicates))
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Recall what is known of the conversations to come, with one query for all of them."""
         text_hashes = [conversation.text_hash for conversation in conversations]
         self._remembered = await self._recall(text_hashes)
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> AnswerList:
         """Answer each question, in order; make no call for an unscorable conversation."""
         if why := conversation.not_scorable:
-            return no_answers(
+            return make_unanswered_for_all(
                 questions,
                 "not_scorable",
                 why,
@@ -735,7 +756,7 @@ class LlmJudge(Role, Judge):
         self.known_answers += len(questions) - len(left)
 
         if left:
-            fresh_answers = await ask_samples(
+            fresh_answers = await ask_and_pool_samples(
                 left,
                 self.replicates,
                 lambda r: self._sample(conversation, left, r),
@@ -784,7 +805,7 @@ class LlmJudge(Role, Judge):
         conversation: Conversation,
         questions: Sequence[Question],
         replicate: int,
-    ) -> Answers:
+    ) -> AnswerList:
         answers = await self.elicitation.answers(
             conversation,
             questions,
@@ -793,9 +814,9 @@ class LlmJudge(Role, Judge):
         # all answers about the conversation are compared, while a canary covers one call
         why = ""
         if self.asker.settings.straight_lining:
-            why = straight_lined(questions, answers)
+            why = detect_straight_lining(questions, answers)
         if not why:
             return answers
 
         self.tally["straight-lined"] += sum(isinstance(answer, Answer) for answer in answers)
-        return distrust(answers, why)
+        return replace_answers_by_suspect(answers, why)

@@ -5,23 +5,23 @@ from itertools import cycle
 
 import numpy as np
 
-from pollex.agents.roles import Extraction, Pair
+from pollex.agents.roles import ContrastingPair, Extraction
 from pollex.conversations.conversation import Conversation, Label
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import is_built_in
 
-ALIKE = 0.35
+MIN_COSINE_OF_PAIRED_CONVERSATIONS = 0.35
 """Cosine of the user's words by TF-IDF from which two conversations are much alike: one task, or one fault.
 
 Below, what differs tells of the tasks and not of how they went.
 """
 
 
-def matched_pairs(
+def match_opposite_pairs(
     training: Sequence[Conversation],
     extractions: Mapping[str, Extraction | Unanswered],
     most: int,
-) -> tuple[Pair, ...]:
+) -> tuple[ContrastingPair, ...]:
     """Pair summaries of the nearest conversations with opposite thumbs, each conversation at most once.
 
     A conversation in which the model found no reason is left out: its summary says that nothing
@@ -48,25 +48,27 @@ def matched_pairs(
         return ()
 
     pairs = []
-    for a, b in pair_up(up, down, most):
-        pairs.append(Pair(satisfied=summaries[a.id], dissatisfied=summaries[b.id]))
+    for a, b in pair_similar_conversations(up, down, most):
+        pairs.append(ContrastingPair(satisfied=summaries[a.id], dissatisfied=summaries[b.id]))
 
     return tuple(pairs)
 
 
-def in_turns(pairs: Sequence[Pair], size: int) -> Iterator[tuple[Pair, ...]]:
+def rotate_pairs(
+    pairs: Sequence[ContrastingPair], size: int
+) -> Iterator[tuple[ContrastingPair, ...]]:
     """Yield `size` pairs at a time, other ones each time, from the first again after the last."""
     return cycle(
         [tuple(pairs[start : start + size]) for start in range(0, len(pairs), size)] or [()]
     )
 
 
-def pair_up(
+def pair_similar_conversations(
     up: Sequence[Conversation],
     down: Sequence[Conversation],
     most: int,
 ) -> list[tuple[Conversation, Conversation]]:
-    """Return pairs whose users' words are `ALIKE`, nearest first."""
+    """Return pairs whose users use similar words, nearest first."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # takes a second to import
 
     words = []
@@ -87,7 +89,7 @@ def pair_up(
     cosine = (vectors[: len(up)] @ vectors[len(up) :].T).toarray()
     pairs: list[tuple[Conversation, Conversation]] = []
     # the nearest pair that is left, whose conversations take no further part
-    while len(pairs) < most and cosine.max() >= ALIKE:
+    while len(pairs) < most and cosine.max() >= MIN_COSINE_OF_PAIRED_CONVERSATIONS:
         a, b = map(int, np.unravel_index(int(cosine.argmax()), cosine.shape))
         pairs.append((up[a], down[b]))
         cosine[a, :] = cosine[:, b] = 0

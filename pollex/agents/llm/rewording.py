@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from pollex.agents.checks import collapse_white_space, explain_refusal, split_words
-from pollex.agents.llm.asker import Asker
+from pollex.agents.checks import collapse_white_space, explain_rubric_refusal, split_words
+from pollex.agents.llm.asker import PromptAsker
 from pollex.agents.llm.further import FurtherRole
 from pollex.agents.roles import Rewording
 from pollex.gateway.calls import Call
@@ -13,7 +13,7 @@ from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.lint import mark_words
 from pollex.rubrics.rubric import PERSON, Rubric, make_content_id
 
-MOST = 20
+RUBRICS_PER_CALL = 20
 """Rubrics that one call rewords."""
 
 
@@ -25,9 +25,9 @@ class LlmRewriter(FurtherRole):
     """
 
     role = "rewriter"
-    rubrics_a_call = MOST
+    rubrics_a_call = RUBRICS_PER_CALL
 
-    def __init__(self, asker: Asker) -> None:
+    def __init__(self, asker: PromptAsker) -> None:
         super().__init__(asker)
         self.tally: Counter[str] = Counter()
 
@@ -37,7 +37,7 @@ class LlmRewriter(FurtherRole):
         return [load_prompt("reword")]
 
     @classmethod
-    def make_usual_call(cls, asker: Asker, rubrics: Sequence[Rubric]) -> Call:
+    def make_usual_call(cls, asker: PromptAsker, rubrics: Sequence[Rubric]) -> Call:
         """Return a call about rubrics with a mark each."""
         items = []
         for i, rubric in enumerate(rubrics):
@@ -49,7 +49,7 @@ class LlmRewriter(FurtherRole):
         """Return the rubrics in their order, marked ones in better words; of two parts, each for itself."""
         marks = {}
         for rubric in rubrics:
-            if is_asked(rubric):
+            if is_model_rubric(rubric):
                 marks[rubric.id] = [mark.why for mark in mark_words(rubric)]
 
         marked = []
@@ -58,7 +58,7 @@ class LlmRewriter(FurtherRole):
                 marked.append(rubric)
 
         if marked:
-            better = await reword(self.asker, marked, marks)
+            better = await ask_for_better_words(self.asker, marked, marks)
         else:
             better = {}
 
@@ -68,16 +68,16 @@ class LlmRewriter(FurtherRole):
             better = {}
 
         # words that another rubric has would make a duplicate
-        keys_in_use = set(map(_key, rubrics))
+        keys_in_use = set(map(_get_text_key, rubrics))
         stayed: list[Rubric] = []
         reworded: dict[str, str] = {}
         for rubric in rubrics:
             fresh = []
-            for candidate in _written(rubric, better.get(rubric.id, ())):
-                if _key(candidate) not in keys_in_use:
+            for candidate in _write_reworded_rubrics(rubric, better.get(rubric.id, ())):
+                if _get_text_key(candidate) not in keys_in_use:
                     fresh.append(candidate)
 
-            keys_in_use |= {_key(candidate) for candidate in fresh}
+            keys_in_use |= {_get_text_key(candidate) for candidate in fresh}
             stayed += fresh or [rubric]
             # a rubric that became two goes on as the first of them
             reworded |= {rubric.id: fresh[0].id} if fresh else {}
@@ -88,21 +88,21 @@ class LlmRewriter(FurtherRole):
 FURTHER_ROLE = LlmRewriter
 
 
-def is_asked(rubric: Rubric) -> bool:
+def is_model_rubric(rubric: Rubric) -> bool:
     """Tell whether a rubric is in a model's words, and asked of it: neither built-in nor a person's."""
     return not rubric.answered_by and rubric.source != PERSON
 
 
-def _key(rubric: Rubric) -> tuple[str, str]:
+def _get_text_key(rubric: Rubric) -> tuple[str, str]:
     return rubric.polarity, rubric.text.casefold()
 
 
-def _written(rubric: Rubric, texts: Sequence[str]) -> list[Rubric]:
+def _write_reworded_rubrics(rubric: Rubric, texts: Sequence[str]) -> list[Rubric]:
     """Return a rubric in other words; what may not become a rubric is left out, see `agents.checks`."""
     quoted = [split_words(quote.text) for quote in rubric.quotes]
     accepted = []
     for text in map(collapse_white_space, texts):
-        if not explain_refusal(text, quoted):
+        if not explain_rubric_refusal(text, quoted):
             accepted.append(text)
 
     rubrics: list[Rubric] = []
@@ -114,8 +114,8 @@ def _written(rubric: Rubric, texts: Sequence[str]) -> list[Rubric]:
     return rubrics
 
 
-async def reword(
-    asker: Asker,
+async def ask_for_better_words(
+    asker: PromptAsker,
     rubrics: Sequence[Rubric],
     marks: Mapping[str, Sequence[str]],
 ) -> dict[str, tuple[str, ...]] | Unanswered:
@@ -126,8 +126,8 @@ async def reword(
     """
     prompt = load_prompt("reword")
     better_texts = dict[str, tuple[str, ...]]()
-    for start in range(0, len(rubrics), MOST):
-        batch = rubrics[start : start + MOST]
+    for start in range(0, len(rubrics), RUBRICS_PER_CALL):
+        batch = rubrics[start : start + RUBRICS_PER_CALL]
         items = [
             {"i": i, "rubric": rubric.text, "marks": list(marks[rubric.id])}
             for i, rubric in enumerate(batch, 1)
@@ -153,13 +153,13 @@ async def reword(
                 better_texts[rubric.id] = tuple(
                     text
                     for text in (texts if isinstance(texts, list) else ())
-                    if _good(rubric, text)
+                    if _is_better_wording(rubric, text)
                 )
 
     return {id_: texts for id_, texts in better_texts.items() if texts}
 
 
-def _good(rubric: Rubric, text: object) -> bool:
+def _is_better_wording(rubric: Rubric, text: object) -> bool:
     """Tell whether words are new and bear no mark."""
     if not isinstance(text, str) or not text.strip() or text.strip() == rubric.text.strip():
         return False

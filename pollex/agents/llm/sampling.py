@@ -9,20 +9,25 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pollex.agents.llm.asker import Asker, ModelClient
-from pollex.agents.llm.parsing import not_an_option, numbers, object_in, option_named
+from pollex.agents.llm.asker import ModelClient, PromptAsker
+from pollex.agents.llm.parsing import (
+    describe_unknown_option,
+    find_named_option,
+    parse_last_object,
+    read_numbers,
+)
 from pollex.gateway.calls import Call, Capabilities, Completed, Outcome
 from pollex.gateway.json_in_text import CONFLICT, JsonBlock, find_value_spans
 from pollex.gateway.logprobs import AnswerTokens
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 
-def point(chosen: int, options: int) -> tuple[float, ...]:
+def make_point_distribution(chosen: int, options: int) -> tuple[float, ...]:
     """Return a distribution with all mass on the chosen option."""
     return tuple(float(i == chosen) for i in range(options))
 
 
-def pool(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unanswered:
+def pool_samples(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unanswered:
     """Combine samples of the same question into one answer.
 
     An option's probability is its share of the samples that came to an end; those that named no
@@ -56,12 +61,12 @@ def pool(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unans
     )
 
 
-async def ask_samples(
+async def ask_and_pool_samples(
     questions: Sequence[Question],
     replicates: int,
     ask: Callable[[int], Awaitable[Sequence[Answer | Unanswered]]],
 ) -> list[Answer | Unanswered]:
-    """Ask questions so many times, at once, and combine the samples of each; see `pooled`."""
+    """Ask questions so many times, at once, and combine the samples of each; see `pool_samples`."""
     samples = await asyncio.gather(*(ask(replicate) for replicate in range(replicates)))
     # a single sample keeps the distribution that it has
     if replicates == 1:
@@ -69,12 +74,12 @@ async def ask_samples(
 
     pooled = []
     for q, answers in zip(questions, zip(*samples, strict=True), strict=True):
-        pooled.append(pool(answers, len(q.options)))
+        pooled.append(pool_samples(answers, len(q.options)))
 
     return pooled
 
 
-def error_without_logprobs(question: Question, judge: str) -> Unanswered:
+def make_missing_logprobs_error(question: Question, judge: str) -> Unanswered:
     """Return an error outcome for an answer without the required log-probabilities."""
     detail = "no_logprobs: the answer came without log-probabilities, which are required"
     return Unanswered(
@@ -85,12 +90,12 @@ def error_without_logprobs(question: Question, judge: str) -> Unanswered:
     )
 
 
-STRIDE = 1000
+REPLICATES_PER_RUN = 1000
 """Numbers of a run's own samples and second tries; those of the next run begin behind them, so that none are shared."""
 
 
 @dataclass(frozen=True)
-class Replicate:
+class ReplicateClient:
     """See `agents.llm.asker.ModelClient`.
 
     A call of another replicate has another key: it is paid by itself, and found again by itself.
@@ -116,16 +121,16 @@ class Replicate:
 
         drawn = replace(
             call,
-            replicate=call.replicate + STRIDE * self.number,
+            replicate=call.replicate + REPLICATES_PER_RUN * self.number,
             seed=seed,
             temperature=self.temperature,
         )
         return await self.door.ask(self.capabilities.fit(drawn))
 
 
-def asker_of_run(asker: Asker, number: int, seeds: int = 1) -> Asker:
-    """Return the asker for the run of that number; see `Replicate`."""
-    door = Replicate(
+def make_asker_of_run(asker: PromptAsker, number: int, seeds: int = 1) -> PromptAsker:
+    """Return the asker for the run of that number; see `ReplicateClient`."""
+    door = ReplicateClient(
         asker.door,
         asker.capabilities,
         number,
@@ -136,7 +141,7 @@ def asker_of_run(asker: Asker, number: int, seeds: int = 1) -> Asker:
 
 
 @dataclass
-class Sheet:
+class AnswerSheet:
     """See the module.
 
     Attributes:
@@ -156,14 +161,14 @@ class Sheet:
         outcome: Completed,
         spellings: Sequence[Sequence[str]],
         count: int,
-    ) -> Sheet:
+    ) -> AnswerSheet:
         """Parse a completed call.
 
         Args:
             spellings: As in the attributes.
             count: How many questions were asked.
         """
-        block = object_in(outcome.text)
+        block = parse_last_object(outcome.text)
         # answers to numbers that nobody asked are counted, and not used
         asked_numbers = {str(i) for i in range(1, count + 1)}
         if block:
@@ -214,7 +219,7 @@ class Sheet:
             return "answered twice, and not alike"
 
         answer = self.entry(place).get("answer")
-        return not_an_option(answer)
+        return describe_unknown_option(answer)
 
     def probabilities(self, place: int) -> tuple[float, ...] | None:
         """Off the answer's tokens; None where the endpoint lists no alternatives to them."""
@@ -269,7 +274,7 @@ class Sheet:
 
         probabilities = self.probabilities(place)
         if probabilities is None and require_logprobs:
-            return error_without_logprobs(question, judge)
+            return make_missing_logprobs_error(question, judge)
 
         entry = self.entry(place)
         options = len(question.options)
@@ -281,18 +286,18 @@ class Sheet:
 
         return Answer(
             question_id=question.id,
-            probabilities=listed or point(option, options),
+            probabilities=listed or make_point_distribution(option, options),
             chosen=option,
             source="logprobs" if probabilities else "point",
             justification=str(entry.get("why") or ""),
-            turns=tuple(sorted(numbers(entry.get("turns"), range(turns)))),
+            turns=tuple(sorted(read_numbers(entry.get("turns"), range(turns)))),
             judge=judge,
         )
 
     def _match(self, place: int) -> tuple[int, Sequence[str]] | None:
         answer = self.entry(place).get("answer")
         # the first way of writing options in which the answer is one
-        tried = ((option_named(answer, spelling), spelling) for spelling in self.spellings)
+        tried = ((find_named_option(answer, spelling), spelling) for spelling in self.spellings)
         return next(
             ((option, spelling) for option, spelling in tried if option is not None),
             None,

@@ -10,23 +10,29 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-from pollex.agents.checks import collapse_white_space, explain_refusal, split_words
-from pollex.agents.llm.asker import TOLD, Asker, Role, load_by_polarity, source_of
-from pollex.agents.llm.parsing import entries, numbers
-from pollex.agents.roles import Pair, Revision, Summary
+from pollex.agents.checks import collapse_white_space, explain_rubric_refusal, split_words
+from pollex.agents.llm.asker import (
+    PROMPT_WORDS_BY_POLARITY,
+    ModelRole,
+    PromptAsker,
+    load_prompts_by_polarity,
+    name_prompt_version,
+)
+from pollex.agents.llm.parsing import read_numbers, read_objects
+from pollex.agents.roles import ContrastingPair, Revision, Summary
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Reason, Rubric, add_reasons, make_content_id
 
-FEWEST_REASONS = 2
+MIN_REASONS_PER_RUBRIC = 2
 """That a new rubric sums up, unless the log gives few."""
 
 
-class LlmSummarizer(Role):
+class LlmSummarizer(ModelRole):
     """Turns reasons into rubrics; the reasons of one polarity at a time, known rubrics shown."""
 
-    def __init__(self, asker: Asker) -> None:
+    def __init__(self, asker: PromptAsker) -> None:
         self.paper = asker.settings.prompts == "paper"
-        self.prompts = load_by_polarity("summarize", paper=self.paper)
+        self.prompts = load_prompts_by_polarity("summarize", paper=self.paper)
         super().__init__(
             asker,
             self.prompts.values(),
@@ -38,7 +44,7 @@ class LlmSummarizer(Role):
         reasons: Sequence[Reason],
         pool: Sequence[Rubric],
         polarity: Polarity,
-        pairs: Sequence[Pair] = (),
+        pairs: Sequence[ContrastingPair] = (),
         *,
         few: bool = False,
     ) -> Summary | Unanswered:
@@ -68,7 +74,10 @@ class LlmSummarizer(Role):
             for i, pair in enumerate(pairs, 1):
                 items.append({"pair": i, **pair.model_dump()})
 
-        values = {"most": str(self.asker.settings.new_rubrics), **TOLD[polarity]}
+        values = {
+            "most": str(self.asker.settings.new_rubrics),
+            **PROMPT_WORDS_BY_POLARITY[polarity],
+        }
         # leaves out the block that asks for several reasons for each rubric
         several = frozenset({"several"} if few or self.paper else ())
         value = await self.asker.value(
@@ -82,17 +91,17 @@ class LlmSummarizer(Role):
         if isinstance(value, Unanswered):
             return value
 
-        batch = _Summarizing(
+        batch = _SummaryBatch(
             reasons,
             pool,
             polarity,
-            source_of(prompt),
-            least=1 if several else FEWEST_REASONS,
+            name_prompt_version(prompt),
+            least=1 if several else MIN_REASONS_PER_RUBRIC,
         )
-        for entry in entries(value.get("covered")):
+        for entry in read_objects(value.get("covered")):
             batch.cover(entry)
 
-        for entry in entries(value["rubrics"]):
+        for entry in read_objects(value["rubrics"]):
             batch.add(entry, self.asker.settings.new_rubrics)
 
         # only at the end, as an answer may give a rubric twice, with other reasons
@@ -109,7 +118,7 @@ class LlmSummarizer(Role):
         )
 
 
-class _Batch:
+class _WrittenBatch:
     """What a model wrote of some reasons, beside the rubrics that it was shown."""
 
     def __init__(
@@ -136,12 +145,12 @@ class _Batch:
     def _reasons_of(self, entry: dict[str, Any]) -> list[Reason]:
         """Return the reasons that an entry names; skip numbers that were not shown."""
         reasons: list[Reason] = []
-        for i in numbers(entry.get("reasons"), range(1, len(self._reasons) + 1)):
+        for i in read_numbers(entry.get("reasons"), range(1, len(self._reasons) + 1)):
             reasons.append(self._reasons[i - 1])
         return reasons
 
     def _shown_of(self, named: Any) -> list[Rubric]:
-        return [self._shown[i - 1] for i in numbers(named, range(1, len(self._shown) + 1))]
+        return [self._shown[i - 1] for i in read_numbers(named, range(1, len(self._shown) + 1))]
 
     def _written(self, text: str) -> Rubric:
         id_ = make_content_id(self._polarity, text)
@@ -153,7 +162,7 @@ class _Batch:
         )
 
 
-class _Summarizing(_Batch):
+class _SummaryBatch(_WrittenBatch):
     def __init__(
         self,
         reasons: Sequence[Reason],
@@ -183,7 +192,7 @@ class _Summarizing(_Batch):
 
         why = "" if reasons else "names no reason"
         if why := why or (
-            "too many" if len(self.rubrics) >= most else explain_refusal(text, self._quoted)
+            "too many" if len(self.rubrics) >= most else explain_rubric_refusal(text, self._quoted)
         ):
             self.refused[why] += 1
         else:
@@ -205,11 +214,11 @@ class _Summarizing(_Batch):
             self.refused["rests on one reason"] += 1
 
 
-class LlmUpdater(Role):
+class LlmUpdater(ModelRole):
     """Revises a set of rubrics by a batch of reasons; omitted rubrics are dropped."""
 
-    def __init__(self, asker: Asker) -> None:
-        self.prompts = load_by_polarity("spur")
+    def __init__(self, asker: PromptAsker) -> None:
+        self.prompts = load_prompts_by_polarity("spur")
         super().__init__(asker, self.prompts.values())
 
     async def update(
@@ -242,8 +251,8 @@ class LlmUpdater(Role):
         if isinstance(value, Unanswered):
             return value
 
-        revision = _Revising(reasons, current, polarity, source_of(prompt))
-        for entry in entries(value["revised"]):
+        revision = _RevisionBatch(reasons, current, polarity, name_prompt_version(prompt))
+        for entry in read_objects(value["revised"]):
             revision.take(entry, most)
 
         return Revision(
@@ -252,7 +261,7 @@ class LlmUpdater(Role):
         )
 
 
-class _Revising(_Batch):
+class _RevisionBatch(_WrittenBatch):
     def take(self, entry: dict[str, Any], most: int) -> None:
         """Add a rubric of the new set; if refused, keep those that it replaces."""
         text = collapse_white_space(str(entry.get("text") or ""))
@@ -267,21 +276,21 @@ class _Revising(_Batch):
         why = why or (
             ""
             if any(text == parent.text for parent in parents)
-            else explain_refusal(text, self._quoted)
+            else explain_rubric_refusal(text, self._quoted)
         )
         if why:
             self.refused[why] += 1
 
         # refused words leave the parents; accepted ones take over their reasons and quotes
-        for rubric in parents if why else [reduce(_joined, parents, self._written(text))]:
+        for rubric in parents if why else [reduce(_join_rubrics, parents, self._written(text))]:
             if rubric.id in self.rubrics or len(self.rubrics) < most:
-                both = _joined(self.rubrics.get(rubric.id, rubric), rubric)
+                both = _join_rubrics(self.rubrics.get(rubric.id, rubric), rubric)
                 self.rubrics[rubric.id] = both if why else add_reasons(both, reasons)
             else:
                 self.refused["too many"] += 1
 
 
-def _joined(first: Rubric, second: Rubric) -> Rubric:
+def _join_rubrics(first: Rubric, second: Rubric) -> Rubric:
     reasons = dict.fromkeys((*first.reason_ids, *second.reason_ids))
     quotes = dict.fromkeys((*first.quotes, *second.quotes))
     return first.model_copy(

@@ -19,7 +19,7 @@ from planted.world import (
     signal_of,
     signals,
 )
-from pollex.agents.checks import explain_refusal
+from pollex.agents.checks import explain_rubric_refusal
 from pollex.conversations.conversation import Conversation
 from pollex.prompts.data_boundary import seal_items
 from pollex.prompts.domain import DomainProfile
@@ -74,7 +74,7 @@ def test_every_text_and_every_line_speaks_of_its_own_signal_alone_and_a_text_may
         assert [signal_of(text) for text in signal.texts] == [signal] * len(signal.texts), (
             signal.key
         )
-        assert not any(explain_refusal(text) for text in signal.texts)
+        assert not any(explain_rubric_refusal(text) for text in signal.texts)
         assert [other for other in signals() if other.happens(signal.lines)] == [signal]
 
 

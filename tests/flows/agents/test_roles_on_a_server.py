@@ -13,7 +13,7 @@ from protocol_server import ProtocolServer
 from protocol_server.answers import truth
 from scripted import TALK, questions, rubric
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import PromptAsker
 from pollex.agents.llm.deduplicator import LlmDeduplicator
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
@@ -66,7 +66,7 @@ async def roles_at(
     async with Gateway(endpoint, ledger or MemoryLedger()) as gateway:
         witness = Witness(gateway)
         capabilities = await probe_endpoint(endpoint)
-        asker = Asker(witness, capabilities, DomainProfile.neutral(), settings, b"salt")
+        asker = PromptAsker(witness, capabilities, DomainProfile.neutral(), settings, b"salt")
         extractor = LlmExtractor(asker)
         summarizer = LlmSummarizer(asker)
         yield (

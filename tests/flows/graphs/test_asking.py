@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from plain_judges import PlainJudge, Reply, likert, neutral, raises
 
-from pollex.agents.roles import answer_each, sides
+from pollex.agents.roles import answer_each_question, split_by_polarity
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused
 from pollex.rubrics.answers import Answer, Question, Unanswered
@@ -27,15 +27,15 @@ def odd(**fields: object) -> Reply:
 
 
 async def test_answers_come_in_the_order_of_the_questions_with_the_mass_they_have() -> None:
-    assert await answer_each(PlainJudge(neutral), CONVERSATION, QUESTIONS) == [
+    assert await answer_each_question(PlainJudge(neutral), CONVERSATION, QUESTIONS) == [
         likert(q, 2) for q in QUESTIONS
     ]
-    (first, _) = await answer_each(
+    (first, _) = await answer_each_question(
         PlainJudge(odd(probabilities=(0.1, 0.2, 0.0, 0.0, 0.0))), CONVERSATION, QUESTIONS
     )
     assert isinstance(first, Answer)
     assert first.mass == pytest.approx(0.3)
-    assert sides(QUESTIONS) == [], "without a rubric they are on no side"
+    assert split_by_polarity(QUESTIONS) == [], "without a rubric they are on no side"
 
 
 def gives(given: Any) -> Reply:
@@ -64,7 +64,7 @@ def gives(given: Any) -> Reply:
 async def test_what_fails_or_is_no_answer_leaves_each_question_unanswered_and_tells_no_key(
     reply: Reply, outcome: str, said: str
 ) -> None:
-    found = await answer_each(PlainJudge(reply), CONVERSATION, QUESTIONS, ["topsecretkey"])
+    found = await answer_each_question(PlainJudge(reply), CONVERSATION, QUESTIONS, ["topsecretkey"])
     assert [one.question_id for one in found] == ["a", "b"]
     for one in found:
         assert isinstance(one, Unanswered)
@@ -76,7 +76,9 @@ async def test_what_fails_or_is_no_answer_leaves_each_question_unanswered_and_te
 
 async def test_what_stops_all_work_is_not_caught() -> None:
     with pytest.raises(ModelRefused):
-        await answer_each(PlainJudge(raises(ModelRefused("a wrong key"))), CONVERSATION, QUESTIONS)
+        await answer_each_question(
+            PlainJudge(raises(ModelRefused("a wrong key"))), CONVERSATION, QUESTIONS
+        )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ async def test_what_stops_all_work_is_not_caught() -> None:
 async def test_what_is_no_distribution_is_no_answer_and_the_rest_stands(
     fields: dict[str, object],
 ) -> None:
-    first, second = await answer_each(PlainJudge(odd(**fields)), CONVERSATION, QUESTIONS)
+    first, second = await answer_each_question(PlainJudge(odd(**fields)), CONVERSATION, QUESTIONS)
     assert isinstance(first, Unanswered)
     assert (first.question_id, first.outcome) == ("a", "error")
     assert second == likert(QUESTIONS[1], 4)

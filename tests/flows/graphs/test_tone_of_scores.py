@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from small_runs import Learnt, Pollex
 
-from pollex.agents.embedded.signals import FORM
+from pollex.agents.embedded.signals import WORDING_TONE_FORM
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.rubric import TONE
 from pollex.rubrics.rubric_set import RubricSet
@@ -46,10 +46,10 @@ def test_the_tone_of_a_score_is_that_of_its_text_and_the_store_gives_the_same_pr
         (again,) = scores_of(store, run, rubrics, logs.conversations)
 
     # One by one.
-    scale = ToneScale.from_json(rubrics.tone.learned, 4 * len(FORM.signals))
+    scale = ToneScale.from_json(rubrics.tone.learned, 4 * len(WORDING_TONE_FORM.signals))
     alone = Scorer(rubrics)
     for one, score in zip(list(logs)[:6], again, strict=False):
-        p = make_tone_answers(scale.tone(FORM.measure([one])[0]), 5)
+        p = make_tone_answers(scale.tone(WORDING_TONE_FORM.measure([one])[0]), 5)
         assert np.allclose(kept[one.id][TONE].probabilities, p)  # type: ignore[union-attr]  # it is an answer
         assert alone.score(one).probability == pytest.approx(score.probability, abs=1e-9)
         assert TONE not in {answer.question_id for answer in score.answers}

@@ -2,8 +2,8 @@
 
 from itertools import islice
 
-from pollex.agents.llm.pairs import in_turns
-from pollex.agents.roles import Pair, Summary
+from pollex.agents.llm.pairs import rotate_pairs
+from pollex.agents.roles import ContrastingPair, Summary
 from pollex.graphs.learn.write_rubrics import unused_reasons
 from pollex.rubrics.rubric import Quote, Reason, Rubric
 
@@ -30,6 +30,6 @@ def test_reasons_under_no_rubric_are_shown_again() -> None:
 
 
 def test_each_batch_is_shown_other_pairs() -> None:
-    pairs = [Pair(satisfied=f"up {n}", dissatisfied=f"down {n}") for n in range(3)]
-    assert [len(shown) for shown in islice(in_turns(pairs, 2), 3)] == [2, 1, 2]
-    assert next(in_turns([], 2)) == ()
+    pairs = [ContrastingPair(satisfied=f"up {n}", dissatisfied=f"down {n}") for n in range(3)]
+    assert [len(shown) for shown in islice(rotate_pairs(pairs, 2), 3)] == [2, 1, 2]
+    assert next(rotate_pairs([], 2)) == ()

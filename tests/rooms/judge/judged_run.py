@@ -2,7 +2,7 @@
 
 from web_site import Words, conversation, plain
 
-from pollex.agents.llm.sampling import point
+from pollex.agents.llm.sampling import make_point_distribution
 from pollex.rooms.judge.agents.votes import Rule, Task, make_question, run_question
 from pollex.rooms.judge.store.votes import TASK
 from pollex.rubrics.answers import Answer
@@ -25,7 +25,7 @@ def judged_run(store: Store, n: int = 4, words: Words = plain) -> str:
         votes = [
             Answer(
                 question_id=each.id,
-                probabilities=point(int(vote >= yes), 2),
+                probabilities=make_point_distribution(int(vote >= yes), 2),
                 chosen=int(vote >= yes),
                 source="point",
                 justification=words("it was found" if vote < yes else "nobody said so"),

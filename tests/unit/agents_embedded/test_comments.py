@@ -2,10 +2,10 @@
 
 import random
 
-from pollex.agents.embedded.comments import find_remarks, quote_proof
+from pollex.agents.embedded.comments import find_frequent_remarks, quote_comment_proving_statement
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.llm.evidence import turns_as_items
+from pollex.agents.llm.evidence import make_items_of_conversation
 from pollex.conversations.conversation import Conversation, Feedback, Label, Turn
 from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Quote, Rubric
@@ -52,7 +52,7 @@ def commented_log(each: int = 60, share: float = 0.3, seed: int = 0) -> list[Con
 
 def test_what_comments_name_and_no_turn_does_is_found_with_a_comment_as_quote() -> None:
     log = commented_log()
-    first = next(iter(find_remarks(log)))
+    first = next(iter(find_frequent_remarks(log)))
     naming = {one.id for one in log if "wrong date" in one.feedback[0].comment}
     assert (first.text, first.polarity) == ("wrong date", "dsat")
     assert (round((first.share.value or 0) * first.share.n), first.share.n, first.other.value) == (
@@ -69,12 +69,12 @@ def test_tags_are_named_as_they_are_and_what_few_comments_name_is_not_found() ->
         one.model_copy(update={"feedback": (Feedback(tags=("Not factual",)),)})
         for one in commented_log(10)
     ]
-    assert [(one.text, one.polarity) for one in find_remarks(log)] == [
+    assert [(one.text, one.polarity) for one in find_frequent_remarks(log)] == [
         ("not factual", "dsat"),
         ("not factual", "sat"),
     ]
-    assert find_remarks(log[:4]) == ()
-    assert find_remarks([]) == ()
+    assert find_frequent_remarks(log[:4]) == ()
+    assert find_frequent_remarks([]) == ()
 
 
 def test_a_comment_that_speaks_of_what_a_reason_says_is_its_proof() -> None:
@@ -82,16 +82,16 @@ def test_a_comment_that_speaks_of_what_a_reason_says_is_its_proof() -> None:
         id="a", turns=(), feedback=(Feedback(comment="Nice. But it never booked the table!"),)
     )
     statement = "The assistant can't book a table."
-    assert quote_proof(chat, statement) == (
+    assert quote_comment_proving_statement(chat, statement) == (
         Quote(conversation_id="a", turn=-1, text="But it never booked the table!"),
     )
-    assert quote_proof(chat, "The assistant says that the user is wrong.") == ()
+    assert quote_comment_proving_statement(chat, "The assistant says that the user is wrong.") == ()
 
 
 async def test_no_judge_sees_a_comment(embedder: Embedder) -> None:
     chat = commented_log(1)[1]
     bare = chat.model_copy(update={"feedback": ()})
-    assert turns_as_items(chat) == turns_as_items(bare)
+    assert make_items_of_conversation(chat) == make_items_of_conversation(bare)
     said = Quote(conversation_id="x", turn=-1, text="Your table on Friday is reserved.")
     rubric = Rubric(
         id="r",

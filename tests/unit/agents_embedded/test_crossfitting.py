@@ -6,7 +6,7 @@ from small_logs import small_log
 
 from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import name_family
+from pollex.agents.embedded.events.signal import name_rubric_family
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs, flag_positives
 from pollex.graphs.context import NullProgress
@@ -57,7 +57,7 @@ def laid_out(
             "expected", distributions={one.id: dict.fromkeys(OWN_IDS, EVEN) for one in log}
         ),
         progress=NullProgress(),
-        family_of=name_family,
+        family_of=name_rubric_family,
         make=lambda _, rows: study.made(up, rows),
         kept=kept,
     )

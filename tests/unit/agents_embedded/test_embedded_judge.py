@@ -11,11 +11,11 @@ from small_logs import bad, conversation, good
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import (
-    GAIN,
+    LOG_ODDS_GAIN,
     EmbeddedJudge,
-    deal_into_folds,
-    learn_scale,
-    measure_separation,
+    assign_stratified_folds,
+    learn_scale_of_rubric,
+    measure_class_separation,
 )
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
@@ -147,7 +147,7 @@ def test_a_studied_conversation_is_answered_on_a_scale_learnt_without_it(
     embedder: Embedder, log: list[Conversation], learnt: EmbeddedJudge
 ) -> None:
     one = log[0]
-    fold = deal_into_folds(
+    fold = assign_stratified_folds(
         [c.text_hash for c in log], np.array([c.label is Label.POSITIVE for c in log])
     )
     without = [c for c, number in zip(log, fold, strict=True) if number != fold[0]]
@@ -174,21 +174,21 @@ def test_the_scale_by_hand() -> None:
     # over 4 and 40 more.
     measures = np.array([[3.0], [5.0], [1.0], [3.0]])
     positive = np.array([True, True, False, False])
-    delta, middle, spread = measure_separation(measures, positive)
+    delta, middle, spread = measure_class_separation(measures, positive)
     assert middle == pytest.approx([3])
     assert spread == pytest.approx([math.sqrt(2)])
     assert delta == pytest.approx([4 * math.sqrt(2) / 44])
-    leaning, _, _ = measure_separation(measures, positive, lean=-1)
+    leaning, _, _ = measure_class_separation(measures, positive, lean=-1)
     assert leaning == pytest.approx([(4 * math.sqrt(2) - 40 * 0.3) / 44])
-    scale = learn_scale(measures, positive, +1)
+    scale = learn_scale_of_rubric(measures, positive, +1)
     assert scale.odds(np.array([5.0])) == pytest.approx(
-        GAIN * math.sqrt(2) * 4 * math.sqrt(2) / 44, rel=1e-5
+        LOG_ODDS_GAIN * math.sqrt(2) * 4 * math.sqrt(2) / 44, rel=1e-5
     )
     assert scale.odds(np.array([1e9])) == pytest.approx(
-        GAIN * 2.5 * 4 * math.sqrt(2) / 44, rel=1e-5
+        LOG_ODDS_GAIN * 2.5 * 4 * math.sqrt(2) / 44, rel=1e-5
     )
-    assert learn_scale(measures, positive, -1).weight.tolist() == [0.0]
-    constant = learn_scale(np.ones((6, 4)), np.arange(6) < 3, +1)
+    assert learn_scale_of_rubric(measures, positive, -1).weight.tolist() == [0.0]
+    constant = learn_scale_of_rubric(np.ones((6, 4)), np.arange(6) < 3, +1)
     assert np.isfinite(constant.odds(np.zeros(4)))
 
 

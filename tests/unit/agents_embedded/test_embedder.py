@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from pollex.agents.embedded.embedder import (
-    CacheFile,
     Embedder,
-    MiniLM,
+    MiniLmEncoder,
     SentenceTransformersEncoder,
-    check_weights,
+    VectorCacheFile,
+    find_bundled_model_folder,
     hash_text,
-    model_folder,
-    pack_vectors,
-    unpack_vectors,
+    parse_cache_records,
+    require_official_weights,
+    serialize_cache_records,
 )
 from pollex.errors import ModelUnavailable, PollexError
 
@@ -47,15 +47,15 @@ def counting(cache: Path | None, model: str = "all-MiniLM-L6-v2") -> tuple[Embed
 
 def test_weights_with_one_flipped_bit_are_refused_with_a_remedy(tmp_path: Path) -> None:
     copy = tmp_path / "model.safetensors"
-    shutil.copy(model_folder() / "model.safetensors", copy)
+    shutil.copy(find_bundled_model_folder() / "model.safetensors", copy)
     content = bytearray(copy.read_bytes())
     content[len(content) // 2] ^= 1
     copy.write_bytes(content)
     with pytest.raises(ModelUnavailable, match="not the official ones") as caught:
-        check_weights(copy)
+        require_official_weights(copy)
     assert "pip install" in caught.value.hint
     with pytest.raises(ModelUnavailable):
-        check_weights(tmp_path / "nothing.safetensors")
+        require_official_weights(tmp_path / "nothing.safetensors")
 
 
 @pytest.mark.nightly
@@ -69,7 +69,7 @@ def test_a_model_that_cannot_be_loaded_says_what_to_do(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_another_sentence_transformers_model_works_by_its_path(embedder: Embedder) -> None:
     texts = ["The user thanks the assistant.", "Sorry, I can't."]
-    other = Embedder(str(model_folder())).embed(texts)
+    other = Embedder(str(find_bundled_model_folder())).embed(texts)
     assert (other * embedder.embed(texts)).sum(axis=1) == pytest.approx(1, abs=1e-5)
 
 
@@ -101,7 +101,7 @@ def test_vectors_of_one_model_are_not_taken_for_those_of_another(tmp_path: Path)
 
 @pytest.mark.parametrize("lost", [1, 20, 52, 53, 104])
 def test_a_torn_tail_is_cut_off_and_later_records_are_whole(tmp_path: Path, lost: int) -> None:
-    cache = CacheFile(tmp_path / "x.vectors")
+    cache = VectorCacheFile(tmp_path / "x.vectors")
     cache.append(KEYS[:2], VECTORS[:2])
     whole = cache.path.read_bytes()
     size = len(whole) // 2
@@ -117,7 +117,7 @@ def test_a_torn_tail_is_cut_off_and_later_records_are_whole(tmp_path: Path, lost
 def test_a_file_that_is_no_cache_is_begun_anew_and_odd_texts_are_embedded_like_any(
     tmp_path: Path, embedder: Embedder
 ) -> None:
-    cache = CacheFile(tmp_path / "x.vectors")
+    cache = VectorCacheFile(tmp_path / "x.vectors")
     for rubbish in (b"", b"\x00" * 500, b"not a cache at all" * 40):
         cache.path.write_bytes(rubbish)
         assert cache.load() == {}
@@ -129,10 +129,10 @@ def test_a_file_that_is_no_cache_is_begun_anew_and_odd_texts_are_embedded_like_a
 
 def test_a_damaged_record_is_never_read_as_a_vector() -> None:
     for at in (0, 5, 12, 45):
-        content = bytearray(pack_vectors(KEYS, VECTORS))
+        content = bytearray(serialize_cache_records(KEYS, VECTORS))
         second = len(content) // 3
         content[second + at] ^= 0xFF
-        found, whole = unpack_vectors(bytes(content))
+        found, whole = parse_cache_records(bytes(content))
         assert (list(found), whole) == (KEYS[:1], second)
 
 
@@ -177,17 +177,17 @@ SAMPLES = [
 
 
 @pytest.fixture
-def model(embedder: Embedder) -> MiniLM:
-    assert isinstance(embedder.encoder, MiniLM)
+def model(embedder: Embedder) -> MiniLmEncoder:
+    assert isinstance(embedder.encoder, MiniLmEncoder)
     return embedder.encoder
 
 
 def test_cosines_agree_with_sentence_transformers_and_torch_keeps_its_threads(
-    model: MiniLM,
+    model: MiniLmEncoder,
 ) -> None:
     import torch
 
-    theirs = SentenceTransformersEncoder(str(model_folder())).encode(SAMPLES)
+    theirs = SentenceTransformersEncoder(str(find_bundled_model_folder())).encode(SAMPLES)
     before = torch.get_num_threads()
     ours = model.encode(SAMPLES)
     assert torch.get_num_threads() == before
@@ -196,7 +196,7 @@ def test_cosines_agree_with_sentence_transformers_and_torch_keeps_its_threads(
     assert model.encode([]).shape == (0, 384)
 
 
-def test_a_text_has_the_same_bits_alone_and_in_any_batch(model: MiniLM) -> None:
+def test_a_text_has_the_same_bits_alone_and_in_any_batch(model: MiniLmEncoder) -> None:
     rng = np.random.default_rng(0)
     vocabulary = ["hotel", "train", "exception", "please", "null", "danke", "😀", "谢谢"]
     texts = SAMPLES[:11] + [

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from small_logs import bad, conversation, good, small_log
 
-from pollex.agents.checks import locate_quote
+from pollex.agents.checks import locate_quote_in_conversation
 from pollex.agents.embedded.clues import (
     StudiedLog,
-    collect_phrases,
+    collect_phrases_of_turns,
     contrast_classes,
-    score_contrasts,
+    score_class_contrasts,
 )
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
@@ -105,7 +105,7 @@ def test_reasons_are_few_of_the_labels_kind_and_quote_what_was_said(
             assert reason.polarity == ("sat" if one.label is Label.POSITIVE else "dsat")
             assert reason.quotes
             for quote in reason.quotes:
-                found = locate_quote(one, quote.text, quote.turn)
+                found = locate_quote_in_conversation(one, quote.text, quote.turn)
                 assert found is not None
                 assert found.turn == quote.turn
     sources = {clue.source: clue.polarity for clue in learnt.clues}
@@ -138,7 +138,7 @@ def test_what_stands_out_on_one_half_alone_is_not_taken() -> None:
     # present in every good conversation of the first half, in none of the second
     half[0:40:2] = True
     both = positive.copy()
-    assert score_contrasts(np.stack([half, both, ~both], axis=1), positive) == pytest.approx(
+    assert score_class_contrasts(np.stack([half, both, ~both], axis=1), positive) == pytest.approx(
         [
             0.0,
             contrast_classes(both[:, None], positive)[0],
@@ -159,16 +159,16 @@ def test_mining_noise_finds_next_to_nothing(embedder: Embedder) -> None:
 
 
 def test_phrases_are_words_in_a_row_of_one_turn() -> None:
-    assert collect_phrases(["Don't panic. Now"]) == {
+    assert collect_phrases_of_turns(["Don't panic. Now"]) == {
         "don't",
         "panic",
         "don't panic",
         "panic now",
         "don't panic now",
     }
-    assert collect_phrases(["red", "green"]) == {"red", "green"}
-    assert collect_phrases(["call 911 now", "of the"]) == {"call"}
-    assert collect_phrases(["", "\ud800", "!!!"]) <= {"\ud800"}
+    assert collect_phrases_of_turns(["red", "green"]) == {"red", "green"}
+    assert collect_phrases_of_turns(["call 911 now", "of the"]) == {"call"}
+    assert collect_phrases_of_turns(["", "\ud800", "!!!"]) <= {"\ud800"}
 
 
 def test_a_phrase_of_one_class_is_mined_and_an_injected_one_is_refused(embedder: Embedder) -> None:

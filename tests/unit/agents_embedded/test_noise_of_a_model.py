@@ -5,7 +5,7 @@ import pytest
 
 from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import name_family
+from pollex.agents.embedded.events.signal import name_rubric_family
 from pollex.conversations.logs import flag_positives
 from pollex.formats.read_logs import read_logs
 from pollex.measures.arrays import Bools, Ints
@@ -60,8 +60,8 @@ def test_beside_a_model_that_answers_at_random_a_set_is_as_good_as_built_in_rubr
     built_in: tuple[Candidates, Bools], seed: int
 ) -> None:
     pool, half = built_in
-    alone = WeighedPool.of(pool, LearnSettings(), name_family)
-    mixed = MixedPool.of(with_model(pool, seed, 0.0), LearnSettings(), name_family)
+    alone = WeighedPool.of(pool, LearnSettings(), name_rubric_family)
+    mixed = MixedPool.of(with_model(pool, seed, 0.0), LearnSettings(), name_rubric_family)
     order = mixed.order(half, 1.0, hints=True)
     before = auc_elsewhere(alone, alone.order(half, 1.0, hints=True), half)
     assert auc_elsewhere(mixed, order, half) > before - 0.02
@@ -77,7 +77,7 @@ def test_rubrics_of_a_model_that_tell_thumbs_apart_enter_and_few_of_the_others_d
     built_in: tuple[Candidates, Bools],
 ) -> None:
     pool, half = built_in
-    mixed = MixedPool.of(with_model(pool, 0, 0.15), LearnSettings(), name_family)
+    mixed = MixedPool.of(with_model(pool, 0, 0.15), LearnSettings(), name_rubric_family)
     order = mixed.order(half, 1.0, hints=True)
     entered = order[np.isin(order, mixed.models)]
     assert (entered < USEFUL).sum() > len(entered) / 2

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pollex.agents.checks import explain_refusal
+from pollex.agents.checks import explain_rubric_refusal
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.judge import is_negated, understand_rubric
+from pollex.agents.embedded.judge import find_evidence_for_own_words, is_sentence_negated
 from pollex.agents.embedded.roles import EmbeddedDeduplicator, EmbeddedSummarizer
-from pollex.agents.embedded.signals import SIGNALS
+from pollex.agents.embedded.signals import SIGNALS_BY_NAME
 from pollex.agents.roles import Deduplication, Summary
 from pollex.errors import BadRubrics
 from pollex.reports.learning import describe_cost
@@ -94,7 +94,7 @@ def test_different_signals_and_sides_are_never_merged_whatever_words_they_share(
     topic = ", mostly about code and exception."
     pool = [
         rubric(s.statement.removesuffix(".") + topic, name, source=f"signal:{name}")
-        for name, s in SIGNALS.items()
+        for name, s in SIGNALS_BY_NAME.items()
     ]
     assert deduplicated(embedder, *pool).merged == {}
     same = "The assistant answers briefly."
@@ -116,12 +116,14 @@ def test_evidence_is_sought_for_a_persons_words_only(embedder: Embedder) -> None
         "The user mentions the weather.": "person",
         "The user says “oh well”.": "phrase:user:oh well",
     }.items():
-        found = understand_rubric(own.model_copy(update={"text": text}), embedder)
+        found = find_evidence_for_own_words(own.model_copy(update={"text": text}), embedder)
         assert (found.source, found.text, found.reason_ids) == (source, text, LONG.reason_ids)
         kept = LONG.model_copy(update={"text": text})
-        assert understand_rubric(kept, embedder) == kept, "a detector stays, whatever its words are"
+        assert find_evidence_for_own_words(kept, embedder) == kept, (
+            "a detector stays, whatever its words are"
+        )
     denials = [
-        is_negated(text)
+        is_sentence_negated(text)
         for text in ("It works.", "It doesn't work.", "It is not never so.", "Nota")
     ]
     assert denials == [False, True, False, False]
@@ -186,7 +188,7 @@ def test_bundled_sets_have_ten_rubrics_a_kind_that_learnt_ones_could_be() -> Non
             10,
             10,
         ]
-        assert [explain_refusal(rubric.text) for rubric in rubrics] == [""] * 20
+        assert [explain_rubric_refusal(rubric.text) for rubric in rubrics] == [""] * 20
         assert all(len(rubric.text.split()) <= 15 for rubric in rubrics)
         assert {rubric.source for rubric in rubrics} == {"person"}
     generic, adapted = (

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.language import TABLE, read_acts
-from pollex.agents.embedded.events.reading import find_sure_firings, mark_acts
+from pollex.agents.embedded.events.language import ACTS_TABLE_PATH, read_acts
+from pollex.agents.embedded.events.reading import find_sure_firings, read_moves_with_acts
 from pollex.agents.embedded.events.sentences import read_table_rows, split_moves
-from pollex.agents.embedded.signals import SIGNALS
-from pollex.agents.embedded.view import View
+from pollex.agents.embedded.signals import SIGNALS_BY_NAME
+from pollex.agents.embedded.view import ConversationView
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.formats.read_logs import read_logs
 
@@ -52,7 +52,7 @@ def test_a_line_break_stands_for_nothing_unless_the_next_line_is_indented(tmp_pa
 
 def test_an_act_is_one_more_row(tmp_path: Path) -> None:
     table = tmp_path / "acts.toml"
-    table.write_text(TABLE.read_text() + ROW)
+    table.write_text(ACTS_TABLE_PATH.read_text() + ROW)
     acts = read_acts(table)
     for said, seen in (
         ("Expect hail at noon.", True),
@@ -82,10 +82,10 @@ def test_signals_acts_and_patterns_are_seen_in_the_bundled_logs_as_before() -> N
     acts = Counter[str]()
     patterns = Counter[str]()
     for conversation in (one for log in logs for one in log):
-        view = View(conversation, Embedder())
-        moves = mark_acts(conversation)
+        view = ConversationView(conversation, Embedder())
+        moves = read_moves_with_acts(conversation)
         signals.update(
-            {name: int((signal.marks(view) != 0).sum()) for name, signal in SIGNALS.items()}
+            {name: int((signal.marks(view) != 0).sum()) for name, signal in SIGNALS_BY_NAME.items()}
         )
         acts.update(act for move in moves for sentence in move.sentences for act in sentence.hits)
         patterns.update(firing.pattern for firing in find_sure_firings(moves))

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.signals import SIGNALS
+from pollex.agents.embedded.signals import SIGNALS_BY_NAME
 from pollex.agents.embedded.spoken import list_other_language_replies
-from pollex.agents.embedded.view import View
+from pollex.agents.embedded.view import ConversationView
 from pollex.conversations.conversation import Conversation, Turn
 
 GERMAN = "Guten Tag, meine Bestellung ist seit zwei Wochen nicht angekommen."
@@ -73,7 +73,9 @@ def test_look_alikes_are_left_alone(user: str, reply: str) -> None:
 
 def test_the_signal_marks_the_reply_and_nothing_is_loaded_for_english_alone() -> None:
     turns = (Turn(role="user", content=GERMAN), Turn(role="assistant", content=ENGLISH))
-    marks = SIGNALS["other_language"].marks(View(Conversation(id="1", turns=turns), Embedder()))
+    marks = SIGNALS_BY_NAME["other_language"].marks(
+        ConversationView(Conversation(id="1", turns=turns), Embedder())
+    )
     assert marks.tolist() == [0.0, 1.0]
     code = (
         "import sys; from pollex.agents.embedded.spoken import list_other_language_replies as told;"

@@ -11,10 +11,10 @@ from scripted import Scripted, asker, rubric
 
 from pollex.agents.embedded.roles import EmbeddedDeduplicator
 from pollex.agents.llm.deduplicator import (
-    MOST_IN_A_GROUP,
+    MAX_RUBRICS_PER_GROUP,
     LlmDeduplicator,
-    disjoint_sets,
-    near_groups,
+    choose_disjoint_sets,
+    group_near_rubrics,
 )
 from pollex.agents.mixed import MixedDeduplicator
 from pollex.gateway.calls import Refused
@@ -141,19 +141,19 @@ async def test_a_models_rubric_and_a_built_in_one_of_its_words_are_one_where_the
 
 def test_a_large_group_is_split_until_it_fits() -> None:
     pool = [rubric(f"X {i}") for i in [*range(40), *range(100, 140)]]
-    groups = near_groups(Angles().embed([r.text for r in pool]), pool, 0.5)
+    groups = group_near_rubrics(Angles().embed([r.text for r in pool]), pool, 0.5)
     assert sorted(i for group in groups for i in group) == list(range(80))
-    assert all(len(group) <= MOST_IN_A_GROUP for group in groups)
+    assert all(len(group) <= MAX_RUBRICS_PER_GROUP for group in groups)
     same = [rubric(f"X{i} 7") for i in range(70)]
-    groups = near_groups(Angles().embed([r.text for r in same]), same, 0.5)
+    groups = group_near_rubrics(Angles().embed([r.text for r in same]), same, 0.5)
     assert [len(group) for group in groups] == [30, 30, 10]
 
 
 @settings(deadline=None)
 @given(st.lists(st.lists(st.integers(-2, 12)) | st.integers()))
 def test_whatever_a_model_says_no_rubric_is_in_two_sets(sets: list[object]) -> None:
-    found = disjoint_sets(sets, 10)
+    found = choose_disjoint_sets(sets, 10)
     flat = [i for numbers in found for i in numbers]
     assert len(flat) == len(set(flat))
     assert set(flat) <= set(range(1, 11))
-    assert disjoint_sets([[1, 2, 2], [2, 3], [3, 4, 9, 0], [5]], 5) == [[1, 2], [3, 4]]
+    assert choose_disjoint_sets([[1, 2, 2], [2, 3], [3, 4, 9, 0], [5]], 5) == [[1, 2], [3, 4]]

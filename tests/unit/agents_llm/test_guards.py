@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import ABLE, LISTING, SALT, TALK, Scripted, asker, questions
 
-from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.judge import canary, straight_lined
-from pollex.agents.llm.parsing import object_in
+from pollex.agents.llm.asker import PromptAsker
+from pollex.agents.llm.judge import choose_canary, detect_straight_lining
+from pollex.agents.llm.parsing import parse_last_object
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused, WrongUse
 from pollex.prompts.domain import DomainProfile
@@ -29,7 +29,7 @@ def test_a_canary_is_known_right_whatever_the_conversation_says(
     text: str, polarity: Any, salt: bytes
 ) -> None:
     conversation = talk(text)
-    probe = canary(conversation, questions("one", "two", polarity=polarity), salt)
+    probe = choose_canary(conversation, questions("one", "two", polarity=polarity), salt)
     assert probe is not None
     assert 1 <= probe.place <= 3
     word = probe.text.removeprefix('The user uses the word "').removesuffix(
@@ -43,7 +43,7 @@ def test_a_canary_is_known_right_whatever_the_conversation_says(
 
 
 def test_a_canary_takes_the_side_that_a_planted_order_would_not() -> None:
-    good, bad = (canary(TALK, questions("one", polarity=p), SALT) for p in ("sat", "dsat"))
+    good, bad = (choose_canary(TALK, questions("one", polarity=p), SALT) for p in ("sat", "dsat"))
     assert good is not None
     assert bad is not None
     assert [good.passed(option) for option in range(5)] == [True, True, False, False, False]
@@ -52,12 +52,12 @@ def test_a_canary_takes_the_side_that_a_planted_order_would_not() -> None:
 
 def test_the_same_call_has_the_same_canary_and_another_salt_another() -> None:
     asked = questions("one", "two", "three")
-    assert canary(TALK, asked, SALT) == canary(TALK, asked, SALT)
-    assert len({canary(TALK, asked, bytes([i])) for i in range(20)}) > 10
+    assert choose_canary(TALK, asked, SALT) == choose_canary(TALK, asked, SALT)
+    assert len({choose_canary(TALK, asked, bytes([i])) for i in range(20)}) > 10
     odd = Question(
         id="q", text="?", options=(Option(text="Yes", value=1), Option(text="No", value=0))
     )
-    assert canary(TALK, [*questions("one"), odd], SALT) is None, (
+    assert choose_canary(TALK, [*questions("one"), odd], SALT) is None, (
         "among other options than Likert's there is none"
     )
 
@@ -118,7 +118,7 @@ MANY_BAD = questions(*"abcdefghij", polarity="dsat")
 def test_answers_that_are_alike_are_straight_lining_beside_a_wrong_canary_or_where_many_agree(
     asked: list[Question], answers: Any, said: str
 ) -> None:
-    found = straight_lined(asked, answers)
+    found = detect_straight_lining(asked, answers)
     assert said in found
     assert bool(found) == bool(said)
 
@@ -148,13 +148,13 @@ def test_log_probabilities_make_samples_needless_and_can_be_required() -> None:
 def test_the_salt_is_needed_and_not_in_what_an_asker_shows() -> None:
     assert repr(SALT) not in repr(asker(Scripted()))
     with pytest.raises(WrongUse, match="no salt"):
-        Asker(Scripted(), ABLE, DomainProfile.neutral(), JudgeSettings(), b"")
+        PromptAsker(Scripted(), ABLE, DomainProfile.neutral(), JudgeSettings(), b"")
 
 
 @settings(deadline=None)
 @given(st.text(st.characters(categories=["L", "P", "Cs"], include_characters='{}[]":,1\\u d')))
 def test_no_text_whatever_breaks_the_reading(text: str) -> None:
-    block = object_in(text)
+    block = parse_last_object(text)
     assert block is None or isinstance(block.value, dict)
 
 
@@ -173,5 +173,5 @@ def test_no_text_whatever_breaks_the_reading(text: str) -> None:
     ids=["deep", "last", "thoughts", "of thoughts"],
 )
 def test_the_last_whole_object_beside_thoughts_is_the_answer(text: str, value: object) -> None:
-    block = object_in(text)
+    block = parse_last_object(text)
     assert (block and block.value) == value

@@ -26,7 +26,7 @@ from scripted import (
 )
 
 from pollex.agents.llm.extractor import LlmExtractor
-from pollex.agents.llm.judge import Batched, LlmJudge, in_order_of_rubrics
+from pollex.agents.llm.judge import BatchedElicitation, LlmJudge, sort_questions_by_rubric
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ResumeRefused
 from pollex.gateway.calls import (
@@ -260,7 +260,7 @@ async def test_up_to_ten_questions_go_in_a_call_and_good_and_bad_apart() -> None
     ]
     in_order = {
         polarity: [
-            question.text for question in in_order_of_rubrics(asked) if question.text in texts
+            question.text for question in sort_questions_by_rubric(asked) if question.text in texts
         ]
         for polarity, texts in (("sat", good), ("dsat", bad))
     }
@@ -562,7 +562,7 @@ async def test_an_occasion_that_never_came_up_is_an_answer_of_its_own_and_no_val
 
 def test_a_resume_with_another_prompt_or_scale_is_refused_and_says_whose(tmp_path: Path) -> None:
     judge = LlmJudge(asker(Scripted()))
-    changed = Batched(asker(Scripted()))
+    changed = BatchedElicitation(asker(Scripted()))
     changed.prompt = replace(changed.prompt, version="another")
     other = LlmJudge(asker(Scripted()), changed)
     before = {"judge": judge.fingerprint}

@@ -9,9 +9,9 @@ import pytest
 from scripted import TALK, Scripted, asker, questions, rubric
 from test_deduplicator import POOL, Angles
 
-from pollex.agents.llm.adapting import adapt_rubrics
-from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.columns import read_columns
+from pollex.agents.llm.adapting import adapt_rubrics_to_domain
+from pollex.agents.llm.asker import PromptAsker
+from pollex.agents.llm.columns import identify_columns
 from pollex.agents.llm.deduplicator import LlmDeduplicator
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
@@ -32,7 +32,7 @@ REASONS = [
 QUOTE = {"part": "act", "turn": 1, "quote": "Replace .Result by await in the constructor."}
 ANSWER = {"why": "said so", "turns": [1], "answer": "Agree"}
 
-ROLES: dict[str, tuple[Callable[[Asker], Awaitable[object]], Any]] = {
+ROLES: dict[str, tuple[Callable[[PromptAsker], Awaitable[object]], Any]] = {
     "extract": (
         lambda ask: LlmExtractor(ask).extract(TALK),
         {"summary": "Fixed.", "reasons": [{"quotes": [QUOTE, QUOTE], "reason": "It helps."}]},
@@ -61,7 +61,7 @@ ROLES: dict[str, tuple[Callable[[Asker], Awaitable[object]], Any]] = {
         {"1": ANSWER, "2": ANSWER, "3": ANSWER},
     ),
     "adapt": (
-        lambda ask: adapt_rubrics(ask, [JOINED]),
+        lambda ask: adapt_rubrics_to_domain(ask, [JOINED]),
         {"1": {"why": "so", "does": "reword", "text": "The assistant explains."}},
     ),
     "profile": (
@@ -76,7 +76,7 @@ ROLES: dict[str, tuple[Callable[[Asker], Awaitable[object]], Any]] = {
         },
     ),
     "columns": (
-        lambda ask: read_columns(ask, [{"name": "text"}]),
+        lambda ask: identify_columns(ask, [{"name": "text"}]),
         {"columns": [{"part": "text", "column": "t"}], "speakers": [], "up": ["1"], "down": []},
     ),
 }

@@ -4,8 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pollex.agents.checks import explain_refusal, locate_quote, resolve_escapes, split_words
-from pollex.agents.llm.evidence import turns_as_items
+from pollex.agents.checks import (
+    explain_rubric_refusal,
+    locate_quote_in_conversation,
+    resolve_json_escapes,
+    split_words,
+)
+from pollex.agents.llm.evidence import make_items_of_conversation
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
 from pollex.reports.transcript import mark_turns
 from pollex.rubrics.answers import Option
@@ -25,17 +30,17 @@ TALK = Conversation(
     ["", "  \n ", "It never works.", "“…”", "is empty. Print", "Thanks It works", "It … thanks"],
 )
 def test_what_does_not_stand_in_one_turn_is_no_quote(text: str) -> None:
-    assert locate_quote(TALK, text, 0) is None
+    assert locate_quote_in_conversation(TALK, text, 0) is None
 
 
 def test_a_call_is_quoted_with_its_arguments_as_prompts_show_them() -> None:
     call = ToolCall(name="book", arguments='{"day": "Friday"}')
     turn = Turn(role="assistant", content=f"Wait. {call.mark}", calls=(call,))
     talk = Conversation(id="c", turns=(Turn(role="user", content="On Sunday."), turn))
-    assert [item["text"] for item in turns_as_items(talk)][
+    assert [item["text"] for item in make_items_of_conversation(talk)][
         1
     ] == 'Wait. [tool call: book] {"day": "Friday"}'
-    quote = locate_quote(talk, 'tool call: book] {"day": "Friday', 1)
+    quote = locate_quote_in_conversation(talk, 'tool call: book] {"day": "Friday', 1)
     assert quote is not None
     assert quote.text == 'tool call: book] {"day": "Friday'
     assert mark_turns(talk.turns, {1: [(quote.text, "dsat")]})[1].parts[1].text == quote.text
@@ -62,13 +67,13 @@ def test_marks_dashes_case_and_an_ellipsis_may_differ_and_the_turns_own_words_ar
             ),
         ),
     )
-    found = locate_quote(talk, quote, 0)
+    found = locate_quote_in_conversation(talk, quote, 0)
     assert found is not None
     assert found.text == " ".join(own.split())
     long = Conversation(
         id="c", turns=(Turn(role="user", content=f"It stops {'again ' * 100}and I wait"),)
     )
-    assert locate_quote(long, "It stops … I wait", 0) is None, (
+    assert locate_quote_in_conversation(long, "It stops … I wait", 0) is None, (
         "an ellipsis stands for no more than a few sentences"
     )
 
@@ -89,7 +94,7 @@ def test_marks_dashes_case_and_an_ellipsis_may_differ_and_the_turns_own_words_ar
 def test_white_space_copied_escapes_and_a_wrong_turn_are_set_right(
     text: str, claimed: int, turn: int, found: str
 ) -> None:
-    quote = locate_quote(TALK, text, claimed)
+    quote = locate_quote_in_conversation(TALK, text, claimed)
     assert quote is not None
     assert (quote.turn, quote.text) == (turn, found)
 
@@ -97,9 +102,9 @@ def test_white_space_copied_escapes_and_a_wrong_turn_are_set_right(
 @settings(deadline=None)
 @given(st.text(), st.integers(-3, 9))
 def test_no_text_whatever_breaks_the_check(text: str, turn: int) -> None:
-    quote = locate_quote(TALK, text, turn)
+    quote = locate_quote_in_conversation(TALK, text, turn)
     assert quote is None or 0 <= quote.turn < 3
-    assert isinstance(resolve_escapes(text), str)
+    assert isinstance(resolve_json_escapes(text), str)
 
 
 LONG_RUN = "please set the retry count to nine and restart the worker"
@@ -134,7 +139,7 @@ LONG_RUN = "please set the retry count to nine and restart the worker"
     ],
 )
 def test_such_a_text_is_refused(text: str, cause: str) -> None:
-    assert explain_refusal(text, [split_words(f"Well, {LONG_RUN.upper()} now.")]) == cause
+    assert explain_rubric_refusal(text, [split_words(f"Well, {LONG_RUN.upper()} now.")]) == cause
 
 
 @pytest.mark.parametrize(
@@ -156,13 +161,13 @@ def test_such_a_text_is_refused(text: str, cause: str) -> None:
     ],
 )
 def test_an_honest_rubric_is_not_refused(text: str) -> None:
-    assert explain_refusal(text, [split_words(LONG_RUN)]) == ""
+    assert explain_rubric_refusal(text, [split_words(LONG_RUN)]) == ""
 
 
 def test_the_answers_of_another_question_are_not_to_be_named_either() -> None:
     options = [Option(text="Fully solved", value=1), Option(text="Open", value=0)]
     assert (
-        explain_refusal("The problem is fully solved in the end.", options=options)
+        explain_rubric_refusal("The problem is fully solved in the end.", options=options)
         == "names an answer"
     )
-    assert explain_refusal("The user opens the file in the editor.", options=options) == ""
+    assert explain_rubric_refusal("The user opens the file in the editor.", options=options) == ""

@@ -8,7 +8,7 @@ from scripted import Scripted, asker, of, rubric
 from sealed import unseal
 
 from pollex.agents.llm.summarizer import LlmSummarizer, LlmUpdater
-from pollex.agents.roles import Pair, Revision, Summary
+from pollex.agents.roles import ContrastingPair, Revision, Summary
 from pollex.gateway.calls import Refused
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Quote, Reason, add_reasons
@@ -135,7 +135,7 @@ async def test_reasons_that_a_known_rubric_covers_support_it() -> None:
 
 async def test_reasons_and_known_rubrics_and_pairs_are_sent_as_data() -> None:
     door = Scripted(otherwise=json.dumps({"covered": [], "rubrics": []}))
-    pairs = [Pair(satisfied="The fix worked.", dissatisfied="The fix failed.")]
+    pairs = [ContrastingPair(satisfied="The fix worked.", dissatisfied="The fix failed.")]
     await LlmSummarizer(asker(door, new_rubrics=4)).summarize(REASONS[:1], KNOWN, "sat", pairs)
     assert unseal(door.history[0].messages[1]["content"]) == [
         {"i": 1, "reason": "The user says 1."},
@@ -151,7 +151,7 @@ async def test_the_papers_prompt_explains_the_maxims_and_shows_reasons_and_known
     None
 ):
     door = Scripted(otherwise='{"covered": [], "rubrics": []}')
-    pairs = [Pair(satisfied="It worked.", dissatisfied="No.")]
+    pairs = [ContrastingPair(satisfied="It worked.", dissatisfied="No.")]
     for polarity, feeling in (("sat", "left USER satisfied"), ("dsat", "left USER dissatisfied")):
         await LlmSummarizer(asker(door, prompts="paper")).summarize(REASONS, KNOWN, polarity, pairs)  # type: ignore[arg-type]
         system, data, task = (message["content"] for message in door.history[-1].messages)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pollex.agents.llm.evidence import cut_to, evidence_of
+from pollex.agents.llm.evidence import collect_evidence, cut_texts_to_length
 from pollex.conversations.conversation import Conversation, Source
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_rows
@@ -144,18 +144,18 @@ def test_a_judge_sees_documents_by_the_numbers_that_replies_cite_and_what_tools_
 ):
     turns = [TURNS[0], {"role": "tool", "content": "23:00 last tram"}, TURNS[1]]
     (found,) = read_rows([{"id": "a", "messages": turns, "sources": ["Until one."]}])
-    evidence = evidence_of(found, 100)
+    evidence = collect_evidence(found, 100)
     assert evidence.without == frozenset()
     assert [item.get("source") for item in evidence.items] == [None, 2, None, 1]
-    bare = evidence_of(read(), 100)
+    bare = collect_evidence(read(), 100)
     assert (bare.without, [item["i"] for item in bare.items]) == (frozenset({"sources"}), [0, 1])
 
 
 def test_what_is_over_the_budget_is_cut_and_says_so() -> None:
-    assert cut_to(["short", "x" * 50, "y" * 50], 25) == [
+    assert cut_texts_to_length(["short", "x" * 50, "y" * 50], 25) == [
         {"text": "short"},
         {"text": "x" * 10, "cut": "the first 10 of 50 characters"},
         {"text": "y" * 10, "cut": "the first 10 of 50 characters"},
     ]
-    assert cut_to(["a", "b"], 2) == [{"text": "a"}, {"text": "b"}]
-    assert cut_to([], 2) == []
+    assert cut_texts_to_length(["a", "b"], 2) == [{"text": "a"}, {"text": "b"}]
+    assert cut_texts_to_length([], 2) == []

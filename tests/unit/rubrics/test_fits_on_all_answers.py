@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import name_family
+from pollex.agents.embedded.events.signal import name_rubric_family
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import Logs, flag_positives
 from pollex.graphs.context import NullProgress
@@ -80,7 +80,7 @@ def made(
         settings=LearnSettings(),
         judge_record=embedded_record(Embedder()),
         progress=NullProgress(),
-        family_of=name_family,
+        family_of=name_rubric_family,
         **more,
     )
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import name_family
+from pollex.agents.embedded.events.signal import name_rubric_family
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.embedded.signals import FORM
+from pollex.agents.embedded.signals import WORDING_TONE_FORM
 from pollex.calibration.thumbs import Fold, fit_candidate, predict_thumb_up
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import Logs
@@ -74,7 +74,7 @@ def planted(up: Bools, loud: Floats) -> tuple[Material, Candidates, list[Fold]]:
         judge_record=embedded_record(Embedder()),
         table=GivenAnswers("expected"),
         progress=NullProgress(),
-        family_of=name_family,
+        family_of=name_rubric_family,
         form=ToneForm(SIGNALS, shouts),
     )
     return material, pool, folds
@@ -189,7 +189,7 @@ def test_the_built_in_judge_answers_it_by_the_learned_scale_and_reads_no_vectors
             Turn(role="assistant", content="You are welcome."),
         ),
     )
-    slopes = np.random.default_rng(0).normal(size=4 * len(FORM.signals))
+    slopes = np.random.default_rng(0).normal(size=4 * len(WORDING_TONE_FORM.signals))
     scale = ToneScale(slopes, 0.25)
     record = ToneRecord(
         weight=1.0, signals=(), adds=Figure(0.1, 0.0, 0.2, n=9), learned=scale.to_json()
@@ -198,7 +198,7 @@ def test_the_built_in_judge_answers_it_by_the_learned_scale_and_reads_no_vectors
     (answer,) = run_to_end(judge.judge(about, [Question.about(record.rubric)]))
     assert isinstance(answer, Answer)
     assert answer.probabilities == pytest.approx(
-        make_tone_answers(scale.tone(FORM.measure([about])[0]), 5)
+        make_tone_answers(scale.tone(WORDING_TONE_FORM.measure([about])[0]), 5)
     )
     with pytest.raises(BadRubrics, match="slopes"):
         EmbeddedJudge(Embedder(), {TONE: {"slopes": [1.0], "offset": 0.0}})

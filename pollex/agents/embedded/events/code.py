@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from pollex.agents.embedded.events.patterns import Exchange, Firing
-from pollex.agents.embedded.events.sentences import Hit, Move, Sentence
+from pollex.agents.embedded.events.patterns import Exchange, PatternFiring
+from pollex.agents.embedded.events.sentences import ActHit, ConversationMove, Sentence
 
-_BLOCK = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
-_COMMENT = r"^[ \t]*(?://|#|/\*+|<!--|--|;|%|\*|\{/\*)[ \t]*"
-_LEFT_OUT = (
+_CODE_BLOCK_REGEX = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_COMMENT_START_REGEX = r"^[ \t]*(?://|#|/\*+|<!--|--|;|%|\*|\{/\*)[ \t]*"
+_ELISION_WORDS_REGEX = (
     r"(?:the |your |all |\()*(?:rest|remaining|other|existing|previous|original|everything else)\b[^\n]{0,40}?"
     r"\b(?:code|methods?|functions?|lines?|logic|routes?|markup|loop|unchanged|as (?:it|they|is|before|above)"
     r"|stays?|remains?|identical|goes here|omitted)\b"
@@ -18,43 +18,43 @@ _LEFT_OUT = (
     r"|(?:der |le |el |il |lo |o |de )?(?:rest|reste|resto)\b[^\n]{0,30}\b(?:unverändert|bleibt|gleich|inchangée?"
     r"|identique|pareil|igual|mismo|sin cambios|invariato|uguale|inalterado|mesmo|ongewijzigd|hetzelfde)"
 )
-_ELIDED = re.compile(
-    rf"{_COMMENT}(?:\.{{2,}}|…)?[ \t(]*(?:{_LEFT_OUT})",
+_ELIDED_CODE_COMMENT_REGEX = re.compile(
+    rf"{_COMMENT_START_REGEX}(?:\.{{2,}}|…)?[ \t(]*(?:{_ELISION_WORDS_REGEX})",
     re.IGNORECASE | re.MULTILINE,
 )
-_FILE = re.compile(
+_FILE_NAME_REGEX = re.compile(
     r"(?<![\w/.@-])(?:[\w-]+/)*[\w-]+\.(?:py|pyi|js|jsx|ts|tsx|rb|java|kt|go|rs|c|h|cc|cpp|hpp|cs|php|swift|scala"
     r"|css|scss|html|vue|svelte|sql|sh|ya?ml|toml|json|xml|ini|md|tf|gradle|ipynb)(?![\w/])"
 )
-_PROSE = re.compile(r"[A-Z][\w',-]*(?: [\w',-]+)*[.?!:]")
-LEAST_REPEATED_LINES = 3
-LEAST_REPEATED_SHARE = 0.8
+_PROSE_LINE_REGEX = re.compile(r"[A-Z][\w',-]*(?: [\w',-]+)*[.?!:]")
+MIN_REPEATED_LINES = 3
+MIN_REPEATED_SHARE = 0.8
 """Share of the user's code that has to stand in a reply for it to be a repetition."""
 SURENESS_OF_CODE_ACTS = 0.9
 
-Span = tuple[int, int]
+CharacterSpan = tuple[int, int]
 """Characters of a move's text."""
 
 
-def mark_code(moves: Sequence[Move]) -> None:
+def mark_code_acts(moves: Sequence[ConversationMove]) -> None:
     """Add what replies do with code to the acts of moves."""
     # replies are compared with the user's last move
-    users: Move | None = None
+    users: ConversationMove | None = None
     for move in moves:
         if move.role == "user":
             users = move
         elif move.code:
-            for act, find in SHOWN_BY_CODE.items():
+            for act, find in FINDERS_BY_CODE_ACT.items():
                 if act not in move.acts and (span := find(move, users)):
-                    _add_act(move, act, *span)
+                    _add_code_act(move, act, *span)
 
 
-def _add_act(move: Move, act: str, start: int, end: int) -> None:
+def _add_code_act(move: ConversationMove, act: str, start: int, end: int) -> None:
     """Add an act that no sentence does, with a sentence made of what shows it."""
     # places in the move's text become places in its turn's
-    turn, offset = _locate_turn(move, start)
+    turn, offset = _locate_turn_of_character(move, start)
     text = move.text[start:end]
-    hit = Hit(act, SURENESS_OF_CODE_ACTS, start - offset, end - offset)
+    hit = ActHit(act, SURENESS_OF_CODE_ACTS, start - offset, end - offset)
     move.acts[act] = Sentence(
         text,
         text.lower(),
@@ -67,7 +67,7 @@ def _add_act(move: Move, act: str, start: int, end: int) -> None:
     )
 
 
-def _locate_turn(move: Move, at: int) -> tuple[int, int]:
+def _locate_turn_of_character(move: ConversationMove, at: int) -> tuple[int, int]:
     """Return the turn that a character of a move stands in, and where that turn begins in the move's text."""
     offset = 0
     for turn, length in zip(move.turns, move.lengths, strict=True):
@@ -79,10 +79,10 @@ def _locate_turn(move: Move, at: int) -> tuple[int, int]:
     return move.turns[-1], offset
 
 
-def _find_elided_code(move: Move, _: Move | None) -> Span | None:
+def _find_elided_code(move: ConversationMove, _: ConversationMove | None) -> CharacterSpan | None:
     """Find a comment in place of code."""
-    for block in _BLOCK.finditer(move.text):
-        if elided := _ELIDED.search(block[1]):
+    for block in _CODE_BLOCK_REGEX.finditer(move.text):
+        if elided := _ELIDED_CODE_COMMENT_REGEX.search(block[1]):
             # from the comment's first sign to the end of its line
             blank = len(elided[0]) - len(elided[0].lstrip())
             line = block[1].find("\n", elided.end())
@@ -96,12 +96,14 @@ def _find_elided_code(move: Move, _: Move | None) -> Span | None:
     return None
 
 
-def _find_repeated_code(move: Move, user: Move | None) -> Span | None:
+def _find_repeated_user_code(
+    move: ConversationMove, user: ConversationMove | None
+) -> CharacterSpan | None:
     """Find code that is nothing but the user's own, and most of it."""
     if user is None:
         return None
 
-    blocks = list(_BLOCK.finditer(move.text))
+    blocks = list(_CODE_BLOCK_REGEX.finditer(move.text))
     user_lines = list_code_lines(user.text)
     reply_lines = []
     for block in blocks:
@@ -109,8 +111,8 @@ def _find_repeated_code(move: Move, user: Move | None) -> Span | None:
 
     # nearly as many lines as the user's, and none but those
     if len(reply_lines) < max(
-        LEAST_REPEATED_LINES, LEAST_REPEATED_SHARE * len(user_lines)
-    ) or not are_in_order(reply_lines, user_lines):
+        MIN_REPEATED_LINES, MIN_REPEATED_SHARE * len(user_lines)
+    ) or not are_lines_in_order(reply_lines, user_lines):
         return None
 
     start = blocks[0].start(1)
@@ -118,7 +120,7 @@ def _find_repeated_code(move: Move, user: Move | None) -> Span | None:
     return start, start + len(move.text[start:end].rstrip())
 
 
-def are_in_order(lines: Sequence[str], reference_lines: Sequence[str]) -> bool:
+def are_lines_in_order(lines: Sequence[str], reference_lines: Sequence[str]) -> bool:
     """Return whether all lines are among the known ones, in the same order: moved lines are a change."""
     # each search goes on where the last one ended
     left = iter(reference_lines)
@@ -128,9 +130,11 @@ def are_in_order(lines: Sequence[str], reference_lines: Sequence[str]) -> bool:
 def list_code_lines(text: str) -> list[str]:
     """Return the lines of a message's blocks; of one without blocks, those that are no sentences."""
     fenced = []
-    for block in _BLOCK.finditer(text):
+    for block in _CODE_BLOCK_REGEX.finditer(text):
         fenced.extend(split_code_lines(block[1]))
-    return fenced or [line for line in split_code_lines(text) if not _PROSE.fullmatch(line)]
+    return fenced or [
+        line for line in split_code_lines(text) if not _PROSE_LINE_REGEX.fullmatch(line)
+    ]
 
 
 def split_code_lines(code: str) -> list[str]:
@@ -142,16 +146,18 @@ def split_code_lines(code: str) -> list[str]:
     return lines
 
 
-def _find_other_file(move: Move, user: Move | None) -> Span | None:
+def _find_file_that_user_did_not_name(
+    move: ConversationMove, user: ConversationMove | None
+) -> CharacterSpan | None:
     """Find the name of a file that a reply changes in place of those that the user named."""
     if user:
-        user_files = {_get_file_name(path) for path in _FILE.findall(user.text)}
+        user_files = {_get_file_name(path) for path in _FILE_NAME_REGEX.findall(user.text)}
     else:
         user_files = set()
 
     # code is blanked at its length: only prose names the file to change
-    prose = _BLOCK.sub(lambda block: " " * len(block[0]), move.text)
-    named = list(_FILE.finditer(prose))
+    prose = _CODE_BLOCK_REGEX.sub(lambda block: " " * len(block[0]), move.text)
+    named = list(_FILE_NAME_REGEX.finditer(prose))
     # nothing to compare, or one of the user's files is named, too
     if (
         not user_files
@@ -166,21 +172,23 @@ def _get_file_name(path: str) -> str:
     return path.rpartition("/")[2].lower()
 
 
-SHOWN_BY_CODE: dict[str, Callable[[Move, Move | None], Span | None]] = {
+FINDERS_BY_CODE_ACT: dict[
+    str, Callable[[ConversationMove, ConversationMove | None], CharacterSpan | None]
+] = {
     "elides": _find_elided_code,
-    "repeats_code": _find_repeated_code,
-    "other_file": _find_other_file,
+    "repeats_code": _find_repeated_user_code,
+    "other_file": _find_file_that_user_did_not_name,
 }
-PATTERNS_OF_CODE_ACTS = {
+PATTERN_BY_CODE_ACT = {
     "elides": "code_elided",
     "repeats_code": "code_repeated",
     "other_file": "code_elsewhere",
 }
 
 
-def code(x: Exchange) -> Iterator[Firing]:
+def find_code_firings(x: Exchange) -> Iterator[PatternFiring]:
     """Yield what replies do with code, and code that doesn't run."""
-    for act, pattern in PATTERNS_OF_CODE_ACTS.items():
+    for act, pattern in PATTERN_BY_CODE_ACT.items():
         if act in x.here.acts:
             yield x.fire(pattern, (x.here, act))
 

@@ -3,46 +3,46 @@
 import re
 from collections.abc import Callable, Iterator
 
-from pollex.agents.embedded.events.code import code
-from pollex.agents.embedded.events.patterns import Chars, Exchange, Firing
-from pollex.agents.embedded.events.sentences import Move, Sentence
-from pollex.agents.embedded.events.tools import tools
+from pollex.agents.embedded.events.code import find_code_firings
+from pollex.agents.embedded.events.patterns import Exchange, PatternFiring, TextSpan
+from pollex.agents.embedded.events.sentences import ConversationMove, Sentence
+from pollex.agents.embedded.events.tools import find_tool_firings
 from pollex.agents.embedded.events.values import (
     ASKED,
-    DATE,
-    PRICE,
-    TIME,
+    DATE_REGEX,
+    PRICE_REGEX,
+    TIME_REGEX,
     list_values_asked_for,
-    names_a_value,
+    names_time_price_or_number,
 )
 
-FEATURE = re.compile(
+FEATURE_QUESTION_REGEX = re.compile(
     r"\b(?:does|do|is|are|can|has|have|will|am|if|whether) (?:it|they|this|that|the|there be|i|we|you "
     r"know|he|she|any of)\b"
     r"|\b(?:allow|allowed|offer|serve|accept|include|provide|charge|policy|permitted|available at|have "
     r"(?:a|any|live|free))\b"
 )
-SEARCH = re.compile(
+SEARCH_REQUEST_REGEX = re.compile(
     r"\b(?:find|looking for|search|recommend|suggest|another|other|any (?:other|good)|are there any"
     r"|what about|how about|instead)\b"
 )
 
 
-def asks_about_feature(move: Move | None) -> bool:
+def asks_about_feature(move: ConversationMove | None) -> bool:
     """Return whether a user asks about a feature or price, without searching for anything."""
     if move is None or "asks" not in move.acts:
         return False
 
     low = move.acts["asks"].low
-    return bool(FEATURE.search(low)) and not SEARCH.search(low)
+    return bool(FEATURE_QUESTION_REGEX.search(low)) and not SEARCH_REQUEST_REGEX.search(low)
 
 
-def reports_empty_search(move: Move | None, before: Move | None) -> bool:
+def reports_empty_search(move: ConversationMove | None, before: ConversationMove | None) -> bool:
     """Return whether a move reports an empty search."""
     return move is not None and "none_found" in move.acts and not asks_about_feature(before)
 
 
-def searches(x: Exchange) -> Iterator[Firing]:
+def find_search_firings(x: Exchange) -> Iterator[PatternFiring]:
     """Empty searches of one exchange."""
     if not reports_empty_search(x.here, x.user) or x.here.has("fails"):
         return
@@ -92,62 +92,64 @@ PATTERN_BY_COMEBACK_ACT = {
 }
 """Acts by which a user comes back from advice with trouble, and what each is."""
 
-LIST_ITEM = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")
-CODE_NAME = re.compile(
+LIST_ITEM_REGEX = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")
+CODE_NAME_REGEX = re.compile(
     r"`([^`\n]{3,80})`|\b([A-Za-z]+(?:[._][A-Za-z]\w+)+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+)\b"
 )
-AGREES = re.compile(
+AGREEMENT_REGEX = re.compile(
     r"^(?:\W*(?:yes|yep|ok|okay|k|oh|ooh|ah|aha|nice|great|perfect|cool|that makes sense|makes sense"
     r"|understood|good|thanks|thank you|excellent|lovely|right)\b)"
 )
-TROUBLE = re.compile(
+TROUBLE_WORDS_REGEX = re.compile(
     r"\b(?:still|error|exception|fails?|failed|throws?|crash\w*|but|same|wrong|doesn't|didn't|not|no)\b"
 )
 
 
 def collect_code_names(text: str) -> frozenset[str]:
     """Collect names of code: inline code and words with an inner capital, dot or underscore."""
-    return frozenset(a or b for a, b in CODE_NAME.findall(text))
+    return frozenset(a or b for a, b in CODE_NAME_REGEX.findall(text))
 
 
-def is_advice(move: Move) -> bool:
+def is_advice(move: ConversationMove) -> bool:
     """Return whether a move gives advice: code, instructions, or an explanation with names of code."""
     return move.code or move.has("instructs") or (move.has("explains") and bool(move.names))
 
 
-def advice(x: Exchange) -> Iterator[Firing]:
+def find_advice_firings(x: Exchange) -> Iterator[PatternFiring]:
     """Advice of one exchange."""
-    if lists_without_names(x):
-        yield x.fire_at("general_list", x.here, sentences_of_advice(x.here), 0.85)
+    if lists_without_users_names(x):
+        yield x.fire_at("general_list", x.here, list_advice_sentences(x.here), 0.85)
     # a report, an offer or a farewell without code is no advice
     if x.here.has("offers", "done", "confirms", "anything_else") and not x.here.code:
         return
-    if x.here.has("asks_back") and brings_evidence(x):
+    if x.here.has("asks_back") and brings_new_code(x):
         yield x.fire("asks_evidence", (x.here, "asks_back"))
     if is_advice(x.here):
         yield from _find_first_advice(x)
-        yield from _find_help_verdicts(x)
+        yield from _find_verdicts_on_advice(x)
 
 
-def brings_evidence(x: Exchange) -> bool:
+def brings_new_code(x: Exchange) -> bool:
     """Return whether the user answers with code or new names, and without objection."""
     if x.user is None or x.after is None or x.after.has("complains", *PATTERN_BY_COMEBACK_ACT):
         return False
     return x.after.code or bool(collect_code_names(x.after.text) - collect_code_names(x.user.text))
 
 
-def lists_without_names(x: Exchange) -> bool:
+def lists_without_users_names(x: Exchange) -> bool:
     """Return whether a reply lists three or more things without using the user's names."""
-    if x.user is None or not x.here.sentences or len(LIST_ITEM.findall(x.here.text)) < 3:
+    if x.user is None or not x.here.sentences or len(LIST_ITEM_REGEX.findall(x.here.text)) < 3:
         return False
-    return bool(collect_code_names(x.user.text)) and not find_shared_name(x.user, x.here)
+    return bool(collect_code_names(x.user.text)) and not find_users_code_name_in_reply(
+        x.user, x.here
+    )
 
 
-def _find_first_advice(x: Exchange) -> Iterator[Firing]:
+def _find_first_advice(x: Exchange) -> Iterator[PatternFiring]:
     if x.user is None:
         return
 
-    shared = find_shared_name(x.user, x.here)
+    shared = find_users_code_name_in_reply(x.user, x.here)
     if shared and x.opening and x.here.code:
         name, sentence = shared
         at = sentence.text.find(name)
@@ -156,14 +158,16 @@ def _find_first_advice(x: Exchange) -> Iterator[Firing]:
             x.here,
             [sentence],
             0.85,
-            (Chars(sentence.turn, sentence.start + at, sentence.start + at + len(name)),),
+            (TextSpan(sentence.turn, sentence.start + at, sentence.start + at + len(name)),),
         )
 
     if x.here.has("explains") and x.here.code:
         yield x.fire("cause_shown", (x.here, "explains"))
 
 
-def find_shared_name(user: Move, here: Move) -> tuple[str, Sentence] | None:
+def find_users_code_name_in_reply(
+    user: ConversationMove, here: ConversationMove
+) -> tuple[str, Sentence] | None:
     """Return a name of the user's own code that the reply uses, with its sentence."""
     user_names = collect_code_names(user.text)
     for sentence in here.sentences:
@@ -180,19 +184,19 @@ def find_shared_name(user: Move, here: Move) -> tuple[str, Sentence] | None:
     return None
 
 
-def sentences_of_advice(move: Move) -> list[Sentence]:
+def list_advice_sentences(move: ConversationMove) -> list[Sentence]:
     """Return the sentences that give advice; the first sentence if none is marked."""
     return [sentence for sentence in move.sentences if "instructs" in sentence.hits][
         :2
     ] or move.sentences[:1]
 
 
-def _find_help_verdicts(x: Exchange) -> Iterator[Firing]:
+def _find_verdicts_on_advice(x: Exchange) -> Iterator[PatternFiring]:
     after = x.after
     if after is None:
         return
 
-    yield from _find_returns_with_trouble(x, after)
+    yield from _find_comebacks_with_trouble(x, after)
     # one verdict at most: trouble that the user reports rules out that the advice works
     if after.has("solves_alone"):
         yield x.fire("solved_alone", (after, "solves_alone"))
@@ -204,7 +208,7 @@ def _find_help_verdicts(x: Exchange) -> Iterator[Firing]:
         yield x.fire("next_problem", (after, "asks"), sure=0.8)
 
 
-def _find_returns_with_trouble(x: Exchange, after: Move) -> Iterator[Firing]:
+def _find_comebacks_with_trouble(x: Exchange, after: ConversationMove) -> Iterator[PatternFiring]:
     # of several acts, the first in the order of `PATTERN_BY_COMEBACK_ACT` counts
     back = next((act for act in PATTERN_BY_COMEBACK_ACT if act in after.acts), "")
     if back:
@@ -222,43 +226,45 @@ def _find_returns_with_trouble(x: Exchange, after: Move) -> Iterator[Firing]:
 
 def is_agreement(low: str) -> bool:
     """Return whether a sentence accepts what was said and reports no trouble."""
-    return bool(AGREES.search(low)) and not TROUBLE.search(low)
+    return bool(AGREEMENT_REGEX.search(low)) and not TROUBLE_WORDS_REGEX.search(low)
 
 
-FORMULA_ACTS = frozenset({"anything_else", "says_bye", "proposes", "asks_back"})
-QUESTION = re.compile(
+POLITE_FORMULA_ACTS = frozenset({"anything_else", "says_bye", "proposes", "asks_back"})
+QUESTION_OPENING_REGEX = re.compile(
     r"^(?:and|but|so|ok|okay|great|also|well|then)?,? ?(?:what|which|where|when|how|who|does|do (?!you)|is|are|has|have"
     r"|can (?!you|i (?:book|have|get|reserve)))\b.*\?"
 )
-YES = re.compile(r"^(?:yes|yeah|yep|yup|sure|indeed|of course|absolutely|definitely|certainly)\b")
-REPLY = re.compile(
+YES_OPENING_REGEX = re.compile(
+    r"^(?:yes|yeah|yep|yup|sure|indeed|of course|absolutely|definitely|certainly)\b"
+)
+ANSWER_OPENING_REGEX = re.compile(
     r"^(?:yes|yeah|yep|no|nope|not|none|there (?:is|are)|it(?:'s| is)|they|unfortunately|sure|you can)\b"
     r"|n't\b|\b(?:does|unable|information|info)\b"
 )
-LONGEST_FORMULA = 7
+MAX_CONTENT_WORDS_OF_FORMULA = 7
 """Content words of a formula such as "Would you like me to book a room for you?", at most."""
-BOUND = re.compile(
+BOUND_BEFORE_VALUE_REGEX = re.compile(
     r"\b(?:after|before|by|around|about|until|till|between|from|past|or|either)\s+(?:\w+\s+)?$"
 )
 """What stands before a value that leaves others open: who asks for the exact one asks for something else."""
-WAY = re.compile(
+END_OF_TRIP_REGEX = re.compile(
     r"\b(?:check(?:ing)? in|return|until|till|up to|out|arriv|leav|depart|start|end|from|back)(?=ing|e\b|ed|s\b|\b)"
 )
 """Which end of a trip or stay a time or day is of."""
-ALREADY = re.compile(r"\b(?:already|just|i (?:said|told|mentioned|asked|wrote)|as i)\b")
+ALREADY_SAID_REGEX = re.compile(r"\b(?:already|just|i (?:said|told|mentioned|asked|wrote)|as i)\b")
 
 
-def answers(x: Exchange) -> Iterator[Firing]:
+def find_question_firings(x: Exchange) -> Iterator[PatternFiring]:
     """Yield firings for questions of both parties in one exchange."""
     if x.user is not None and "asks" in x.user.acts and not x.here.has("takes_back"):
-        yield from _find_answers(x, x.user)
+        yield from _find_answers_to_user(x, x.user)
     if x.here.has("asks_back"):
-        yield from _find_questions_back(x)
+        yield from _find_questions_of_assistant(x)
 
 
-def _find_answers(x: Exchange, user: Move) -> Iterator[Firing]:
+def _find_answers_to_user(x: Exchange, user: ConversationMove) -> Iterator[PatternFiring]:
     question = (user, "asks")
-    marks = (Chars.of(user.acts["asks"]),)
+    marks = (TextSpan.of(user.acts["asks"]),)
     feature = asks_about_feature(user)
     # one case at most: how the reply deals with the question, the clearest case first
     if x.here.has("doesnt_know", "refers") and not x.here.has("offers", "done"):
@@ -268,17 +274,19 @@ def _find_answers(x: Exchange, user: Move) -> Iterator[Firing]:
             question,
         )
     elif feature and x.here.has("says_no"):
-        yield from _find_answers_no(x, question)
-    elif feature and x.here.sentences and YES.search(x.here.sentences[0].low):
+        yield from _find_negative_answers(x, question)
+    elif feature and x.here.sentences and YES_OPENING_REGEX.search(x.here.sentences[0].low):
         yield x.fire_at("answer_yes", x.here, x.here.sentences[:1], 0.85)
-    elif do_one_act(x.here.sentences, "asks_back") and not user.has(
+    elif do_all_one_act(x.here.sentences, "asks_back") and not user.has(
         "requests", "accepts", "changes", "asks_other"
     ):
         yield x.fire("question_back", (x.here, "asks_back"), question)
     elif (
         x.here.sentences
-        and not any(may_answer(sentence, user.acts["asks"]) for sentence in x.here.sentences)
-        and QUESTION.search(user.acts["asks"].low)
+        and not any(
+            may_answer_question(sentence, user.acts["asks"]) for sentence in x.here.sentences
+        )
+        and QUESTION_OPENING_REGEX.search(user.acts["asks"].low)
         and not user.has("requests", "changes", "asks_other", "leaves", "accepts")
     ):
         yield x.fire_at(
@@ -331,20 +339,24 @@ def _find_answers(x: Exchange, user: Move) -> Iterator[Firing]:
         )
 
 
-def may_answer(sentence: Sentence, question: Sentence) -> bool:
+def may_answer_question(sentence: Sentence, question: Sentence) -> bool:
     """Return whether a sentence of a reply may answer a question: whatever is no polite formula, or speaks of it."""
     if (
-        not FORMULA_ACTS & sentence.hits.keys()
+        not POLITE_FORMULA_ACTS & sentence.hits.keys()
         or "fails" in sentence.hits
-        or REPLY.search(sentence.low)
+        or ANSWER_OPENING_REGEX.search(sentence.low)
     ):
         return True
-    return len(sentence.content) > LONGEST_FORMULA or bool(sentence.content & question.content)
+    return len(sentence.content) > MAX_CONTENT_WORDS_OF_FORMULA or bool(
+        sentence.content & question.content
+    )
 
 
 def names_same_end_of_trip(question: str, answer: str) -> bool:
     """Return whether a question speaks of the same end of a trip or stay as a value that was given."""
-    ways_of_question, ways_of_answer = (set(WAY.findall(low)) for low in (question, answer))
+    ways_of_question, ways_of_answer = (
+        set(END_OF_TRIP_REGEX.findall(low)) for low in (question, answer)
+    )
     if ways_of_question:
         return ways_of_question == ways_of_answer
     # a question that names no end may be of the end that was given
@@ -360,7 +372,9 @@ def mentions_slot(slot: str, low: str) -> bool:
     return slot.split(maxsplit=1)[0] in low
 
 
-def _find_answers_no(x: Exchange, question: tuple[Move, str]) -> Iterator[Firing]:
+def _find_negative_answers(
+    x: Exchange, question: tuple[ConversationMove, str]
+) -> Iterator[PatternFiring]:
     act_in_reply = (x.here, "says_no")
     # another way in the same reply, or a “but”, softens the no
     if (
@@ -380,7 +394,7 @@ def _find_answers_no(x: Exchange, question: tuple[Move, str]) -> Iterator[Firing
         yield x.fire("answer_no", act_in_reply, question)
 
 
-def _find_questions_back(x: Exchange) -> Iterator[Firing]:
+def _find_questions_of_assistant(x: Exchange) -> Iterator[PatternFiring]:
     asking = []
     for sentence in x.here.sentences:
         if "asks_back" in sentence.hits:
@@ -394,13 +408,13 @@ def _find_questions_back(x: Exchange) -> Iterator[Firing]:
                     question.search(sentence.low)
                     and (user_value := value.search(x.user.low))
                     # “after five” and “five or six” leave the exact value open
-                    and not BOUND.search(x.user.low[: user_value.start()])
+                    and not BOUND_BEFORE_VALUE_REGEX.search(x.user.low[: user_value.start()])
                     and names_same_end_of_trip(sentence.low, x.user.low)
                     and " or " not in x.user.low[user_value.end() : user_value.end() + 5]
                     # after a failure another value is needed, so that asking again is right
                     and not x.here.has("fails", "unavailable", "offers")
                 ):
-                    marks = span_in_move(x.user, user_value), Chars.of(sentence)
+                    marks = locate_match_in_move(x.user, user_value), TextSpan.of(sentence)
                     yield x.fire_at(
                         "ask_given",
                         x.here,
@@ -410,7 +424,7 @@ def _find_questions_back(x: Exchange) -> Iterator[Firing]:
                         detail=name,
                     )
 
-    if x.earlier is not None and (twin := find_same_question(asking, x.earlier)):
+    if x.earlier is not None and (twin := find_repeated_question(asking, x.earlier)):
         yield x.fire_at("ask_again", x.here, [twin], 0.9)
     if len(asking) >= 2:
         yield x.fire_at("ask_many", x.here, asking, 0.9)
@@ -419,7 +433,7 @@ def _find_questions_back(x: Exchange) -> Iterator[Firing]:
     if (
         x.after is not None
         and "complains" in x.after.acts
-        and ALREADY.search(x.after.acts["complains"].low)
+        and ALREADY_SAID_REGEX.search(x.after.acts["complains"].low)
     ):
         yield x.fire(
             "ask_complaint",
@@ -428,7 +442,7 @@ def _find_questions_back(x: Exchange) -> Iterator[Firing]:
         )
 
 
-def find_same_question(asking: list[Sentence], earlier: Move) -> Sentence | None:
+def find_repeated_question(asking: list[Sentence], earlier: ConversationMove) -> Sentence | None:
     """Return a question that the assistant already asked in nearly the same words."""
     for sentence in asking:
         for old in earlier.sentences:
@@ -443,31 +457,31 @@ def find_same_question(asking: list[Sentence], earlier: Move) -> Sentence | None
     return None
 
 
-def do_one_act(sentences: list[Sentence], act: str) -> bool:
+def do_all_one_act(sentences: list[Sentence], act: str) -> bool:
     """Return whether all sentences do one act."""
     return bool(sentences) and all(act in sentence.hits for sentence in sentences)
 
 
-def span_in_move(move: Move, match: re.Match[str]) -> Chars:
+def locate_match_in_move(move: ConversationMove, match: re.Match[str]) -> TextSpan:
     """Map a match in a move's joined sentences back to its turns."""
-    # `Move.low` joins the sentences by one space each
+    # `ConversationMove.low` joins the sentences by one space each
     offset = 0
     for sentence in move.sentences:
         if match.start() < offset + len(sentence.low) + 1:
             start = sentence.start + match.start() - offset
-            return Chars(sentence.turn, start, start + len(match.group()))
+            return TextSpan(sentence.turn, start, start + len(match.group()))
         offset += len(sentence.low) + 1
 
-    return Chars.of(move.sentences[-1])
+    return TextSpan.of(move.sentences[-1])
 
 
-OTHER_WORDS = re.compile(
+ALTERNATIVE_WORDS_REGEX = re.compile(
     r"\b(?:another|different|other|instead|later|earlier|shorter|longer|alternative|next|available|closest|nearest)\b"
 )
-ALTERNATIVES = ("offers_other", "offers", "confirms", "proposes", "asks_back")
+ALTERNATIVE_ACTS = ("offers_other", "offers", "confirms", "proposes", "asks_back")
 
 
-def find_failing_act(move: Move | None, before: Move | None) -> str:
+def find_failing_act(move: ConversationMove | None, before: ConversationMove | None) -> str:
     """Return the act by which a move fails at a request; empty if it doesn't."""
     if move is None:
         return ""
@@ -478,22 +492,22 @@ def find_failing_act(move: Move | None, before: Move | None) -> str:
         "unavailable" in move.acts
         and "done" not in move.acts
         and before is not None
-        and wants_action(before)
+        and requests_action(before)
     ):
         return "unavailable"
 
     return ""
 
 
-def wants_action(move: Move) -> bool:
+def requests_action(move: ConversationMove) -> bool:
     """Return whether a user's move asks for an action rather than information."""
     return move.has("accepts") or (move.has("requests", "changes") and not move.has("asks"))
 
 
-def find_alternative_act(here: Move, failed: str) -> str:
+def find_alternative_act(here: ConversationMove, failed: str) -> str:
     """Return the act by which a failing move offers something else; empty if none."""
     start = here.acts[failed]
-    for act in ALTERNATIVES:
+    for act in ALTERNATIVE_ACTS:
         sentence = here.acts.get(act)
         if (
             # an alternative stands in the sentence of the failure or behind it
@@ -506,8 +520,8 @@ def find_alternative_act(here: Move, failed: str) -> str:
         # questions, read-backs and proposals count only where they name another value
         if (
             act in ("offers_other", "offers")
-            or OTHER_WORDS.search(sentence.low)
-            or names_a_value(sentence.low)
+            or ALTERNATIVE_WORDS_REGEX.search(sentence.low)
+            or names_time_price_or_number(sentence.low)
         ):
             return act
 
@@ -521,11 +535,11 @@ def describe_offer(sentence: Sentence) -> str:
         r"\b(?:another|a different|different|other) ((?:price |star )?[a-z]+)\b",
         sentence.low,
     )
-    if TIME.search(sentence.low) or re.search(
+    if TIME_REGEX.search(sentence.low) or re.search(
         r"\b(?:another|different|other|later|earlier) (?:time|slot|hour)", sentence.low
     ):
         return "another time"
-    if DATE.search(sentence.low) or re.search(
+    if DATE_REGEX.search(sentence.low) or re.search(
         r"\b(?:another|different|other) (?:day|date)", sentence.low
     ):
         return "another day"
@@ -552,13 +566,13 @@ def describe_offer(sentence: Sentence) -> str:
     return "another option"
 
 
-def failures(x: Exchange) -> Iterator[Firing]:
+def find_failure_firings(x: Exchange) -> Iterator[PatternFiring]:
     """Yield failures and recoveries of one exchange."""
     failed = find_failing_act(x.here, x.user)
     # whether the assistant's move before had failed
     before = find_failing_act(x.earlier, x.moves[x.index - 3] if x.index > 2 else None)
     if failed:
-        yield from _find_failure(x, failed, before)
+        yield from _find_plain_failure(x, failed, before)
     elif (
         before
         and x.earlier is not None
@@ -577,7 +591,7 @@ def failures(x: Exchange) -> Iterator[Firing]:
             yield x.fire(name, (x.here, "done"), (x.earlier, before))
 
 
-def _find_failure(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
+def _find_plain_failure(x: Exchange, failed: str, before: str) -> Iterator[PatternFiring]:
     other = find_alternative_act(x.here, failed)
     act_in_reply = (x.here, failed)
     yield x.fire("failed", act_in_reply)
@@ -601,7 +615,8 @@ def _find_failure(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
     if after is not None and not other and not after.has("leaves", "gives_up"):
         for act in ("changes", "requests"):
             if act in after.acts and (
-                names_a_value(after.acts[act].low) or OTHER_WORDS.search(after.acts[act].low)
+                names_time_price_or_number(after.acts[act].low)
+                or ALTERNATIVE_WORDS_REGEX.search(after.acts[act].low)
             ):
                 yield x.fire("fail_user_retries", (after, act), act_in_reply)
                 break
@@ -620,12 +635,12 @@ def _find_failure(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
         yield x.fire("fail_confirmed", act_in_reply, (x.earlier, "confirms"))
 
 
-def _find_failure_with_alternative(x: Exchange, failed: str, other: str) -> Iterator[Firing]:
+def _find_failure_with_alternative(x: Exchange, failed: str, other: str) -> Iterator[PatternFiring]:
     sentence = x.here.acts[other]
     act_in_reply = (x.here, failed)
     way = (x.here, other)
     # a value, or a word with a capital in an offer: a name
-    named = names_a_value(sentence.low) or (
+    named = names_time_price_or_number(sentence.low) or (
         other == "offers" and sentence.text[1:] != sentence.text[1:].lower()
     )
     if not named:
@@ -657,12 +672,12 @@ def _find_failure_with_alternative(x: Exchange, failed: str, other: str) -> Iter
             return
 
 
-REFERENCE = re.compile(
+REFERENCE_NUMBER_REGEX = re.compile(
     r"\b(?:reference|confirmation|booking|order|tracking) (?:number|code|id|#)|\bref\b"
 )
 
 
-def outcomes(x: Exchange) -> Iterator[Firing]:
+def find_outcome_firings(x: Exchange) -> Iterator[PatternFiring]:
     """Yield reports and read-backs of one exchange."""
     if x.here.has("done") and not x.here.has("fails", "unavailable"):
         yield from _find_reports_of_success(x)
@@ -670,19 +685,21 @@ def outcomes(x: Exchange) -> Iterator[Firing]:
         yield from _find_read_backs(x)
 
 
-def _find_reports_of_success(x: Exchange) -> Iterator[Firing]:
+def _find_reports_of_success(x: Exchange) -> Iterator[PatternFiring]:
     act_in_reply = (x.here, "done")
     yield x.fire("done", act_in_reply)
     # sentences that repeat when it is or what it costs
     telling = []
     for sentence in x.here.sentences:
         if not sentence.asking and (
-            TIME.search(sentence.low) or DATE.search(sentence.low) or PRICE.search(sentence.low)
+            TIME_REGEX.search(sentence.low)
+            or DATE_REGEX.search(sentence.low)
+            or PRICE_REGEX.search(sentence.low)
         ):
             telling.append(sentence)
 
     # the most that the report tells counts: a reference, a detail, or no figure at all
-    if REFERENCE.search(x.here.low):
+    if REFERENCE_NUMBER_REGEX.search(x.here.low):
         yield x.fire("done_number", act_in_reply)
     elif telling:
         yield x.fire_at(
@@ -708,12 +725,12 @@ def _find_reports_of_success(x: Exchange) -> Iterator[Firing]:
     if (
         x.after.has("asks")
         and not x.after.has("requests", "leaves")
-        and not REFERENCE.search(x.after.low)
+        and not REFERENCE_NUMBER_REGEX.search(x.after.low)
     ):
         yield x.fire("done_asked", (x.after, "asks"), act_in_reply)
 
 
-def _find_read_backs(x: Exchange) -> Iterator[Firing]:
+def _find_read_backs(x: Exchange) -> Iterator[PatternFiring]:
     act_in_reply = (x.here, "confirms")
     if x.earlier is not None and x.earlier.has("confirms") and not x.earlier.has("fails"):
         yield x.fire("confirm_twice", act_in_reply, (x.earlier, "confirms"))
@@ -721,24 +738,24 @@ def _find_read_backs(x: Exchange) -> Iterator[Firing]:
     if x.after is None or x.after.has("accepts"):
         return
 
-    if x.after.has("corrects") and names_a_value(x.after.low):
+    if x.after.has("corrects") and names_time_price_or_number(x.after.low):
         yield x.fire("confirm_wrong", (x.after, "corrects"), act_in_reply)
     elif x.after.has("changes"):
         yield x.fire("confirm_changed", (x.after, "changes"), act_in_reply)
 
 
-COUNT = re.compile(
+COUNTED_OPTIONS_REGEX = re.compile(
     r"\b(?:\d+|several|many|multiple|a lot of|lots of|quite a few|plenty of|a number of|various)\b"
 )
-PROPER_NAME = re.compile(r"(?<=[a-z,;:] )[A-Z][\w']+|[A-Z]{2}\d{2,}")
+PROPER_NAME_REGEX = re.compile(r"(?<=[a-z,;:] )[A-Z][\w']+|[A-Z]{2}\d{2,}")
 
 
-def suggestions(x: Exchange) -> Iterator[Firing]:
+def find_suggestion_firings(x: Exchange) -> Iterator[PatternFiring]:
     """Yield suggestions and proposals of one exchange."""
     if x.here.has("offers") and not x.here.has("fails", "none_found", "unavailable", "done"):
-        yield from _find_offers(x)
+        yield from _find_offers_of_options(x)
     if x.here.has("asks_back"):
-        yield from _find_questions_first(x)
+        yield from _find_questions_instead_of_offers(x)
     if x.here.has("proposes") and not x.here.has("fails", "offers_other"):
         yield from _find_proposals(x)
 
@@ -751,10 +768,12 @@ def suggestions(x: Exchange) -> Iterator[Firing]:
         )
 
 
-def _find_offers(x: Exchange) -> Iterator[Firing]:
+def _find_offers_of_options(x: Exchange) -> Iterator[PatternFiring]:
     act_in_reply = (x.here, "offers")
     # a number of options without the name of one is no suggestion yet
-    counted = COUNT.search(x.here.acts["offers"].low) and not PROPER_NAME.search(x.here.text)
+    counted = COUNTED_OPTIONS_REGEX.search(
+        x.here.acts["offers"].low
+    ) and not PROPER_NAME_REGEX.search(x.here.text)
     if counted and x.here.has("asks_back", "offers_other"):
         yield x.fire("many_options", act_in_reply)
         return
@@ -762,7 +781,7 @@ def _find_offers(x: Exchange) -> Iterator[Firing]:
     # a first reply that names a suggestion at once
     concrete = None
     for sentence in x.here.sentences:
-        if "offers" in sentence.hits and PROPER_NAME.search(sentence.text):
+        if "offers" in sentence.hits and PROPER_NAME_REGEX.search(sentence.text):
             concrete = sentence
             break
     if (
@@ -806,7 +825,7 @@ def _find_offers(x: Exchange) -> Iterator[Firing]:
             )
 
 
-def _find_questions_first(x: Exchange) -> Iterator[Firing]:
+def _find_questions_instead_of_offers(x: Exchange) -> Iterator[PatternFiring]:
     act_in_reply = (x.here, "asks_back")
     if (
         x.opening
@@ -827,7 +846,7 @@ def _find_questions_first(x: Exchange) -> Iterator[Firing]:
         yield x.fire("asks_on", act_in_reply, (x.user, "doesnt_mind"))
 
 
-def _find_proposals(x: Exchange) -> Iterator[Firing]:
+def _find_proposals(x: Exchange) -> Iterator[PatternFiring]:
     act_in_reply = (x.here, "proposes")
     again = (
         x.earlier is not None
@@ -860,20 +879,20 @@ def _find_proposals(x: Exchange) -> Iterator[Firing]:
         yield x.fire("pushed_past_question", act_in_reply, (x.after, "asks"))
 
 
-COURTESY = frozenset({"anything_else", "says_bye", "thanks", "apologizes"})
-LEAST_TWIN_LIKENESS = 0.8
+COURTESY_ACTS = frozenset({"anything_else", "says_bye", "thanks", "apologizes"})
+MIN_TWIN_SENTENCE_LIKENESS = 0.8
 
 
-OWN_SLIP = re.compile(
+USERS_OWN_SLIP_REGEX = re.compile(
     r"\bsorry,? i (?:meant|mean)\b|\bmy (?:mistake|bad|fault|error)\b|\bi (?:mis\w+|forgot)\b"
 )
-OF_THE_REPLY = re.compile(
+CORRECTION_OF_REPLY_REGEX = re.compile(
     r"\b(?:that(?:'s| is| was)(?: not|n't)|not (?:what|the \w+) i|wrong|incorrect|i (?:said|asked for|told)"
     r"|you (?:said|gave|booked|got|picked))\b"
 )
 
 
-def troubles(x: Exchange) -> Iterator[Firing]:
+def find_trouble_firings(x: Exchange) -> Iterator[PatternFiring]:
     """Yield troubles of one exchange."""
     if x.here.has("takes_back"):
         yield x.fire("took_back", (x.here, "takes_back"))
@@ -898,10 +917,10 @@ def troubles(x: Exchange) -> Iterator[Firing]:
                 break
 
     if x.after is not None:
-        yield from _find_reactions(x)
+        yield from _find_reactions_of_user(x)
 
 
-def _find_reactions(x: Exchange) -> Iterator[Firing]:
+def _find_reactions_of_user(x: Exchange) -> Iterator[PatternFiring]:
     after = x.after
     if after is None:
         return
@@ -912,7 +931,7 @@ def _find_reactions(x: Exchange) -> Iterator[Firing]:
     if (
         after.has("corrects")
         and not x.here.has("confirms", "proposes", "offers")
-        and corrects_the_reply(x.here, after)
+        and corrects_reply(x.here, after)
     ):
         yield x.fire("contradicted", (after, "corrects"))
 
@@ -920,16 +939,16 @@ def _find_reactions(x: Exchange) -> Iterator[Firing]:
         yield x.fire("given_up", (after, "gives_up"))
 
 
-def corrects_the_reply(reply: Move, after: Move) -> bool:
+def corrects_reply(reply: ConversationMove, after: ConversationMove) -> bool:
     """Return whether a correction is of the reply: a no to its question, or a slip of the user's own, is not."""
-    if OWN_SLIP.search(after.low):
+    if USERS_OWN_SLIP_REGEX.search(after.low):
         return False
     return not any(sentence.asking for sentence in reply.sentences) or bool(
-        OF_THE_REPLY.search(after.low)
+        CORRECTION_OF_REPLY_REGEX.search(after.low)
     )
 
 
-def _find_repeated_sentences(x: Exchange) -> Iterator[Firing]:
+def _find_repeated_sentences(x: Exchange) -> Iterator[PatternFiring]:
     # a request or question of the user's that comes back in nearly the same words
     if x.user is not None and x.after is not None:
         for sentence in x.after.sentences:
@@ -941,7 +960,7 @@ def _find_repeated_sentences(x: Exchange) -> Iterator[Firing]:
                     x.after,
                     [sentence],
                     0.9,
-                    marks=(Chars.of(sentence), Chars.of(old)),
+                    marks=(TextSpan.of(sentence), TextSpan.of(old)),
                 )
                 break
 
@@ -949,7 +968,7 @@ def _find_repeated_sentences(x: Exchange) -> Iterator[Firing]:
     if x.earlier is not None:
         for sentence in x.here.sentences:
             if (
-                not COURTESY & sentence.hits.keys()
+                not COURTESY_ACTS & sentence.hits.keys()
                 and not sentence.asking
                 and (old := find_twin_sentence(sentence, x.earlier.sentences))
             ):
@@ -958,7 +977,7 @@ def _find_repeated_sentences(x: Exchange) -> Iterator[Firing]:
                     x.here,
                     [sentence],
                     0.9,
-                    marks=(Chars.of(sentence), Chars.of(old)),
+                    marks=(TextSpan.of(sentence), TextSpan.of(old)),
                 )
                 break
 
@@ -970,22 +989,23 @@ def find_twin_sentence(sentence: Sentence, others: list[Sentence]) -> Sentence |
 
     for other in others:
         # shared stems over all stems of both
-        if len(sentence.content & other.content) >= LEAST_TWIN_LIKENESS * len(
+        if len(sentence.content & other.content) >= MIN_TWIN_SENTENCE_LIKENESS * len(
             sentence.content | other.content
         ):
             return other
     return None
 
 
-Finder = Callable[[Exchange], Iterator[Firing]]
-FINDERS: tuple[Finder, ...] = (
-    advice,
-    answers,
-    code,
-    failures,
-    outcomes,
-    searches,
-    suggestions,
-    tools,
-    troubles,
-)
+Finder = Callable[[Exchange], Iterator[PatternFiring]]
+FINDERS_BY_GROUP: dict[str, Finder] = {
+    "advice": find_advice_firings,
+    "answers": find_question_firings,
+    "code": find_code_firings,
+    "failures": find_failure_firings,
+    "outcomes": find_outcome_firings,
+    "searches": find_search_firings,
+    "suggestions": find_suggestion_firings,
+    "tools": find_tool_firings,
+    "troubles": find_trouble_firings,
+}
+"""What finds the patterns of each group of `patterns.toml`."""

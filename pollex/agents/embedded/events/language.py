@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Literal
 
 from pollex.agents.embedded.events.sentences import (
-    WORDS,
-    Hit,
-    Move,
+    WORD_LISTS,
+    ActHit,
+    ConversationMove,
     Sentence,
     read_table_rows,
     split_word_set,
@@ -31,8 +31,8 @@ from pollex.agents.embedded.events.sentences import (
 from pollex.conversations.conversation import Conversation
 from pollex.prompts.domain import STOPWORDS
 
-Party = Literal["user", "assistant"]
-Mood = Literal["any", "question", "statement"]
+SpeakingParty = Literal["user", "assistant"]
+SentenceMood = Literal["any", "question", "statement"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class WordRule:
     pattern: re.Pattern[str]
     sure: float
     unless: re.Pattern[str] | None = None
-    mood: Mood = "any"
+    mood: SentenceMood = "any"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Act:
     """Something that one sentence of one party does; `acts.toml` says what its fields are."""
 
     name: str
-    party: Party
+    party: SpeakingParty
     rules: tuple[WordRule, ...]
     after: frozenset[str] = frozenset()
     longest: int = 0
@@ -70,17 +70,17 @@ class Acts:
         indices = {}
         for party in ("user", "assistant"):
             for asking in (True, False):
-                indices[party, asking] = Cues(self._rules, party, asking=asking)
+                indices[party, asking] = CueIndex(self._rules, party, asking=asking)
         self._indices = indices
 
-    def mark(self, moves: list[Move]) -> None:
+    def mark(self, moves: list[ConversationMove]) -> None:
         """Fill in what all sentences and moves do, move by move."""
         # what the other party did in the move before, which some acts need
         before: Collection[str] = ()
         for move in moves:
             for sentence in move.sentences:
                 self._mark(sentence, before, move.role)
-            move.acts = surest_sentences(move.sentences)
+            move.acts = choose_surest_sentences(move.sentences)
             # a block of code is an act to what comes after it
             before = {*move.acts, "gives_code"} if move.code else move.acts
 
@@ -108,7 +108,7 @@ class Acts:
                 if "detail" in rule.pattern.groupindex:
                     detail = match["detail"] or ""
                 start = sentence.start
-                hits[act.name] = Hit(
+                hits[act.name] = ActHit(
                     act.name,
                     rule.sure,
                     start + match.start(),
@@ -117,7 +117,7 @@ class Acts:
                 )
 
 
-def surest_sentences(sentences: Iterable[Sentence]) -> dict[str, Sentence]:
+def choose_surest_sentences(sentences: Iterable[Sentence]) -> dict[str, Sentence]:
     """Return the surest sentence of each act; the first of equals."""
     surest: dict[str, Sentence] = {}
     for sentence in sentences:
@@ -128,7 +128,7 @@ def surest_sentences(sentences: Iterable[Sentence]) -> dict[str, Sentence]:
     return surest
 
 
-class Cues:
+class CueIndex:
     """The rules for sentences of one party that ask or state, by their cues."""
 
     def __init__(
@@ -167,7 +167,7 @@ def _make_word_rule(
     pattern: str,
     sure: float = 0.9,
     unless: str = "",
-    mood: Mood = "any",
+    mood: SentenceMood = "any",
 ) -> WordRule:
     return WordRule(
         split_word_set(cues),
@@ -194,27 +194,27 @@ def read_acts(path: Path) -> Acts:
     return Acts(acts)
 
 
-TABLE = Path(__file__).with_name("acts.toml")
-ACTS = read_acts(TABLE)
+ACTS_TABLE_PATH = Path(__file__).with_name("acts.toml")
+ENGLISH_ACTS = read_acts(ACTS_TABLE_PATH)
 
 
-ENGLISH = "English"
-LEAST, CLEAR, LEAST_OTHER = 0.12, 0.2, 0.15
+ENGLISH_LANGUAGE_NAME = "English"
+MIN_ENGLISH_SHARE, CLEARLY_ENGLISH_SHARE, MIN_OTHER_LANGUAGE_SHARE = 0.12, 0.2, 0.15
 """Share of words that are a language's commonest: .25 to .4 in prose of it, .01 to .12 in other languages."""
-MOST_CONVERSATIONS_READ = 200
-FEWEST_WORDS, FEWEST_OF_ONE = 50, 8
+MAX_CONVERSATIONS_READ = 200
+MIN_WORDS_OF_LOG, MIN_WORDS_OF_CONVERSATION = 50, 8
 """Words of a log, and of one conversation, that its language is told by."""
-MOVES_OF_ONE, SENTENCES_OF_ONE = 4, 3
+MAX_MOVES_READ_PER_CONVERSATION, MAX_SENTENCES_READ_PER_MOVE = 4, 3
 """Moves of a conversation that are looked at for that, and sentences of each."""
-LEAST_LANGUAGE_SURENESS = 0.85
+MIN_LANGUAGE_SURENESS = 0.85
 
-_COMMON = WORDS["commonest"]
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_COMMON_ENGLISH_WORDS = WORD_LISTS["commonest"]
+_WORD_REGEX = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_CODE_REGEX = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Language:
+class OtherLanguage:
     """A language that isn't English.
 
     Attributes:
@@ -231,7 +231,7 @@ class Language:
 
 
 @cache
-def load_languages() -> tuple[Language, ...]:
+def load_other_languages() -> tuple[OtherLanguage, ...]:
     """Load the tables."""
     return tuple(
         map(
@@ -241,7 +241,7 @@ def load_languages() -> tuple[Language, ...]:
     )
 
 
-def _load_language(path: Path) -> Language:
+def _load_language(path: Path) -> OtherLanguage:
     table = tomllib.loads(path.read_text("utf-8"))
     # negations and failures in one pattern, negations alone to rule phrases out
     negations = "|".join(map(re.escape, table["negations"].split()))
@@ -251,7 +251,7 @@ def _load_language(path: Path) -> Language:
             phrases[name] = phrase
 
     # a phrase shows an act that English has, by the same party
-    acts = (ACTS.by_name[name] for name in phrases)
+    acts = (ENGLISH_ACTS.by_name[name] for name in phrases)
     translated_acts = []
     for act in acts:
         translated_acts.append(
@@ -261,7 +261,7 @@ def _load_language(path: Path) -> Language:
                 tuple(_make_phrase_rule(phrase, negations) for phrase in phrases[act.name]),
             )
         )
-    return Language(
+    return OtherLanguage(
         name=table["name"],
         common=split_word_set(table["common"]),
         stop=split_word_set(table["stop"]) | split_word_set(table["common"]),
@@ -276,7 +276,7 @@ def _make_phrase_rule(phrase: str, negations: str) -> WordRule:
     """Make the rule of a phrase; one without a negation is ruled out by one before it."""
     words = []
     for part in phrase.split():
-        words.extend(_WORD.findall(part) or [part])
+        words.extend(_WORD_REGEX.findall(part) or [part])
 
     # `*` stands for up to five words
     pattern = r"\W+".join(map(re.escape, words)).replace(r"\W+\*\W+", r"\W+(?:\w+\W+){0,5}?")
@@ -289,33 +289,35 @@ def _make_phrase_rule(phrase: str, negations: str) -> WordRule:
         # only sentences with the phrase's longest word are searched
         frozenset({max(words, key=len)}),
         re.compile(rf"(?<!\w){pattern}(?!\w)"),
-        LEAST_LANGUAGE_SURENESS,
+        MIN_LANGUAGE_SURENESS,
         re.compile(denied) if denied else None,
     )
 
 
-def choose_acts(moves: Sequence[Move]) -> Acts:
+def choose_acts_by_language(moves: Sequence[ConversationMove]) -> Acts:
     """Return the acts of the language that a conversation is in; those of English where that isn't clear."""
     # the first sentences are enough
     bags = []
-    for move in moves[:MOVES_OF_ONE]:
-        for sentence in move.sentences[:SENTENCES_OF_ONE]:
+    for move in moves[:MAX_MOVES_READ_PER_CONVERSATION]:
+        for sentence in move.sentences[:MAX_SENTENCES_READ_PER_MOVE]:
             bags.append(sentence.bag)
 
     count = sum(map(len, bags))
-    english = sum(len(bag & _COMMON) for bag in bags) / max(1, count)
-    if count < FEWEST_OF_ONE or english >= CLEAR:  # nearly always, after some microseconds
-        return ACTS
+    english = sum(len(bag & _COMMON_ENGLISH_WORDS) for bag in bags) / max(1, count)
+    if (
+        count < MIN_WORDS_OF_CONVERSATION or english >= CLEARLY_ENGLISH_SHARE
+    ):  # nearly always, after some microseconds
+        return ENGLISH_ACTS
 
     language = _find_nearest_language(list(chain.from_iterable(bags)), english)
-    return language.acts if language else ACTS
+    return language.acts if language else ENGLISH_ACTS
 
 
-def is_negated_elsewhere(low: str) -> bool:
+def is_negated_in_other_language(low: str) -> bool:
     """Return whether a text in one of the other languages denies something, or tells of a failure."""
-    words = _WORD.findall(low)
-    english = measure_common_share(words, _COMMON)
-    if not words or english >= CLEAR:
+    words = _WORD_REGEX.findall(low)
+    english = measure_common_word_share(words, _COMMON_ENGLISH_WORDS)
+    if not words or english >= CLEARLY_ENGLISH_SHARE:
         return False
 
     language = _find_nearest_language(words, english)
@@ -324,61 +326,63 @@ def is_negated_elsewhere(low: str) -> bool:
 
 def detect_log_language(conversations: Sequence[Conversation]) -> str:
     """Return the name of the language of a log's users; empty where it is none with a table. Short logs are English."""
-    words = _collect_words(conversations)
+    words = _collect_user_words(conversations)
     # English is tried first, as it settles most logs
-    english = measure_common_share(words, _COMMON)
-    if len(words) < FEWEST_WORDS or english >= CLEAR:
-        return ENGLISH
+    english = measure_common_word_share(words, _COMMON_ENGLISH_WORDS)
+    if len(words) < MIN_WORDS_OF_LOG or english >= CLEARLY_ENGLISH_SHARE:
+        return ENGLISH_LANGUAGE_NAME
 
     language = _find_nearest_language(words, english)
     if language:
         return language.name
     # some English, and no other language near enough
-    if english >= LEAST:
-        return ENGLISH
+    if english >= MIN_ENGLISH_SHARE:
+        return ENGLISH_LANGUAGE_NAME
     return ""
 
 
 def list_stopwords(language: str) -> frozenset[str]:
     """Return the words of a language that say nothing alone, beside those of English."""
     stop_sets = []
-    for table in load_languages():
+    for table in load_other_languages():
         if table.name == language:
             stop_sets.append(table.stop)
     return STOPWORDS.union(*stop_sets)
 
 
-def measure_common_share(words: Sequence[str], common: frozenset[str]) -> float:
+def measure_common_word_share(words: Sequence[str], common: frozenset[str]) -> float:
     """Return the share of words that are common ones of a language."""
     return sum(word in common for word in words) / max(1, len(words))
 
 
-def _find_nearest_language(words: Sequence[str], english: float) -> Language | None:
+def _find_nearest_language(words: Sequence[str], english: float) -> OtherLanguage | None:
     """Return the language that most words are common ones of; None where that is English, or none."""
     # names come before the tables, which can't be compared where shares are equal
     shares = []
-    for language in load_languages():
-        shares.append((measure_common_share(words, language.common), language.name, language))
+    for language in load_other_languages():
+        shares.append((measure_common_word_share(words, language.common), language.name, language))
     share, _, nearest = max(shares)
-    return nearest if share >= max(LEAST_OTHER, english) else None
+    return nearest if share >= max(MIN_OTHER_LANGUAGE_SHARE, english) else None
 
 
-def _collect_words(conversations: Iterable[Conversation]) -> list[str]:
+def _collect_user_words(conversations: Iterable[Conversation]) -> list[str]:
     words: list[str] = []
-    for conversation in islice(conversations, MOST_CONVERSATIONS_READ):
+    for conversation in islice(conversations, MAX_CONVERSATIONS_READ):
         for turn in conversation.turns:
             if turn.role == "user":
                 # code is in no language, and the first 1,000 characters of a turn are enough
-                for word in _WORD.findall(_CODE.sub(" ", turn.content[:1000]).replace("’", "'")):
+                for word in _WORD_REGEX.findall(
+                    _CODE_REGEX.sub(" ", turn.content[:1000]).replace("’", "'")
+                ):
                     words.append(word.lower())
 
     return words
 
 
-def list_english_only_rubrics(conversations: Sequence[Conversation]) -> str:
+def explain_rubrics_lacking_by_language(conversations: Sequence[Conversation]) -> str:
     """Return which rubrics a log lacks because of its language; empty where it lacks none."""
     language = detect_log_language(conversations)
-    if language == ENGLISH:
+    if language == ENGLISH_LANGUAGE_NAME:
         return ""
     if language:
         return (
@@ -386,7 +390,7 @@ def list_english_only_rubrics(conversations: Sequence[Conversation]) -> str:
             "as thanks and apologies, need English"
         )
 
-    names = ", ".join(language.name for language in load_languages())
+    names = ", ".join(language.name for language in load_other_languages())
     return (
         f"the log is in none of English, {names}: rubrics of events, of topics and of wording (thanks, apologies, "
         "complaints) need one of them, and bare words are left out; what stands here rests on lengths and on form"

@@ -16,27 +16,31 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.embedded.events.language import ENGLISH, detect_log_language
-from pollex.agents.embedded.events.patterns import PATTERNS
+from pollex.agents.embedded.events.language import ENGLISH_LANGUAGE_NAME, detect_log_language
+from pollex.agents.embedded.events.patterns import PATTERNS_BY_NAME
 from pollex.agents.embedded.events.reading import (
     ANY_TOPIC,
+    ConversationReading,
     Event,
     EventRubric,
-    Observed,
-    mark_acts,
-    read_conversation,
+    read_events_of_conversation,
+    read_moves_with_acts,
 )
 from pollex.agents.embedded.events.signal import (
-    LEAST_QUOTE_SURENESS,
-    MOST_QUOTES,
+    MAX_QUOTES_PER_EVENT,
+    MIN_QUOTE_SURENESS,
     EventQuote,
-    find_told_topic,
-    has_words_for,
-    named_topics,
+    choose_topics_to_name,
+    find_topic_named_in_exchange,
+    has_words_for_sentence,
     quote_event,
     write_event_sentence,
 )
-from pollex.agents.embedded.events.topics import Topics, learn_topics, name_topics
+from pollex.agents.embedded.events.topics import (
+    LogTopics,
+    learn_topics_of_log,
+    name_topics_for_readers,
+)
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import number_blocks
 from pollex.rubrics.records import Segment
@@ -45,24 +49,24 @@ from pollex.rubrics.worth import measure_share_among
 # bound of the false discovery rate
 FALSE_DISCOVERY_RATE = 0.2
 # an event has to occur in this share of conversations, in 3 at least and 6 at most
-FEWEST = 3
-MOST_NEEDED = 6
-SHARE = 0.03
+MIN_CONVERSATIONS_OF_EVENT = 3
+MAX_CONVERSATIONS_NEEDED = 6
+NEEDED_CONVERSATION_SHARE = 0.03
 # correlation above which two events are one
-MOST_ALIKE = 0.6
-LEAST_BROADER_ALONE = 6
+MAX_EVENT_CORRELATION = 0.6
+MIN_CONVERSATIONS_OF_BROADER_ALONE = 6
 """Conversations with the broader event alone that a comparison with it takes."""
-STANDS_OUT = 0.05
+MAX_P_OF_NARROWER_EVENT = 0.05
 """Highest p of an event of one object against the same of others with which it is a rubric of its own."""
-PER_PATTERN = 2
+MAX_EVENTS_PER_PATTERN = 2
 # factor for an event of one topic, and what the usual side and a doing of the assistant add
-NARROW = 0.75
-EXPECTED = 1.0
-ACTING = 0.4
+NARROW_EVENT_FACTOR = 0.75
+EXPECTED_SIDE_BONUS = 1.0
+ASSISTANT_EVENT_BONUS = 0.4
 
 
 @dataclass(frozen=True)
-class Marker:
+class EventContrast:
     """An event that tells the classes apart.
 
     Attributes:
@@ -82,9 +86,12 @@ class Marker:
     both_halves: bool
 
 
-def count_needed_conversations(conversations: int) -> int:
+def count_conversations_needed_of_event(conversations: int) -> int:
     """Return the number of conversations in which an event has to occur: 3 to 6."""
-    return max(FEWEST, min(MOST_NEEDED, round(SHARE * conversations)))
+    return max(
+        MIN_CONVERSATIONS_OF_EVENT,
+        min(MAX_CONVERSATIONS_NEEDED, round(NEEDED_CONVERSATION_SHARE * conversations)),
+    )
 
 
 def list_candidate_events(
@@ -94,7 +101,7 @@ def list_candidate_events(
     up: Bools,
     rng: np.random.Generator,
     usable: Callable[[Event], bool],
-) -> list[Marker]:
+) -> list[EventContrast]:
     """List events that distinguish the classes, the most significant first.
 
     Args:
@@ -113,8 +120,8 @@ def list_candidate_events(
         if event.topic == ANY_TOPIC and not event.detail:
             broader[event.pattern] = column
 
-    covered = find_said_more_closely(events, held, broader)
-    least = count_needed_conversations(len(up))
+    covered = find_events_told_better_by_narrower(events, held, broader)
+    least = count_conversations_needed_of_event(len(up))
     markers = []
     for column, event in enumerate(events):
         h = held[:, column]
@@ -123,16 +130,17 @@ def list_candidate_events(
             continue
         gap = up[h].mean() - up[~h].mean()
         # a narrow event has to tell more than each of its broader ones: topic, pattern, any object
-        wider = broader.get(PATTERNS[event.pattern].within)
+        wider = broader.get(PATTERNS_BY_NAME[event.pattern].within)
         if gap == 0 or (
-            event.topic != ANY_TOPIC and not tells_more(h, on_topic[:, event.topic], up, gap)
+            event.topic != ANY_TOPIC
+            and not tells_more_than_broader_event(h, on_topic[:, event.topic], up, gap)
         ):
             continue
-        if wider is not None and not tells_more(h, held[:, wider], up, gap):
+        if wider is not None and not tells_more_than_broader_event(h, held[:, wider], up, gap):
             continue
         general = broader[event.pattern] if event.detail else None
         if general is not None and (
-            general in covered or not stands_out_from_broader(h, held[:, general], up, gap)
+            general in covered or not differs_from_other_objects(h, held[:, general], up, gap)
         ):
             continue
 
@@ -142,27 +150,27 @@ def list_candidate_events(
         for rows in (h, ~h):
             table.append([int((rows & label).sum()) for label in (up, ~up)])
 
-        expected = PATTERNS[event.pattern].side in (0, side)
+        expected = PATTERNS_BY_NAME[event.pattern].side in (0, side)
         markers.append(
             (
                 float(fisher_exact(table)[1]),
                 column,
                 side,
                 expected,
-                holds_in_both_halves(h, up, half, side),
+                has_same_sign_in_both_halves(h, up, half, side),
             )
         )
 
     # the smallest p first: the bounded rate is a bound on each rank
     markers.sort()
-    bound = count_within_fdr(np.array([p for p, *_ in markers]))
+    bound = count_within_false_discovery_rate(np.array([p for p, *_ in markers]))
     return [
-        Marker(column, side, p, k < bound, expected, both)
+        EventContrast(column, side, p, k < bound, expected, both)
         for k, (p, column, side, expected, both) in enumerate(markers)
     ]
 
 
-def tells_more(
+def tells_more_than_broader_event(
     h: Bools,
     broader: Bools,
     up: Bools,
@@ -170,10 +178,13 @@ def tells_more(
 ) -> bool:
     """Return whether an event distinguishes the classes beyond its broader case; each [conversation]."""
     rest = broader & ~h
-    return int(rest.sum()) < LEAST_BROADER_ALONE or (up[h].mean() - up[rest].mean()) * gap > 0
+    return (
+        int(rest.sum()) < MIN_CONVERSATIONS_OF_BROADER_ALONE
+        or (up[h].mean() - up[rest].mean()) * gap > 0
+    )
 
 
-def stands_out_from_broader(
+def differs_from_other_objects(
     h: Bools,
     broader: Bools,
     up: Bools,
@@ -186,17 +197,19 @@ def stands_out_from_broader(
     from scipy.stats import fisher_exact  # half a second; only learning needs it
 
     rest = broader & ~h
-    if int(rest.sum()) < LEAST_BROADER_ALONE or not tells_more(h, broader, up, gap):
+    if int(rest.sum()) < MIN_CONVERSATIONS_OF_BROADER_ALONE or not tells_more_than_broader_event(
+        h, broader, up, gap
+    ):
         return False
 
     table = []
     for rows in (h, rest):
         table.append([int((rows & label).sum()) for label in (up, ~up)])
 
-    return float(fisher_exact(table)[1]) < STANDS_OUT
+    return float(fisher_exact(table)[1]) < MAX_P_OF_NARROWER_EVENT
 
 
-def find_said_more_closely(
+def find_events_told_better_by_narrower(
     events: Sequence[Event],
     held: Bools,
     broader: Mapping[str, int],
@@ -204,12 +217,19 @@ def find_said_more_closely(
     """Return the columns of events that hardly ever happen but as a narrower one, which says more of them."""
     columns = set[int]()
     for event in events:
-        wider = broader.get(PATTERNS[event.pattern].within)
+        wider = broader.get(PATTERNS_BY_NAME[event.pattern].within)
         # rates count beside their cases, and a case has to occur in this log
-        if wider is None or PATTERNS[events[wider].pattern].rate or event.pattern not in broader:
+        if (
+            wider is None
+            or PATTERNS_BY_NAME[events[wider].pattern].rate
+            or event.pattern not in broader
+        ):
             continue
         # the broader event hardly ever happens alone
-        if int((held[:, wider] & ~held[:, broader[event.pattern]]).sum()) < LEAST_BROADER_ALONE:
+        if (
+            int((held[:, wider] & ~held[:, broader[event.pattern]]).sum())
+            < MIN_CONVERSATIONS_OF_BROADER_ALONE
+        ):
             columns.add(wider)
 
     return columns
@@ -224,7 +244,7 @@ def draw_stratified_half(up: Bools, rng: np.random.Generator) -> Bools:
     return half
 
 
-def holds_in_both_halves(
+def has_same_sign_in_both_halves(
     h: Bools,
     up: Bools,
     half: Bools,
@@ -245,7 +265,7 @@ def holds_in_both_halves(
     return True
 
 
-def count_within_fdr(p: Floats) -> int:
+def count_within_false_discovery_rate(p: Floats) -> int:
     """Count the sorted p values [event] within the false discovery rate."""
     if not len(p):
         return 0
@@ -257,14 +277,14 @@ def count_within_fdr(p: Floats) -> int:
     return 0
 
 
-def choose_events(
+def choose_events_stepwise(
     events: Sequence[Event],
     sure: Floats,
     up: Bools,
-    candidates: Sequence[Marker],
+    candidates: Sequence[EventContrast],
     budget: tuple[int, int],
-    chosen_before: Sequence[Marker] = (),
-) -> list[Marker]:
+    chosen_before: Sequence[EventContrast] = (),
+) -> list[EventContrast]:
     """Add events one by one that most improve a logistic model, except near duplicates.
 
     Args:
@@ -274,24 +294,24 @@ def choose_events(
     """
     # places left on each side
     left = {1: budget[0], -1: budget[1]}
-    out: list[Marker] = []
+    out: list[EventContrast] = []
     per_pattern: Counter[str] = Counter()
     waiting = []
     for f in candidates:
-        if not any(are_twin_events(sure, f, marker) for marker in chosen_before):
+        if not any(happen_together(sure, f, marker) for marker in chosen_before):
             waiting.append(f)
 
     while waiting and any(left.values()):
         # a model of the events so far: what it leaves unexplained ranks those that wait
         model = [*chosen_before, *out]
-        p = fit_shrunk(
+        p = fit_shrunk_probabilities(
             sure[:, [f.column for f in model]],
             up,
             np.array([f.side for f in model], dtype=float),
         )
         gains = []
         for f in waiting:
-            gains.append(score_gain(sure[:, f.column], up, p, f, events[f.column]))
+            gains.append(score_gain_of_event(sure[:, f.column], up, p, f, events[f.column]))
 
         best = int(np.argmax(gains))
         # none of them improves the model any more
@@ -306,8 +326,8 @@ def choose_events(
         for f in waiting:
             if (
                 left[f.side]
-                and per_pattern[events[f.column].pattern] < PER_PATTERN
-                and not are_twin_events(sure, f, marker)
+                and per_pattern[events[f.column].pattern] < MAX_EVENTS_PER_PATTERN
+                and not happen_together(sure, f, marker)
             ):
                 still_waiting.append(f)
 
@@ -316,21 +336,21 @@ def choose_events(
     return out
 
 
-def are_twin_events(sure: Floats, a: Marker, b: Marker) -> bool:
+def happen_together(sure: Floats, a: EventContrast, b: EventContrast) -> bool:
     """Return whether two events happen in the same conversations."""
     x = sure[:, a.column]
     y = sure[:, b.column]
     # an event that happens everywhere or nowhere tells nothing beside another one
     if not x.std() or not y.std():
         return True
-    return abs(float(np.corrcoef(x, y)[0, 1])) > MOST_ALIKE
+    return abs(float(np.corrcoef(x, y)[0, 1])) > MAX_EVENT_CORRELATION
 
 
-def score_gain(
+def score_gain_of_event(
     x: Floats,
     up: Bools,
     p: Floats,
-    marker: Marker,
+    marker: EventContrast,
     event: Event,
 ) -> float:
     """Score the gain of adding an event [conversation]; actionable events get a bonus."""
@@ -338,21 +358,25 @@ def score_gain(
     w = p * (1 - p)
     centered = x - (w @ x) / w.sum()
     z = marker.side * float(centered @ (up - p)) / float(np.sqrt((w * centered**2).sum() + 0.5))
-    pattern = PATTERNS[event.pattern]
+    pattern = PATTERNS_BY_NAME[event.pattern]
     # a z below .3 is worth no rubric
-    worth = z * (NARROW if event.topic != ANY_TOPIC else 1.0) - 0.3
+    worth = z * (NARROW_EVENT_FACTOR if event.topic != ANY_TOPIC else 1.0) - 0.3
     if worth <= 0:
         return worth
-    return worth + EXPECTED * (pattern.side == marker.side) + ACTING * (pattern.who == "assistant")
+    return (
+        worth
+        + EXPECTED_SIDE_BONUS * (pattern.side == marker.side)
+        + ASSISTANT_EVENT_BONUS * (pattern.who == "assistant")
+    )
 
 
-def fit_shrunk(x: Floats, up: Bools, sides: Floats) -> Floats:
+def fit_shrunk_probabilities(x: Floats, up: Bools, sides: Floats) -> Floats:
     """Fit the probability of a thumb up [conversation], with weights shrunk toward the sides."""
-    w, b = fit_weights(x, up, sides)
+    w, b = fit_event_weights(x, up, sides)
     return np.asarray(1 / (1 + np.exp(-(x @ w + b))))
 
 
-def fit_weights(
+def fit_event_weights(
     x: Floats,
     up: Bools,
     sides: Floats,
@@ -384,22 +408,22 @@ def fit_weights(
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-BUDGET = (10, 10)
-RATES = (4, 4)
+EVENT_BUDGET_BY_SIDE = (10, 10)
+RATE_BUDGET_BY_SIDE = (4, 4)
 """Successes that are only successes: they count for the score, and are no rubrics to act on."""
-FILL = 0.15
+MAX_P_TO_FILL_BUDGET = 0.15
 """Events beyond the bounded rate may fill the budget up to this p: they count, and are not headlined."""
-SURE_QUOTES = 2
-EXAMPLES, FEWEST_ABOUT = 3, 5
+MIN_SURE_QUOTES_OF_LEADING_RUBRIC = 2
+EXAMPLES_PER_SEGMENT, MIN_CONVERSATIONS_OF_SEGMENT = 3, 5
 """Of conversations about a topic: those that are shown, and below how many nothing is said."""
 
 
 def fit_event_rubrics(
-    readings: Sequence[Observed],
+    readings: Sequence[ConversationReading],
     up: Bools,
-    topics: Topics,
+    topics: LogTopics,
     rng: np.random.Generator,
-    budget: tuple[int, int] = BUDGET,
+    budget: tuple[int, int] = EVENT_BUDGET_BY_SIDE,
 ) -> list[EventRubric]:
     """Choose events, and put them into words with their quotes."""
     all_events: set[Event] = set()
@@ -414,21 +438,23 @@ def fit_event_rubrics(
     markers = list_candidate_events(
         events,
         sure > 0,
-        tabulate_topics(readings, len(topics.topics)),
+        tabulate_topics_of_conversations(readings, len(topics.topics)),
         up,
         rng,
-        lambda event: has_words_for(event, topics),
+        lambda event: has_words_for_sentence(event, topics),
     )
     # significant, or likely and of the usual side; a difference of one half alone must be usual
     pool = []
     for f in markers:
-        if (f.within_bound or (f.p < FILL and f.expected)) and (f.both_halves or f.expected):
+        if (f.within_bound or (f.p < MAX_P_TO_FILL_BUDGET and f.expected)) and (
+            f.both_halves or f.expected
+        ):
             pool.append(f)
 
     # rates come after the events to act on, with a budget of their own, in one model with them
     rates = set()
     for f in pool:
-        if PATTERNS[events[f.column].pattern].rate:
+        if PATTERNS_BY_NAME[events[f.column].pattern].rate:
             rates.add(f.column)
 
     markers_of_events = []
@@ -436,7 +462,7 @@ def fit_event_rubrics(
         if f.column not in rates:
             markers_of_events.append(f)
 
-    best = choose_events(
+    best = choose_events_stepwise(
         events,
         sure,
         up,
@@ -448,23 +474,23 @@ def fit_event_rubrics(
         if f.column in rates:
             markers_of_rates.append(f)
 
-    best += choose_events(
+    best += choose_events_stepwise(
         events,
         sure,
         up,
         markers_of_rates,
-        RATES,
+        RATE_BUDGET_BY_SIDE,
         chosen_before=best,
     )
-    return [make_event_rubric(events[f.column], f, readings, up, topics) for f in best]
+    return [make_rubric_of_event(events[f.column], f, readings, up, topics) for f in best]
 
 
-def make_event_rubric(
+def make_rubric_of_event(
     event: Event,
-    marker: Marker,
-    readings: Sequence[Observed],
+    marker: EventContrast,
+    readings: Sequence[ConversationReading],
     up: Bools,
-    topics: Topics,
+    topics: LogTopics,
 ) -> EventRubric:
     """Make a rubric from a chosen event."""
     # the topic and object of each happening
@@ -473,43 +499,44 @@ def make_event_rubric(
         for f in reading.firings.get(event, ()):
             firings.append((reading.topics[f.move], f.detail))
 
-    named = named_topics(event, topics, [topic for topic, _ in firings])
+    named = choose_topics_to_name(event, topics, [topic for topic, _ in firings])
     # the topic that each happening really names, or none
     descriptions = []
     for reading in readings:
         for firing in reading.firings.get(event, ()):
-            descriptions.append(find_told_topic(reading, firing, topics))
+            descriptions.append(find_topic_named_in_exchange(reading, firing, topics))
 
     good = marker.side > 0
     # quotes from conversations with the rubric's label come first
     quotes = quote_event(event, readings, named, topics, [bool(label) == good for label in up])[
-        :MOST_QUOTES
+        :MAX_QUOTES_PER_EVENT
     ]
     return EventRubric(
         event=event,
         text=write_event_sentence(event, topics, descriptions, [detail for _, detail in firings]),
         polarity="sat" if good else "dsat",
         named=tuple(named),
-        headline=may_lead(event, marker, quotes),
+        headline=may_be_shown_first(event, marker, quotes),
         quotes=tuple(quote.quote for quote in quotes),
     )
 
 
-def may_lead(
+def may_be_shown_first(
     event: Event,
-    marker: Marker,
+    marker: EventContrast,
     quotes: Sequence[EventQuote],
 ) -> bool:
     """Return whether a rubric may be shown first: proven pattern, sure quotes, stable difference."""
-    pattern = PATTERNS[event.pattern]
+    pattern = PATTERNS_BY_NAME[event.pattern]
     sure = (
-        sum(quote.sure >= LEAST_QUOTE_SURENESS and quote.named for quote in quotes) >= SURE_QUOTES
+        sum(quote.sure >= MIN_QUOTE_SURENESS and quote.named for quote in quotes)
+        >= MIN_SURE_QUOTES_OF_LEADING_RUBRIC
     )
     telling = marker.expected and (marker.within_bound or pattern.side != 0)
     return pattern.proven and sure and telling and not pattern.rate and marker.both_halves
 
 
-def compute_segments(
+def compute_topic_segments(
     training: Sequence[Conversation], shown: Sequence[Conversation]
 ) -> tuple[tuple[Segment, ...], dict[str, Bools]]:
     """Compute segments of labeled conversations by learned topics; none if the log isn't in English.
@@ -517,37 +544,37 @@ def compute_segments(
     Returns:
         The segments, and by topic which of `told` are about it `[conversation]`.
     """
-    if not shown or detect_log_language(training) != ENGLISH:
+    if not shown or detect_log_language(training) != ENGLISH_LANGUAGE_NAME:
         return (), {}
 
     # topics come from the whole training log, shares from the conversations that are shown
-    log = [mark_acts(conversation) for conversation in training]
-    topics = learn_topics(log)
-    names = name_topics(topics, log)
+    log = [read_moves_with_acts(conversation) for conversation in training]
+    topics = learn_topics_of_log(log)
+    names = name_topics_for_readers(topics, log)
     up = np.array(
         [conversation.label is Label.POSITIVE for conversation in shown],
         dtype=bool,
     )
-    readings = [read_conversation(conversation, topics) for conversation in shown]
-    about = tabulate_topics(readings, len(topics.topics))
+    readings = [read_events_of_conversation(conversation, topics) for conversation in shown]
+    about = tabulate_topics_of_conversations(readings, len(topics.topics))
     by_topic = dict(zip(names, about.T, strict=True))
 
-    return tuple(rank_segments(readings, names, up)), by_topic
+    return tuple(rank_segments_by_difference(readings, names, up)), by_topic
 
 
-def rank_segments(
-    readings: Sequence[Observed],
+def rank_segments_by_difference(
+    readings: Sequence[ConversationReading],
     topics: Sequence[str],
     up: Bools,
 ) -> list[Segment]:
     """Rank topics by how much their share of thumbs down differs from the rest."""
     by_topic = []
-    about = tabulate_topics(readings, len(topics))
+    about = tabulate_topics_of_conversations(readings, len(topics))
     # dependent conversations count together in the shares' intervals
     together = number_blocks([reading.conversation for reading in readings])
     for index, topic in enumerate(topics):
         rows = about[:, index]
-        if rows.sum() < FEWEST_ABOUT:
+        if rows.sum() < MIN_CONVERSATIONS_OF_SEGMENT:
             continue
         down = measure_share_among(rows, ~up, together)
         rest = measure_share_among(~rows, ~up, together)
@@ -563,14 +590,16 @@ def rank_segments(
                 topic=topic,
                 down=down,
                 rest=rest,
-                examples=tuple(readings[row].conversation.id for row in order[:EXAMPLES]),
+                examples=tuple(
+                    readings[row].conversation.id for row in order[:EXAMPLES_PER_SEGMENT]
+                ),
             )
         )
 
-    return sorted(by_topic, key=lambda segment: -compute_unlikeness(segment))
+    return sorted(by_topic, key=lambda segment: -compute_segment_z(segment))
 
 
-def compute_unlikeness(segment: Segment) -> float:
+def compute_segment_z(segment: Segment) -> float:
     """Return z of the difference between a segment's share and the rest's; 0 if undefined."""
     a = segment.down
     b = segment.rest
@@ -583,7 +612,7 @@ def compute_unlikeness(segment: Segment) -> float:
     return abs(float((a.value - b.value) / spread))
 
 
-def tabulate_topics(readings: Sequence[Observed], count: int) -> Bools:
+def tabulate_topics_of_conversations(readings: Sequence[ConversationReading], count: int) -> Bools:
     """Tabulate which conversations are about which topics, [conversation, topic]."""
     table = np.zeros((len(readings), count), dtype=bool)
     for row, reading in enumerate(readings):

@@ -9,20 +9,20 @@ import numpy as np
 
 from pollex.agents.embedded.events.reading import (
     ANY_TOPIC,
+    ConversationReading,
     Event,
-    Observed,
     find_sure_firings,
-    mark_acts,
-    read_conversation,
+    read_events_of_conversation,
+    read_moves_with_acts,
 )
-from pollex.agents.embedded.events.sentences import Move
+from pollex.agents.embedded.events.sentences import ConversationMove
 from pollex.agents.embedded.events.signal import (
-    PLAIN,
-    EventSource,
+    PLAIN_TOPIC_WORDS,
+    EventRubricSource,
     choose_topic_words,
     parse_event_source,
 )
-from pollex.agents.embedded.view import Flags
+from pollex.agents.embedded.view import BoolArray
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.rubric import Rubric
 
@@ -39,7 +39,7 @@ class Occasion:
     code: bool = False
     calls: bool = False
 
-    def is_shown_by(self, move: Move) -> bool:
+    def is_shown_by(self, move: ConversationMove) -> bool:
         """Tell whether what a move does shows the occasion."""
         # code and calls are the assistant's; of a user's move only the acts count
         if move.role == "user":
@@ -49,18 +49,20 @@ class Occasion:
         return shown or move.has(*self.assistant)
 
 
-OCCASIONS = {
+OCCASIONS_BY_NAME = {
     name: Occasion(**row)
     for name, row in tomllib.loads(
         Path(__file__).with_name("occasions.toml").read_text("utf-8")
     ).items()
 }
-OCCASION_OF = {pattern: occasion for occasion in OCCASIONS.values() for pattern in occasion.of}
+OCCASION_BY_PATTERN = {
+    pattern: occasion for occasion in OCCASIONS_BY_NAME.values() for pattern in occasion.of
+}
 
 
-def find_occasions(
+def find_occasions_of_rubrics(
     rubrics: Sequence[Rubric], conversations: Sequence[Conversation]
-) -> dict[str, tuple[str, Flags]]:
+) -> dict[str, tuple[str, BoolArray]]:
     """Return the occasion of each built-in rubric in words, and where it came up, by id.
 
     There is none of a rubric that may hold in any conversation.
@@ -75,7 +77,7 @@ def find_occasions(
     # only events that can't happen in just any conversation have an occasion
     events = {}
     for id_, source in sources.items():
-        if source is not None and source.event.pattern in OCCASION_OF:
+        if source is not None and source.event.pattern in OCCASION_BY_PATTERN:
             events[id_] = source
 
     if not events:
@@ -89,24 +91,24 @@ def find_occasions(
     # sources with the same topics share a reading
     topics = {source.lexicon: source.topics for source in events.values()}
     for place, conversation in enumerate(conversations):
-        moves = mark_acts(conversation)
+        moves = read_moves_with_acts(conversation)
         firings = find_sure_firings(moves)
         readings = {}
         for lexicon, by_topic in topics.items():
-            readings[lexicon] = read_conversation(conversation, by_topic, moves, firings)
+            readings[lexicon] = read_events_of_conversation(conversation, by_topic, moves, firings)
         for id_, source in events.items():
-            rows[id_][place] = came_up_in(readings[source.lexicon], source.event)
+            rows[id_][place] = came_up_in_conversation(readings[source.lexicon], source.event)
 
-    occasions: dict[str, tuple[str, Flags]] = {}
+    occasions: dict[str, tuple[str, BoolArray]] = {}
     for id_, source in events.items():
         occasions[id_] = (describe_occasion(source), rows[id_])
 
     return occasions
 
 
-def came_up_in(reading: Observed, event: Event) -> bool:
+def came_up_in_conversation(reading: ConversationReading, event: Event) -> bool:
     """Tell whether an event could have happened in a conversation, or did."""
-    occasion = OCCASION_OF[event.pattern]
+    occasion = OCCASION_BY_PATTERN[event.pattern]
     # what happened, or a pattern that shows the occasion
     shows = [event, *(Event(pattern, event.topic) for pattern in occasion.patterns)]
     if any(shown in reading.firings for shown in shows):
@@ -119,7 +121,7 @@ def came_up_in(reading: Observed, event: Event) -> bool:
     return False
 
 
-def describe_occasion(source: EventSource) -> str:
+def describe_occasion(source: EventRubricSource) -> str:
     """Say when an event could happen, with its object."""
     event = source.event
     if event.topic == ANY_TOPIC:
@@ -128,8 +130,8 @@ def describe_occasion(source: EventSource) -> str:
         topics = [source.topics.topics[event.topic]]
 
     words = choose_topic_words(topics)
-    if topics and words["deed"] == PLAIN["deed"]:
+    if topics and words["deed"] == PLAIN_TOPIC_WORDS["deed"]:
         # a source names its object, and not what is done with it
         words["deed"] = f"do something about {words['thing']}"
 
-    return OCCASION_OF[event.pattern].text.format_map(words)
+    return OCCASION_BY_PATTERN[event.pattern].text.format_map(words)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pollex.agents.embedded.events.sentences import Move, Sentence, read_table_rows
+from pollex.agents.embedded.events.sentences import ConversationMove, Sentence, read_table_rows
 from pollex.rubrics.rubric import Tells
 
-Who = Literal["assistant", "user", "both"]
+ActingParty = Literal["assistant", "user", "both"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class EventPattern:
     """An event, whatever its object; `patterns.toml` says what its fields are.
 
     Attributes:
@@ -23,7 +23,7 @@ class Pattern:
 
     group: str
     name: str
-    who: Who
+    who: ActingParty
     side: int
     text: str
     rate: bool = False
@@ -42,14 +42,14 @@ class Pattern:
         return "outcome"
 
 
-PATTERNS = {
-    name: Pattern(group, name, **row)
+PATTERNS_BY_NAME = {
+    name: EventPattern(group, name, **row)
     for group, name, row in read_table_rows(Path(__file__).with_name("patterns.toml"))
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Chars:
+class TextSpan:
     """Characters of a turn's text, from `start` up to `end`."""
 
     turn: int
@@ -57,13 +57,13 @@ class Chars:
     end: int
 
     @classmethod
-    def of(cls, sentence: Sentence) -> Chars:
+    def of(cls, sentence: Sentence) -> TextSpan:
         """Return the span of a whole sentence."""
         return cls(sentence.turn, sentence.start, sentence.end)
 
 
 @dataclass(frozen=True, slots=True)
-class Firing:
+class PatternFiring:
     """A pattern seen in a conversation.
 
     Attributes:
@@ -75,8 +75,8 @@ class Firing:
 
     pattern: str
     sure: float
-    quote: Chars
-    marks: tuple[Chars, ...]
+    quote: TextSpan
+    marks: tuple[TextSpan, ...]
     move: int
     detail: str = ""
 
@@ -93,21 +93,21 @@ class Exchange:
         opening: Whether `user` is the first move of the conversation.
     """
 
-    moves: Sequence[Move]
+    moves: Sequence[ConversationMove]
     index: int
-    here: Move
-    user: Move | None
-    earlier: Move | None
-    after: Move | None
+    here: ConversationMove
+    user: ConversationMove | None
+    earlier: ConversationMove | None
+    after: ConversationMove | None
     opening: bool
 
     def fire(
         self,
         pattern: str,
-        *deciding: tuple[Move, str],
+        *deciding: tuple[ConversationMove, str],
         detail: str = "",
         sure: float = 1.0,
-    ) -> Firing:
+    ) -> PatternFiring:
         """Make a firing from acts of moves, and quote the first of them."""
         # a firing is as sure as the least sure of its acts
         spans = []
@@ -116,7 +116,7 @@ class Exchange:
             sentence = move.acts[act]
             hit = sentence.hits[act]
             least = min(least, hit.sure)
-            spans.append(Chars(sentence.turn, hit.start, hit.end))
+            spans.append(TextSpan(sentence.turn, hit.start, hit.end))
 
         move, act = deciding[0]
         # the quote stays in the move of the first act; what others did is marked only
@@ -125,7 +125,7 @@ class Exchange:
             if acting_move is move:
                 quoted.append(move.acts[other])
 
-        return Firing(
+        return PatternFiring(
             pattern,
             least,
             span_sentences(quoted),
@@ -137,15 +137,15 @@ class Exchange:
     def fire_at(
         self,
         pattern: str,
-        move: Move,
+        move: ConversationMove,
         sentences: Sequence[Sentence],
         sure: float,
-        marks: tuple[Chars, ...] = (),
+        marks: tuple[TextSpan, ...] = (),
         detail: str = "",
-    ) -> Firing:
+    ) -> PatternFiring:
         """Make a firing from structure: quote the sentences, and mark `marks` or all of them."""
-        spans = marks or tuple(map(Chars.of, sentences[:2]))
-        return Firing(
+        spans = marks or tuple(map(TextSpan.of, sentences[:2]))
+        return PatternFiring(
             pattern,
             sure,
             span_sentences(sentences),
@@ -154,7 +154,7 @@ class Exchange:
             detail,
         )
 
-    def index_of(self, move: Move) -> int:
+    def index_of(self, move: ConversationMove) -> int:
         """Return the index of one of the exchange's moves."""
         # what is none of the three is the assistant's earlier move, two before this one
         return self.index + (
@@ -162,7 +162,7 @@ class Exchange:
         )
 
 
-def span_sentences(sentences: Sequence[Sentence]) -> Chars:
+def span_sentences(sentences: Sequence[Sentence]) -> TextSpan:
     """Return the span from the first to the last sentence within the first one's turn."""
     first = min(sentences, key=lambda sentence: (sentence.turn, sentence.start))
     # a quote lies in one turn: sentences of later ones are left out
@@ -171,10 +171,10 @@ def span_sentences(sentences: Sequence[Sentence]) -> Chars:
         if sentence.turn == first.turn:
             same.append(sentence)
 
-    return Chars(first.turn, first.start, max(sentence.end for sentence in same))
+    return TextSpan(first.turn, first.start, max(sentence.end for sentence in same))
 
 
-def iterate_exchanges(moves: Sequence[Move]) -> Iterator[Exchange]:
+def iterate_exchanges(moves: Sequence[ConversationMove]) -> Iterator[Exchange]:
     """Yield each move of the assistant with its neighboring moves."""
     for index, move in enumerate(moves):
         if move.role == "assistant":

@@ -3,19 +3,23 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pollex.agents.embedded.events.code import mark_code
-from pollex.agents.embedded.events.finders import FINDERS, Finder
-from pollex.agents.embedded.events.language import choose_acts
-from pollex.agents.embedded.events.patterns import PATTERNS, Firing, iterate_exchanges
-from pollex.agents.embedded.events.sentences import Move, split_moves
-from pollex.agents.embedded.events.topics import Topics
+from pollex.agents.embedded.events.code import mark_code_acts
+from pollex.agents.embedded.events.finders import FINDERS_BY_GROUP, Finder
+from pollex.agents.embedded.events.language import choose_acts_by_language
+from pollex.agents.embedded.events.patterns import (
+    PATTERNS_BY_NAME,
+    PatternFiring,
+    iterate_exchanges,
+)
+from pollex.agents.embedded.events.sentences import ConversationMove, split_moves
+from pollex.agents.embedded.events.topics import LogTopics
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.rubric import Polarity, Quote
 
 ANY_TOPIC = -1
 """In place of a topic: whatever it is about."""
 
-LEAST_SURE = 0.6
+MIN_FIRING_SURENESS = 0.6
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -51,7 +55,7 @@ class EventRubric:
 
 
 @dataclass(frozen=True)
-class Observed:
+class ConversationReading:
     """The events read in one conversation.
 
     Attributes:
@@ -60,9 +64,9 @@ class Observed:
     """
 
     conversation: Conversation
-    moves: list[Move]
+    moves: list[ConversationMove]
     topics: list[int]
-    firings: dict[Event, list[Firing]]
+    firings: dict[Event, list[PatternFiring]]
 
     def sure(self, event: Event) -> float:
         """Return the probability that an event happened at least once: 1 − ∏(1 − sureness)."""
@@ -72,45 +76,49 @@ class Observed:
         return 1 - left
 
 
-def mark_acts(conversation: Conversation) -> list[Move]:
+def read_moves_with_acts(conversation: Conversation) -> list[ConversationMove]:
     """Return the moves of a conversation with their acts."""
     moves = split_moves(conversation)
     # sentences come first: code adds only acts that they don't do
-    choose_acts(moves).mark(moves)
-    mark_code(moves)
+    choose_acts_by_language(moves).mark(moves)
+    mark_code_acts(moves)
 
     return moves
 
 
 @lru_cache(maxsize=64)
-def choose_finders(patterns: frozenset[str] | None) -> tuple[Finder, ...]:
+def choose_finders_of_patterns(patterns: frozenset[str] | None) -> tuple[Finder, ...]:
     """Return what finds some patterns; for None what finds any."""
     groups = set()
-    for pattern in PATTERNS.values():
+    for pattern in PATTERNS_BY_NAME.values():
         if patterns is None or pattern.name in patterns:
             groups.add(pattern.group)
-    return tuple(find for find in FINDERS if find.__name__ in groups)
+    return tuple(finder for group, finder in FINDERS_BY_GROUP.items() if group in groups)
 
 
-def find_sure_firings(moves: list[Move], patterns: frozenset[str] | None = None) -> list[Firing]:
+def find_sure_firings(
+    moves: list[ConversationMove], patterns: frozenset[str] | None = None
+) -> list[PatternFiring]:
     """Return all sure firings of a conversation, or those of some patterns; they don't depend on topics."""
-    finders = choose_finders(patterns)
-    firings: list[Firing] = []
+    finders = choose_finders_of_patterns(patterns)
+    firings: list[PatternFiring] = []
     for exchange in iterate_exchanges(moves):
         for find in finders:
             for firing in find(exchange):
-                if firing.sure >= LEAST_SURE and (patterns is None or firing.pattern in patterns):
+                if firing.sure >= MIN_FIRING_SURENESS and (
+                    patterns is None or firing.pattern in patterns
+                ):
                     firings.append(firing)
 
     return firings
 
 
-def read_conversation(
+def read_events_of_conversation(
     conversation: Conversation,
-    topics: Topics,
-    moves: list[Move] | None = None,
-    firings: list[Firing] | None = None,
-) -> Observed:
+    topics: LogTopics,
+    moves: list[ConversationMove] | None = None,
+    firings: list[PatternFiring] | None = None,
+) -> ConversationReading:
     """Read a conversation by the topics of its log.
 
     Args:
@@ -118,19 +126,19 @@ def read_conversation(
         firings: Likewise the firings of these moves.
     """
     if moves is None:
-        moves = mark_acts(conversation)
+        moves = read_moves_with_acts(conversation)
 
     track = topics.track(moves)
-    by_event: dict[Event, list[Firing]] = {}
+    by_event: dict[Event, list[PatternFiring]] = {}
     # a firing is of the topic of the move that decided it
     for firing in find_sure_firings(moves) if firings is None else firings:
-        for event in list_events(firing, track[firing.move]):
+        for event in list_events_of_firing(firing, track[firing.move]):
             by_event.setdefault(event, []).append(firing)
 
-    return Observed(conversation, moves, track, by_event)
+    return ConversationReading(conversation, moves, track, by_event)
 
 
-def list_events(firing: Firing, topic: int) -> list[Event]:
+def list_events_of_firing(firing: PatternFiring, topic: int) -> list[Event]:
     """List the events that a firing counts for, from the broadest to the narrowest."""
     events = [Event(firing.pattern)]
     if topic != ANY_TOPIC:

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from pollex.conversations.conversation import Conversation, ToolCall, Turn, iterate_tool_uses
 
-LONGEST_TURN = 6_000
+MAX_TURN_CHARS_READ = 6_000
 """Characters of a turn that are read: the rest of a pasted log says nothing of what the turn does."""
 
-_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_INLINE = re.compile(r"`([^`\n]{1,200})`")
-_END = re.compile(r"[.?!]+[\"')\]*]*\s+|\n+")
-_UNMARKED = re.compile(
+_CODE_BLOCK_REGEX = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_INLINE_CODE_REGEX = re.compile(r"`([^`\n]{1,200})`")
+_SENTENCE_END_REGEX = re.compile(r"[.?!]+[\"')\]*]*\s+|\n+")
+_UNMARKED_SENTENCE_START_REGEX = re.compile(
     r"(?<=[a-z0-9)]) +(?=(?:Would you|Will you|Can I|Could I|May I|Shall I|Should I|Do you|Did you|Are you|Is there"
     r"|What (?:else|other|day|time|date|area|type|kind|is|are|would|do)|Which"
     r"|How (?:about|many|much|can|may)|When would|Where would|Anything else)\b)"
@@ -37,9 +37,9 @@ _ABBREVIATIONS = (
     "approx.",
     "etc.",
 )
-_ABBREVIATED = re.compile(rf"\b(?:{'|'.join(map(re.escape, _ABBREVIATIONS))})$")
-_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
-_LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_ABBREVIATION_AT_END_REGEX = re.compile(rf"\b(?:{'|'.join(map(re.escape, _ABBREVIATIONS))})$")
+_ASCII_WORD_REGEX = re.compile(r"[a-z]+(?:'[a-z]+)?")
+_WORD_REGEX = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
 
 def split_word_set(text: str) -> frozenset[str]:
@@ -47,22 +47,22 @@ def split_word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-WORDS = {
+WORD_LISTS = {
     name: split_word_set(words)
     for name, words in tomllib.loads(
         Path(__file__).with_name("words.toml").read_text("utf-8")
     ).items()
 }
-_LOWERED = str.maketrans({"’": "'", "‘": "'", "`": "'"})
-_CONTENT_LEAST = 3
-_NOTHING = frozenset({""})
-_IE = WORDS["ending_in_ie"]
+_STRAIGHT_APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "`": "'"})
+_MIN_CONTENT_WORD_CHARS = 3
+_NO_STEM = frozenset({""})
+_WORDS_ENDING_IN_IE = WORD_LISTS["ending_in_ie"]
 
-FUNCTION_WORDS = WORDS["function_words"]
+FUNCTION_WORDS = WORD_LISTS["function_words"]
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class ActHit:
     """An act that a sentence does.
 
     Attributes:
@@ -99,7 +99,7 @@ class Sentence:
     words: tuple[str, ...]
     bag: frozenset[str]
     asking: bool
-    hits: dict[str, Hit] = field(default_factory=dict)
+    hits: dict[str, ActHit] = field(default_factory=dict)
 
     @property
     def end(self) -> int:
@@ -108,10 +108,10 @@ class Sentence:
     @cached_property
     def content(self) -> frozenset[str]:
         """Stems of the words that carry meaning."""
-        return frozenset(map(stem_content_word, self.words)) - _NOTHING
+        return frozenset(map(stem_content_word, self.words)) - _NO_STEM
 
 
-class Called(NamedTuple):
+class ToolCallMark(NamedTuple):
     """A call of a tool, and where its mark stands in the turn's text."""
 
     call: ToolCall
@@ -135,7 +135,7 @@ class ToolAnswer(NamedTuple):
 
 
 @dataclass(eq=False)
-class Move:
+class ConversationMove:
     """Consecutive turns of one party: usually one turn.
 
     Attributes:
@@ -151,7 +151,7 @@ class Move:
     sentences: list[Sentence]
     text: str
     tools: list[ToolAnswer] = field(default_factory=list)
-    calls: list[Called] = field(default_factory=list)
+    calls: list[ToolCallMark] = field(default_factory=list)
     acts: dict[str, Sentence] = field(default_factory=dict)
     lengths: list[int] = field(default_factory=list)
 
@@ -173,19 +173,19 @@ class Move:
     @cached_property
     def names(self) -> frozenset[str]:
         """Inline code of the move, as written."""
-        return frozenset(_INLINE.findall(_BLOCK.sub("", self.text)))
+        return frozenset(_INLINE_CODE_REGEX.findall(_CODE_BLOCK_REGEX.sub("", self.text)))
 
     def has(self, *acts: str) -> bool:
         return not self.acts.keys().isdisjoint(acts)
 
 
 @lru_cache(maxsize=1 << 16)
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """Remove a plural or possessive ending from a word."""
     word = word.partition("'")[0]
     # plurals in -ies, those in -es behind a hissing sound, and those with a plain -s
     if len(word) > 4 and word.endswith("ies"):
-        return word[:-1] if word in _IE else word[:-3] + "y"
+        return word[:-1] if word in _WORDS_ENDING_IN_IE else word[:-3] + "y"
     if len(word) > 4 and word.endswith(
         ("ches", "shes", "sses", "xes", "zes", "buses", "viruses", "statuses")
     ):
@@ -198,14 +198,14 @@ def stem(word: str) -> str:
 @lru_cache(maxsize=1 << 16)
 def stem_content_word(word: str) -> str:
     """Return the stem of a word that carries meaning; empty for others."""
-    if len(word) >= _CONTENT_LEAST and word not in FUNCTION_WORDS:
-        return stem(word)
+    if len(word) >= _MIN_CONTENT_WORD_CHARS and word not in FUNCTION_WORDS:
+        return stem_word(word)
     return ""
 
 
-def split_moves(conversation: Conversation) -> list[Move]:
+def split_moves(conversation: Conversation) -> list[ConversationMove]:
     """Split a conversation into moves that alternate between user and assistant."""
-    moves: list[Move] = []
+    moves: list[ConversationMove] = []
     # results wait for the move that follows them
     waiting: list[ToolAnswer] = []
     called: dict[int | None, str] = {}
@@ -218,41 +218,41 @@ def split_moves(conversation: Conversation) -> list[Move]:
             waiting.append(
                 ToolAnswer(
                     index,
-                    turn.content[:LONGEST_TURN],
+                    turn.content[:MAX_TURN_CHARS_READ],
                     called.get(index, ""),
                     failed,
                 )
             )
         # a turn without text makes no move, and results go on waiting
         elif turn.role in ("user", "assistant") and turn.content.strip():
-            add_turn(moves, index, turn, waiting)
+            add_turn_to_moves(moves, index, turn, waiting)
             waiting = []
 
     return moves
 
 
-def add_turn(
-    moves: list[Move],
+def add_turn_to_moves(
+    moves: list[ConversationMove],
     index: int,
     turn: Turn,
     tools: list[ToolAnswer],
 ) -> None:
     """Append a turn to the last move of its role, or begin a new one."""
-    text = turn.content[:LONGEST_TURN]
+    text = turn.content[:MAX_TURN_CHARS_READ]
     # the mark of a call ends where the turn says, and is as long as the call writes it
     if turn.calls:
         calls = []
         for end, call in turn.placed():
-            calls.append(Called(call, index, end - len(call.mark), end))
+            calls.append(ToolCallMark(call, index, end - len(call.mark), end))
     else:
         calls = []
 
     # kept before calls were
     if not calls and turn.role == "assistant" and "[tool call" in text:
         calls = []
-        for match in _CALL.finditer(text):
+        for match in _TOOL_CALL_MARK_REGEX.finditer(text):
             calls.append(
-                Called(
+                ToolCallMark(
                     ToolCall(name=match[1]),
                     index,
                     *match.span(),
@@ -271,7 +271,7 @@ def add_turn(
         last.calls += calls
     else:
         moves.append(
-            Move(
+            ConversationMove(
                 turn.role,
                 [index],
                 sentences,
@@ -283,13 +283,13 @@ def add_turn(
         )
 
 
-_CALL = re.compile(r"\[tool call: ([^\]\n]{1,100})\]")
+_TOOL_CALL_MARK_REGEX = re.compile(r"\[tool call: ([^\]\n]{1,100})\]")
 
 
 def split_sentences(text: str, turn: int) -> Iterator[Sentence]:
     """Yield sentences outside code, each with its place in the text."""
     low = lowercase_outside_code(text)
-    words_in = (_WORD if low.isascii() else _LETTERS).findall
+    words_in = (_ASCII_WORD_REGEX if low.isascii() else _WORD_REGEX).findall
     start = 0
     for end, following in _find_sentence_ends(low, text):
         # bullets and marks before a sentence are no part of it; its place follows from its end
@@ -318,14 +318,14 @@ def split_sentences(text: str, turn: int) -> Iterator[Sentence]:
 def _find_sentence_ends(low: str, text: str) -> list[tuple[int, int]]:
     # only a text with a question mark can have a question behind a missing full stop
     if "?" in text:
-        cuts = [match.span() for match in _UNMARKED.finditer(text)]
+        cuts = [match.span() for match in _UNMARKED_SENTENCE_START_REGEX.finditer(text)]
     else:
         cuts = []
 
-    for match in _END.finditer(low):
+    for match in _SENTENCE_END_REGEX.finditer(low):
         start, end = match.span()
         # the cheap test first: the expression is tried only where an abbreviation may end
-        if not low.endswith(_ABBREVIATIONS, 0, start + 1) or not _ABBREVIATED.search(
+        if not low.endswith(_ABBREVIATIONS, 0, start + 1) or not _ABBREVIATION_AT_END_REGEX.search(
             low[max(0, start - 6) : start + 1]
         ):
             # a sentence keeps its full stop, but no line break
@@ -342,23 +342,25 @@ def lowercase_outside_code(text: str) -> str:
     """Lower case of the same length: code blanked out, straight apostrophes."""
     # pieces keep their length when blanked out, so that places in the text hold
     if "`" in text or "[tool call" in text:
-        text = _BLOCK.sub(lambda m: "\n" + " " * (len(m.group()) - 1), text)
-        text = _CALL.sub(lambda m: " " * len(m.group()), text)
-        text = _INLINE.sub(lambda m: "§" * len(m.group()), text)
+        text = _CODE_BLOCK_REGEX.sub(lambda m: "\n" + " " * (len(m.group()) - 1), text)
+        text = _TOOL_CALL_MARK_REGEX.sub(lambda m: " " * len(m.group()), text)
+        text = _INLINE_CODE_REGEX.sub(lambda m: "§" * len(m.group()), text)
 
     low = text.lower()
     if low.isascii() and "`" not in low:
         return low
 
-    low = low.translate(_LOWERED)
+    low = low.translate(_STRAIGHT_APOSTROPHES)
     if len(low) != len(text):  # a few letters have a longer lower case
-        low = "".join(c.lower() if len(c.lower()) == 1 else c for c in text).translate(_LOWERED)
+        low = "".join(c.lower() if len(c.lower()) == 1 else c for c in text).translate(
+            _STRAIGHT_APOSTROPHES
+        )
 
     return low
 
 
-_BREAK = re.compile(r"\n(?! )")
-_FRAGMENT = re.compile(r"\{([A-Z_]+)\}")
+_SOFT_LINE_BREAK_REGEX = re.compile(r"\n(?! )")
+_FRAGMENT_REFERENCE_REGEX = re.compile(r"\{([A-Z_]+)\}")
 
 
 def read_table_rows(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -370,23 +372,25 @@ def read_table_rows(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for group, inner in tomllib.loads(path.read_text("utf-8")).items():
         fragments: dict[str, str] = {}
         for name, value in inner.items():
-            written = _expand_fragments(value, fragments)
+            written = _expand_fragments_in_value(value, fragments)
             if isinstance(written, str):
                 fragments[name] = written
             else:
                 yield group, name, written
 
 
-def _expand_fragments(value: Any, fragments: Mapping[str, str]) -> Any:
+def _expand_fragments_in_value(value: Any, fragments: Mapping[str, str]) -> Any:
     match value:
         case str():
-            return _FRAGMENT.sub(
+            return _FRAGMENT_REFERENCE_REGEX.sub(
                 lambda match: fragments[match[1]],
-                _BREAK.sub("", value),
+                _SOFT_LINE_BREAK_REGEX.sub("", value),
             )
         case list():
-            return [_expand_fragments(inner, fragments) for inner in value]
+            return [_expand_fragments_in_value(inner, fragments) for inner in value]
         case dict():
-            return {name: _expand_fragments(inner, fragments) for name, inner in value.items()}
+            return {
+                name: _expand_fragments_in_value(inner, fragments) for name, inner in value.items()
+            }
 
     return value

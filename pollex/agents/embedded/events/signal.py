@@ -15,31 +15,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pollex.agents.embedded.events.nouns import GENERAL, find_noun_heads
-from pollex.agents.embedded.events.patterns import PATTERNS, Firing
-from pollex.agents.embedded.events.reading import ANY_TOPIC, Event, EventRubric, Observed
+from pollex.agents.embedded.events.nouns import GENERAL_NOUNS, iterate_noun_heads
+from pollex.agents.embedded.events.patterns import PATTERNS_BY_NAME, PatternFiring
+from pollex.agents.embedded.events.reading import ANY_TOPIC, ConversationReading, Event, EventRubric
 from pollex.agents.embedded.events.topics import (
     LogTopic,
-    Topics,
+    LogTopics,
+    add_indefinite_article,
     join_with_or,
-    make_plural,
-    put_article_before,
+    make_noun_plural,
 )
 from pollex.agents.embedded.signals import Signal
-from pollex.agents.embedded.view import Floats, View
+from pollex.agents.embedded.view import ConversationView, Floats
 from pollex.rubrics.rubric import Quote
 
-MOST_QUOTES = 3
-LEAST_QUOTE_SURENESS = 0.8
+MAX_QUOTES_PER_EVENT = 3
+MIN_QUOTE_SURENESS = 0.8
 """A less sure quote proves nothing to a reader."""
 
 # what is added to a quote's sureness for its rank, or taken off, LENGTHY for each character
-BONUS_IN_WINDOW = 0.15
-BONUS_TOPIC_IN_QUOTE = 0.05
-BONUS_ON_SIDE = 0.1
-PENALTY_PER_CHAR = 0.0002
-PENALTY_FEW_WORDS = 0.1
-LEAST_QUOTE_WORDS = 4
+QUOTE_BONUS_IN_WINDOW = 0.15
+QUOTE_BONUS_NAMING_TOPIC = 0.05
+QUOTE_BONUS_ON_SIDE = 0.1
+QUOTE_PENALTY_PER_CHAR = 0.0002
+QUOTE_PENALTY_OF_FEW_WORDS = 0.1
+MIN_QUOTE_WORDS = 4
 
 
 class EventQuote(NamedTuple):
@@ -59,9 +59,9 @@ class EventQuote(NamedTuple):
 
 def quote_event(
     event: Event,
-    readings: Iterable[Observed],
+    readings: Iterable[ConversationReading],
     named: Sequence[int],
-    topics: Topics,
+    topics: LogTopics,
     side: Sequence[bool] | None = None,
 ) -> list[EventQuote]:
     """Return the quotes of an event, the best first, one for each conversation.
@@ -79,7 +79,7 @@ def quote_event(
         if quotes:
             best = max(quotes, key=lambda quote: quote.worth)
             if side is not None and side[row]:
-                bonus = BONUS_ON_SIDE
+                bonus = QUOTE_BONUS_ON_SIDE
             else:
                 bonus = 0.0
 
@@ -92,10 +92,10 @@ def quote_event(
 
 
 def _make_event_quote(
-    reading: Observed,
-    firing: Firing,
+    reading: ConversationReading,
+    firing: PatternFiring,
     named: Sequence[int],
-    topics: Topics,
+    topics: LogTopics,
 ) -> EventQuote:
     span = firing.quote
     text = reading.conversation.turns[span.turn].part(span.start, span.end)
@@ -106,11 +106,11 @@ def _make_event_quote(
     # sureness counts most, the rest decides between quotes that are about as sure
     worth = (
         firing.sure
-        + BONUS_IN_WINDOW * here
-        + BONUS_TOPIC_IN_QUOTE * names_topic
-        - PENALTY_PER_CHAR * len(text)
+        + QUOTE_BONUS_IN_WINDOW * here
+        + QUOTE_BONUS_NAMING_TOPIC * names_topic
+        - QUOTE_PENALTY_PER_CHAR * len(text)
     )
-    worth -= PENALTY_FEW_WORDS * (len(text.split()) < LEAST_QUOTE_WORDS)
+    worth -= QUOTE_PENALTY_OF_FEW_WORDS * (len(text.split()) < MIN_QUOTE_WORDS)
     # a quote about another object comes behind all others
     if named and reading.topics[firing.move] not in named:
         worth -= 1
@@ -133,19 +133,19 @@ def _make_event_quote(
     return EventQuote(worth, quote, here, firing.sure)
 
 
-KINDS = ("event", "rate")
+EVENT_SOURCE_KINDS = ("event", "rate")
 
 
 @dataclass(frozen=True)
-class EventSource:
+class EventRubricSource:
     """A parsed rubric source: the event, and the topics for reading it."""
 
     event: Event
-    topics: Topics
+    topics: LogTopics
     lexicon: str
 
 
-def write_event_source(rubric: EventRubric, topics: Topics) -> str:
+def write_event_source(rubric: EventRubric, topics: LogTopics) -> str:
     """Return the source string of an event's rubric."""
     # what doesn't lead counts for the score only
     kind = "event" if rubric.headline else "rate"
@@ -163,11 +163,11 @@ def write_event_source(rubric: EventRubric, topics: Topics) -> str:
 
 
 @lru_cache(maxsize=1024)
-def parse_event_source(source: str) -> EventSource | None:
+def parse_event_source(source: str) -> EventRubricSource | None:
     """Parse a source; None if it names no event."""
     kind, _, rest = source.partition(":")
     pattern, _, written = rest.partition(" ")
-    if kind not in KINDS or pattern not in PATTERNS:
+    if kind not in EVENT_SOURCE_KINDS or pattern not in PATTERNS_BY_NAME:
         return None
 
     # a source that was damaged names no event
@@ -186,10 +186,10 @@ def parse_event_source(source: str) -> EventSource | None:
     except (ValueError, AttributeError, TypeError):
         return None
 
-    return EventSource(event, topics, written)
+    return EventRubricSource(event, topics, written)
 
 
-SEEN_AS = {
+PATTERN_BY_SIGNAL = {
     "refusal": "failed",
     "apology": "failed",
     "done": "done",
@@ -203,31 +203,31 @@ SEEN_AS = {
 """Signals that see in single turns what a pattern sees in exchanges."""
 
 
-def name_family(source: str) -> str:
+def name_rubric_family(source: str) -> str:
     """Name the family of a rubric: the broadest pattern that its event or signal is a case of; else its source."""
     event_of_source = parse_event_source(source)
     if event_of_source:
         pattern = event_of_source.event.pattern
     else:
-        pattern = SEEN_AS.get(source.removeprefix("signal:"), "")
+        pattern = PATTERN_BY_SIGNAL.get(source.removeprefix("signal:"), "")
 
     if not pattern:
         return source
 
-    while PATTERNS[pattern].within:
-        pattern = PATTERNS[pattern].within
+    while PATTERNS_BY_NAME[pattern].within:
+        pattern = PATTERNS_BY_NAME[pattern].within
 
     return pattern
 
 
 @lru_cache(maxsize=64)
-def parse_topics(lexicon: str) -> Topics:
+def parse_topics(lexicon: str) -> LogTopics:
     """Parse topics from their nouns as JSON."""
     stored = json.loads(lexicon)
     topics = []
     for name, nouns in stored.items():
         topics.append(LogTopic(name, name, {n: float(w) for n, w in nouns.items()}, "", 0.0))
-    return Topics(topics)
+    return LogTopics(topics)
 
 
 def make_event_signal(source: str, statement: str) -> Signal | None:
@@ -236,7 +236,7 @@ def make_event_signal(source: str, statement: str) -> Signal | None:
     if event_of_source is None:
         return None
 
-    def marks(view: View) -> Floats:
+    def marks(view: ConversationView) -> Floats:
         firings = view.reading(event_of_source.lexicon, event_of_source.topics).firings.get(
             event_of_source.event
         )
@@ -251,7 +251,7 @@ def make_event_signal(source: str, statement: str) -> Signal | None:
         return out
 
     # where the user takes part, turns of both parties are marked
-    pattern = PATTERNS[event_of_source.event.pattern]
+    pattern = PATTERNS_BY_NAME[event_of_source.event.pattern]
     return Signal(
         source,
         "assistant" if pattern.who == "assistant" else "both",
@@ -261,7 +261,9 @@ def make_event_signal(source: str, statement: str) -> Signal | None:
     )
 
 
-def quote_event_rubric(view: View, rubric: EventRubric, topics: Topics) -> tuple[Quote, ...]:
+def quote_event_rubric(
+    view: ConversationView, rubric: EventRubric, topics: LogTopics
+) -> tuple[Quote, ...]:
     """Quote the evidence of a rubric in one conversation; none if it is unsure."""
     quotes = quote_event(
         rubric.event,
@@ -271,17 +273,17 @@ def quote_event_rubric(view: View, rubric: EventRubric, topics: Topics) -> tuple
     )
     named_quotes = []
     for quote in quotes:
-        if quote.named and quote.sure >= LEAST_QUOTE_SURENESS:
+        if quote.named and quote.sure >= MIN_QUOTE_SURENESS:
             named_quotes.append(quote.quote)
     return tuple(named_quotes)
 
 
-MOST_NAMED = 3
-LEAST_NAMED = 0.1
+MAX_TOPICS_NAMED = 3
+MIN_SHARE_OF_NAMED_TOPIC = 0.1
 """A topic with a smaller share of an event's happenings isn't named."""
-LEAST_COVERED, MOSTLY = 0.95, 0.6
+MIN_SHARE_TO_NAME_TOPICS_ALONE, MIN_SHARE_TO_SAY_MOSTLY = 0.95, 0.6
 """A sentence names objects where such a share of the happenings has them; from the second on, they stand behind it."""
-PLAIN = {
+PLAIN_TOPIC_WORDS = {
     "deed": "do something",
     "thing": "something",
     "things": "options",
@@ -290,13 +292,13 @@ PLAIN = {
     "trouble": "the problem",
 }
 
-_ABOUT = re.compile(r" (?:on|about|(?<=details )for) \{(?:thing|trouble)\}")
+_TOPIC_PHRASE_REGEX = re.compile(r" (?:on|about|(?<=details )for) \{(?:thing|trouble)\}")
 """What a sentence without an object leaves out."""
 
 
 def write_event_sentence(
     event: Event,
-    topics: Topics,
+    topics: LogTopics,
     happened: Sequence[int],
     details: Sequence[str] = (),
 ) -> str:
@@ -304,14 +306,14 @@ def write_event_sentence(
 
     Args:
         happened: The topic that each happening on training conversations tells of, or `ANY_TOPIC`;
-            see `find_told_topic`.
+            see `find_topic_named_in_exchange`.
         details: Of each happening.
     """
-    pattern = PATTERNS[event.pattern]
-    named = named_topics(event, topics, happened)
+    pattern = PATTERNS_BY_NAME[event.pattern]
+    named = choose_topics_to_name(event, topics, happened)
     # objects stand in the sentence where nearly all happenings have them, else behind it
-    everywhere = event.topic == ANY_TOPIC and not hold_in_nearly_all(named, happened)
-    if everywhere and measure_covered_share(named, happened) >= MOSTLY:
+    everywhere = event.topic == ANY_TOPIC and not cover_nearly_all_happenings(named, happened)
+    if everywhere and measure_share_with_topics(named, happened) >= MIN_SHARE_TO_SAY_MOSTLY:
         examples = named
     else:
         examples = []
@@ -325,7 +327,7 @@ def write_event_sentence(
 
     # several details or none: the general sentence, with the commonest behind it
     if len(objects) != 1:
-        text = append_objects(pattern.anywhere, details)
+        text = append_common_objects(pattern.anywhere, details)
     else:
         if named or objects[0]:
             text = pattern.text
@@ -334,12 +336,12 @@ def write_event_sentence(
 
     words = choose_topic_words([topics.topics[i] for i in named])
     if not named:
-        text = _ABOUT.sub("", text)
+        text = _TOPIC_PHRASE_REGEX.sub("", text)
 
-    words["detail"] = objects[0] if objects else PLAIN["detail"]
+    words["detail"] = objects[0] if objects else PLAIN_TOPIC_WORDS["detail"]
     statement = text.format_map(words)
     if examples and len(objects) == 1 and not objects[0]:
-        return append_examples(
+        return append_main_topics(
             statement,
             pattern.text,
             [topics.topics[i] for i in examples],
@@ -350,22 +352,22 @@ def write_event_sentence(
 
 def choose_topic_words(topics: Sequence[LogTopic]) -> dict[str, str]:
     """Return what stands in the places of a sentence about these topics; plain words where it is about none."""
-    words = dict(PLAIN)
+    words = dict(PLAIN_TOPIC_WORDS)
     if topics:
         deeds = []
         for topic in topics:
             if topic.deed:
                 deeds.append(topic.deed)
-        words["deed"] = join_actions(deeds) or PLAIN["deed"]
-        words["thing"] = join_with_or([put_article_before(topic.name) for topic in topics])
+        words["deed"] = join_actions_into_phrase(deeds) or PLAIN_TOPIC_WORDS["deed"]
+        words["thing"] = join_with_or([add_indefinite_article(topic.name) for topic in topics])
         words["trouble"] = words["thing"]
-        words["things"] = join_with_or([make_plural(topic.name) for topic in topics])
+        words["things"] = join_with_or([make_noun_plural(topic.name) for topic in topics])
         words["bare"] = join_with_or([topic.name for topic in topics])
 
     return words
 
 
-def append_examples(
+def append_main_topics(
     text: str,
     form: str,
     topics: Sequence[LogTopic],
@@ -379,35 +381,35 @@ def append_examples(
 
 def covers_any_detail(event: Event) -> bool:
     """Return whether an event is the same of several objects, whose sentences would name one."""
-    return not event.detail and "{detail}" in PATTERNS[event.pattern].text
+    return not event.detail and "{detail}" in PATTERNS_BY_NAME[event.pattern].text
 
 
-MOST_DETAILS = 3
+MAX_DETAILS_NAMED = 3
 
 
-def append_objects(text: str, details: Sequence[str]) -> str:
+def append_common_objects(text: str, details: Sequence[str]) -> str:
     """Name the commonest objects of an event behind its sentence."""
     counts = Counter(filter(None, details))
     if not counts:
         return text
 
-    first = [detail for detail, _ in counts.most_common(MOST_DETAILS)]
-    others = ["others"] if len(counts) > MOST_DETAILS else []
+    first = [detail for detail, _ in counts.most_common(MAX_DETAILS_NAMED)]
+    others = ["others"] if len(counts) > MAX_DETAILS_NAMED else []
     # braces in a detail are no places to be filled in
     listed = ", ".join([*first, *others]).replace("{", "{{").replace("}", "}}")
     return f"{text.removesuffix('.')} ({listed})."
 
 
 @cache
-def list_plain_events() -> tuple[tuple[str, str], ...]:
+def list_general_event_sentences() -> tuple[tuple[str, str], ...]:
     """List each event's general sentence, with its source."""
     sentences = []
-    for name in PATTERNS:
-        sentences.append((write_event_sentence(Event(name), Topics([]), ()), f"event:{name}"))
+    for name in PATTERNS_BY_NAME:
+        sentences.append((write_event_sentence(Event(name), LogTopics([]), ()), f"event:{name}"))
     return tuple(sentences)
 
 
-def join_actions(deeds: Sequence[str]) -> str:
+def join_actions_into_phrase(deeds: Sequence[str]) -> str:
     """Join actions into one phrase, each verb once: "buy tickets or book a table"."""
     objects: dict[str, list[str]] = {}
     for deed in dict.fromkeys(deeds):
@@ -416,9 +418,9 @@ def join_actions(deeds: Sequence[str]) -> str:
     return join_with_or([f"{verb} {join_with_or(nouns)}" for verb, nouns in objects.items()])
 
 
-def named_topics(
+def choose_topics_to_name(
     event: Event,
-    topics: Topics,
+    topics: LogTopics,
     happened: Sequence[int],
 ) -> list[int]:
     """Return the event's topic, or the topics that it mostly happens with."""
@@ -429,29 +431,31 @@ def named_topics(
     for topic in happened:
         if topic != ANY_TOPIC:
             counts[topic] += 1
-    needs_deed = "{deed}" in PATTERNS[event.pattern].text
+    needs_deed = "{deed}" in PATTERNS_BY_NAME[event.pattern].text
     # common enough, and with something to do where the sentence needs a deed
     common = []
     for topic, n in counts.most_common():
-        if n >= LEAST_NAMED * max(1, len(happened)) and (
+        if n >= MIN_SHARE_OF_NAMED_TOPIC * max(1, len(happened)) and (
             topics.topics[topic].deed or not needs_deed
         ):
             common.append(topic)
 
-    return common[:MOST_NAMED]
+    return common[:MAX_TOPICS_NAMED]
 
 
-def hold_in_nearly_all(named: Sequence[int], happened: Sequence[int]) -> bool:
+def cover_nearly_all_happenings(named: Sequence[int], happened: Sequence[int]) -> bool:
     """Tell whether nearly all happenings have one of these topics, so that a sentence may name them alone."""
-    return measure_covered_share(named, happened) >= LEAST_COVERED
+    return measure_share_with_topics(named, happened) >= MIN_SHARE_TO_NAME_TOPICS_ALONE
 
 
-def measure_covered_share(named: Sequence[int], happened: Sequence[int]) -> float:
+def measure_share_with_topics(named: Sequence[int], happened: Sequence[int]) -> float:
     """Return the share of the happenings that have one of these topics."""
     return sum(topic in named for topic in happened) / max(1, len(happened))
 
 
-def find_told_topic(reading: Observed, firing: Firing, topics: Topics) -> int:
+def find_topic_named_in_exchange(
+    reading: ConversationReading, firing: PatternFiring, topics: LogTopics
+) -> int:
     """Return the topic that an exchange names, and whose deciding sentence names no other object; else `ANY_TOPIC`."""
     topic = reading.topics[firing.move]
     if topic == ANY_TOPIC:
@@ -471,17 +475,17 @@ def find_told_topic(reading: Observed, firing: Firing, topics: Topics) -> int:
     # the deciding sentence names objects, and none of them is this topic
     heads = set()
     for sentence in deciding:
-        for _, head, _ in find_noun_heads(sentence):
+        for _, head, _ in iterate_noun_heads(sentence):
             heads.add(head)
-    objects = heads - GENERAL
+    objects = heads - GENERAL_NOUNS
     if objects and objects.isdisjoint(topics.words_of([topic])):
         return ANY_TOPIC
     return topic
 
 
-def has_words_for(event: Event, topics: Topics) -> bool:
+def has_words_for_sentence(event: Event, topics: LogTopics) -> bool:
     """Return whether the log has the words that the sentence needs."""
-    text = PATTERNS[event.pattern].text
+    text = PATTERNS_BY_NAME[event.pattern].text
     if event.topic == ANY_TOPIC:
         return True
     if "{deed}" in text and not topics.topics[event.topic].deed:

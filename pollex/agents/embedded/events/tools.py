@@ -4,19 +4,31 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from pollex.agents.embedded.events.language import is_negated_elsewhere
-from pollex.agents.embedded.events.patterns import Chars, Exchange, Firing
+from pollex.agents.embedded.events.language import is_negated_in_other_language
+from pollex.agents.embedded.events.patterns import Exchange, PatternFiring, TextSpan
 from pollex.agents.embedded.events.sentences import (
-    Called,
     Sentence,
     ToolAnswer,
+    ToolCallMark,
     lowercase_outside_code,
-    stem,
+    stem_word,
 )
-from pollex.agents.embedded.events.tool_results import BLANK, EMPTY, measure_failure
+from pollex.agents.embedded.events.tool_results import (
+    SURENESS_OF_BLANK_RESULT,
+    SURENESS_OF_EMPTY_RESULT,
+    measure_sureness_of_call_failure,
+)
 
-TOLD = ("fails", "none_found", "doesnt_know", "unavailable", "refuses", "says_no", "takes_back")
-TELLS = re.compile(
+FAILURE_ACTS = (
+    "fails",
+    "none_found",
+    "doesnt_know",
+    "unavailable",
+    "refuses",
+    "says_no",
+    "takes_back",
+)
+FAILURE_WORDS_REGEX = re.compile(
     r"\b(?:errors?|fail(?:ed|s|ure)?|timed? ?out|timeouts?|unable|can(?:not|'t)|unfortunately|went wrong|unavailable"
     r"|(?:could|did|does|was|were|is|are|has|have|will|would) ?(?:not|n't)|couldn't|didn't|doesn't|wasn't|won't|isn't"
     r"|no(?:ne|thing)|no (?:luck|results?|answer|response|access|connection|such|other|matching|fitting)"
@@ -25,20 +37,20 @@ TELLS = re.compile(
     r"|try (?:it |this |that )?again|(?:a|an|some|the|technical) (?:problem|issue|trouble|difficult\w+|outage))\b"
 )
 """Words by which a reply tells that something didn't work."""
-VALUE = re.compile(r"[A-Za-z]{4,}|\d[\d.,:]*\d|\d")
-LEAST_REPEATED_CALLS = 3
+VALUE_REGEX = re.compile(r"[A-Za-z]{4,}|\d[\d.,:]*\d|\d")
+MIN_REPEATED_CALLS = 3
 
 
-def tools(x: Exchange) -> Iterator[Firing]:
+def find_tool_firings(x: Exchange) -> Iterator[PatternFiring]:
     """Yield tool calls of one exchange."""
     if not x.here.tools and not x.here.calls:
         return
 
-    yield from _find_odd_calls(x)
+    yield from _find_repeated_and_unsaid_calls(x)
     names = [called.call.name for called in x.here.calls]
     # one tool called many times before a reply, whatever its arguments
     for name in dict.fromkeys(names):
-        if names.count(name) >= LEAST_REPEATED_CALLS and x.here.sentences:
+        if names.count(name) >= MIN_REPEATED_CALLS and x.here.sentences:
             yield x.fire_at(
                 "tool_repeated",
                 x.here,
@@ -48,10 +60,10 @@ def tools(x: Exchange) -> Iterator[Firing]:
             )
 
     if x.here.tools and x.here.sentences:
-        yield from _find_odd_results(x, names[-1] if names else "")
+        yield from _find_failed_and_ignored_results(x, names[-1] if names else "")
 
 
-def _find_odd_calls(x: Exchange) -> Iterator[Firing]:
+def _find_repeated_and_unsaid_calls(x: Exchange) -> Iterator[PatternFiring]:
     """Yield calls whose arguments are the same again, or hold what nobody said before."""
     # calls of the assistant's earlier move, by tool and arguments
     if x.earlier:
@@ -63,13 +75,13 @@ def _find_odd_calls(x: Exchange) -> Iterator[Firing]:
 
     for called in x.here.calls:
         key = (called.call.name, called.call.normalized)
-        mark = Chars(called.turn, called.start, called.end)
+        mark = TextSpan(called.turn, called.start, called.end)
         # a call without arguments repeats nothing, and makes nothing up
         if not called.call.arguments:
             continue
         if (before := earlier_calls.get(key)) is not None:
-            marks = (mark, Chars(before.turn, before.start, before.end))
-            yield Firing(
+            marks = (mark, TextSpan(before.turn, before.start, before.end))
+            yield PatternFiring(
                 "tool_again",
                 0.95,
                 mark,
@@ -80,8 +92,8 @@ def _find_odd_calls(x: Exchange) -> Iterator[Firing]:
 
         # later calls of this move are compared with it, too
         earlier_calls[key] = called
-        if is_unsaid(called, x):
-            yield Firing(
+        if has_unsaid_argument(called, x):
+            yield PatternFiring(
                 "tool_unsaid",
                 0.85,
                 mark,
@@ -91,10 +103,10 @@ def _find_odd_calls(x: Exchange) -> Iterator[Firing]:
             )
 
 
-def _find_odd_results(x: Exchange, last: str) -> Iterator[Firing]:
+def _find_failed_and_ignored_results(x: Exchange, last: str) -> Iterator[PatternFiring]:
     """Yield results that failed, that the reply passes over, or that lack a number of the reply."""
     # a failure explains whatever else is wrong with the reply
-    failed = find_lasting_failure(x)
+    failed = find_unrepaired_failure(x)
     if failed:
         yield from _find_failed_call(x, *failed, last)
         return
@@ -102,13 +114,13 @@ def _find_odd_results(x: Exchange, last: str) -> Iterator[Firing]:
     # the last result is what the reply rests on
     result = x.here.tools[-1]
     named = result.call or last
-    if not named or measure_failure(result):
+    if not named or measure_sureness_of_call_failure(result):
         return
 
     detail = f"`{named}`"
     # the beginning of a result is enough to show it
-    mark = (Chars(result.turn, 0, min(len(result.text), 120)),)
-    if x.here.turns[-1] > result.turn and ignores_result(result.text, x.here.text):
+    mark = (TextSpan(result.turn, 0, min(len(result.text), 120)),)
+    if x.here.turns[-1] > result.turn and ignores_tool_result(result.text, x.here.text):
         yield x.fire_at(
             "tool_ignored",
             x.here,
@@ -122,10 +134,14 @@ def _find_odd_results(x: Exchange, last: str) -> Iterator[Firing]:
     # numbers said before, collected at the first sentence that has one
     numbers_before: set[str] | None = None
     for sentence in x.here.sentences:
-        if sentence.turn > result.turn and (numbers := set(TOLD_NUMBER.findall(sentence.low))):
+        if sentence.turn > result.turn and (
+            numbers := set(REPORTED_NUMBER_REGEX.findall(sentence.low))
+        ):
             if numbers_before is None:
-                numbers_before = collect_numbers(_iterate_texts_before(x, sentence.turn))
-            if any(not collect_numbers([number]) & numbers_before for number in numbers):
+                numbers_before = collect_numbers_in_texts(
+                    _iterate_texts_before_call(x, sentence.turn)
+                )
+            if any(not collect_numbers_in_texts([number]) & numbers_before for number in numbers):
                 yield x.fire_at(
                     "tool_invented",
                     x.here,
@@ -136,14 +152,14 @@ def _find_odd_results(x: Exchange, last: str) -> Iterator[Firing]:
                 return
 
 
-def find_lasting_failure(x: Exchange) -> tuple[ToolAnswer, float] | None:
+def find_unrepaired_failure(x: Exchange) -> tuple[ToolAnswer, float] | None:
     """Return the surest failure that no later call made up for, and how sure it is; None where there is none.
 
     Calls that were made together don't make up for each other.
     """
     failed: tuple[ToolAnswer, float] | None = None
     for place, result in enumerate(x.here.tools):
-        sure = measure_failure(result)
+        sure = measure_sureness_of_call_failure(result)
         if not sure or (failed and failed[1] >= sure):
             continue
         later = x.here.tools[place + 1 :]
@@ -153,7 +169,7 @@ def find_lasting_failure(x: Exchange) -> tuple[ToolAnswer, float] | None:
             if any(result.turn < call.turn < later_result.turn for call in x.here.calls):
                 anew.append(later_result)
 
-        if not any(measure_failure(later_result) == 0 for later_result in anew):
+        if not any(measure_sureness_of_call_failure(later_result) == 0 for later_result in anew):
             failed = result, sure
 
     return failed
@@ -164,79 +180,81 @@ def _find_failed_call(
     result: ToolAnswer,
     sure: float,
     last: str,
-) -> Iterator[Firing]:
+) -> Iterator[PatternFiring]:
     """Yield a call that failed, and whether the reply says so."""
     reply = []
     for sentence in x.here.sentences:
         if sentence.turn > result.turn:
             reply.append(sentence)
 
-    tells_it = tells_of_failure(reply)
-    if sure <= EMPTY and (tells_it or all(sentence.asking for sentence in reply)):
+    tells_it = reports_failure(reply)
+    if sure <= SURENESS_OF_EMPTY_RESULT and (
+        tells_it or all(sentence.asking for sentence in reply)
+    ):
         return  # nothing was there to be found, and nothing else is said
     # an answer without a word is a failure only where the reply makes something of it
-    if sure <= BLANK and not claims_something(x, reply):
+    if sure <= SURENESS_OF_BLANK_RESULT and not claims_deed_or_number(x, reply):
         return
 
     named = result.call or last
     detail = f"`{named}`" if named else ""
-    mark = (Chars(result.turn, 0, min(len(result.text), 120)),)
+    mark = (TextSpan(result.turn, 0, min(len(result.text), 120)),)
     shown = reply[-2:] or x.here.sentences[-1:]
     yield x.fire_at(
         "tool_fails",
         x.here,
         shown,
-        max(sure, LEAST_FAILURE_SURENESS),
+        max(sure, MIN_FAILURE_SURENESS),
         mark,
         detail,
     )
     if reply:
         name = "tool_fails_told" if tells_it else "tool_fails_hidden"
-        yield x.fire_at(name, x.here, shown, max(sure, LEAST_FAILURE_SURENESS), mark, detail)
+        yield x.fire_at(name, x.here, shown, max(sure, MIN_FAILURE_SURENESS), mark, detail)
 
 
-LEAST_FAILURE_SURENESS = 0.85
+MIN_FAILURE_SURENESS = 0.85
 """A reply that says something else makes a failure so sure."""
 
 
-def tells_of_failure(reply: Sequence[Sentence]) -> bool:
+def reports_failure(reply: Sequence[Sentence]) -> bool:
     """Return whether a reply says that something failed; an apology beside a report of success doesn't."""
     hits: set[str] = set()
     for sentence in reply:
         hits.update(sentence.hits)
-    if not hits.isdisjoint(TOLD) or ("apologizes" in hits and "done" not in hits):
+    if not hits.isdisjoint(FAILURE_ACTS) or ("apologizes" in hits and "done" not in hits):
         return True
 
     low = " ".join(sentence.low for sentence in reply)
-    return bool(TELLS.search(low)) or bool(is_negated_elsewhere(low))
+    return bool(FAILURE_WORDS_REGEX.search(low)) or bool(is_negated_in_other_language(low))
 
 
-def claims_something(x: Exchange, reply: Sequence[Sentence]) -> bool:
+def claims_deed_or_number(x: Exchange, reply: Sequence[Sentence]) -> bool:
     """Return whether a reply reports a deed, an offer or a number, which an empty result can't have given."""
     if any(act in sentence.hits for sentence in reply for act in ("done", "offers")):
         return True
 
     if reply:
-        numbers_before = collect_numbers(_iterate_texts_before(x, reply[0].turn))
+        numbers_before = collect_numbers_in_texts(_iterate_texts_before_call(x, reply[0].turn))
     else:
         numbers_before = set()
 
     numbers = []
     for sentence in reply:
-        numbers.extend(TOLD_NUMBER.findall(sentence.low))
+        numbers.extend(REPORTED_NUMBER_REGEX.findall(sentence.low))
 
-    return any(not collect_numbers([number]) & numbers_before for number in numbers)
+    return any(not collect_numbers_in_texts([number]) & numbers_before for number in numbers)
 
 
-TOLD_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?<=\d\d)(?![\d.]*\))")
+REPORTED_NUMBER_REGEX = re.compile(r"\d[\d,]*(?:\.\d+)?(?<=\d\d)(?![\d.]*\))")
 """A number that says something: not the place in a list."""
-_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
-_WORDS = re.compile(r"[^\W\d_]{3,}")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
-_SPOKEN_DAY = re.compile(
+_NUMBER_REGEX = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_LONG_WORD_REGEX = re.compile(r"[^\W\d_]{3,}")
+_DATE_REGEX = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_DAY_WORDS_REGEX = re.compile(
     r"\b(?:to(?:day|night|morrow)|(?:mon|tues|wednes|thurs|fri|satur|sun)day|next|this|now|weekend)\b"
 )
-_SPELLED = [
+_NUMBER_WORDS = [
     "zero",
     "one",
     "two",
@@ -251,15 +269,15 @@ _SPELLED = [
     "eleven",
     "twelve",
 ]
-_PLAIN = frozenset({"0", "1"})
+_UNTELLING_NUMBERS = frozenset({"0", "1"})
 """Numbers that arguments have though nobody says them."""
 
 
-def collect_numbers(texts: Iterable[str]) -> set[str]:
+def collect_numbers_in_texts(texts: Iterable[str]) -> set[str]:
     """Return the numbers of some texts, also rounded, and of hours the afternoon's."""
     numbers = set[str]()
     for text in texts:
-        for number in _NUMBER.findall(text):
+        for number in _NUMBER_REGEX.findall(text):
             value = float(number.replace(",", ""))
             # as written, cut and rounded: a reply may give any of these
             numbers |= {f"{value:.12g}", str(int(value)), str(round(value))}
@@ -270,11 +288,11 @@ def collect_numbers(texts: Iterable[str]) -> set[str]:
     return numbers
 
 
-def is_unsaid(called: Called, x: Exchange) -> bool:
+def has_unsaid_argument(called: ToolCallMark, x: Exchange) -> bool:
     """Return whether an argument has a value of which nothing was said before, by anybody or by a tool."""
     # arguments that are no JSON can't be compared
     try:
-        values = list(_iterate_values(json.loads(called.call.arguments)))
+        values = list(_iterate_argument_texts(json.loads(called.call.arguments)))
     except (ValueError, RecursionError):
         return False
 
@@ -282,24 +300,24 @@ def is_unsaid(called: Called, x: Exchange) -> bool:
         return False
 
     # all that was said, returned or passed before the call
-    texts = [lowercase_outside_code(text) for text in _iterate_texts_before(x, called.turn)]
+    texts = [lowercase_outside_code(text) for text in _iterate_texts_before_call(x, called.turn)]
     text_before = " ".join(texts)
-    stems = {stem(word) for word in _WORDS.findall(text_before)}
+    stems = {stem_word(word) for word in _LONG_WORD_REGEX.findall(text_before)}
     spelled_numbers = set()
-    for n, word in enumerate(_SPELLED):
+    for n, word in enumerate(_NUMBER_WORDS):
         if word in stems:
             spelled_numbers.add(str(n))
 
-    numbers = collect_numbers(texts) | spelled_numbers
+    numbers = collect_numbers_in_texts(texts) | spelled_numbers
     for value in values:
         # a date may stand for a spoken day, with which it shares no word
-        if _DATE.search(value) and _SPOKEN_DAY.search(text_before):
+        if _DATE_REGEX.search(value) and _DAY_WORDS_REGEX.search(text_before):
             continue
-        words = {stem(word) for word in _WORDS.findall(value.lower())}
-        value_numbers = collect_numbers([value])
+        words = {stem_word(word) for word in _LONG_WORD_REGEX.findall(value.lower())}
+        value_numbers = collect_numbers_in_texts([value])
         # the value has words or numbers of weight, and none of them occurs before
         if (
-            (words or (value_numbers and not value_numbers & _PLAIN))
+            (words or (value_numbers and not value_numbers & _UNTELLING_NUMBERS))
             and not words & stems
             and not value_numbers & numbers
         ):
@@ -308,15 +326,15 @@ def is_unsaid(called: Called, x: Exchange) -> bool:
     return False
 
 
-def _iterate_values(value: object) -> Iterator[str]:
+def _iterate_argument_texts(value: object) -> Iterator[str]:
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from _iterate_values(inner)
+            yield from _iterate_argument_texts(inner)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield str(value)
 
 
-def _iterate_texts_before(x: Exchange, turn: int) -> Iterator[str]:
+def _iterate_texts_before_call(x: Exchange, turn: int) -> Iterator[str]:
     # of the move itself, only what stands before the turn
     for move in x.moves[: x.index + 1]:
         if move is not x.here:
@@ -333,9 +351,9 @@ def _iterate_texts_before(x: Exchange, turn: int) -> Iterator[str]:
             yield sentence.text
 
 
-def ignores_result(result: str, reply: str) -> bool:
+def ignores_tool_result(result: str, reply: str) -> bool:
     """Return whether a reply shares no value with a result that has at least three."""
-    result_values = set(VALUE.findall(lowercase_outside_code(result)))
+    result_values = set(VALUE_REGEX.findall(lowercase_outside_code(result)))
     return len(result_values) >= 3 and not result_values & set(
-        VALUE.findall(lowercase_outside_code(reply))
+        VALUE_REGEX.findall(lowercase_outside_code(reply))
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from langgraph.graph import StateGraph
 
-from pollex.agents.roles import detail_of
+from pollex.agents.roles import describe_exception
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import PollexError
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, make_item_node
@@ -109,7 +109,7 @@ async def _response(live: AnswerWork, case: Case, temperature: float) -> str | U
     except PollexError:
         raise
     except Exception as error:
-        detail = detail_of(error, live.secrets)
+        detail = describe_exception(error, live.secrets)
         return Unanswered(
             question_id=case.id,
             outcome="error",

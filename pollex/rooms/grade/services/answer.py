@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow
 from pollex.formats.fields import ReadOptions
@@ -142,7 +142,7 @@ def answer(
     note_cases(cases, progress)
 
     # the same respondent for the plan and for the run
-    def respondent(asker: Asker) -> Respondent:
+    def respondent(asker: PromptAsker) -> Respondent:
         return Respondent(
             replace(asker, settings=asker.settings.but(max_tokens=max_tokens)),
             system,

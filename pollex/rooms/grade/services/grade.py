@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pollex.agents.llm.asker import Asker
-from pollex.agents.roles import Judge, answer_each
+from pollex.agents.llm.asker import PromptAsker
+from pollex.agents.roles import Judge, answer_each_question
 from pollex.conversations.logs import BadRow
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
@@ -328,7 +328,7 @@ def _write_page(path: Path, page: str) -> None:
 async def _ask_all(
     cases: Cases,
     profile: ReferencingProfile,
-    asker: Asker,
+    asker: PromptAsker,
     *,
     plain: bool,
 ) -> None:
@@ -342,20 +342,20 @@ async def _ask_all(
             and case.reference
             and profile.type_of(case.category, case.subcategory) is None
         ):
-            await answer_each(
+            await answer_each_question(
                 classifier,
                 case.conversation,
                 [type_question(profile)],
             )
 
-        await answer_each(
+        await answer_each_question(
             judge,
             case.conversation,
             questions_for(profile, case, None),
         )
         # the judge without references gets the same conversation
         if plain:
-            await answer_each(other, case.conversation, plain_questions(profile))
+            await answer_each_question(other, case.conversation, plain_questions(profile))
 
 
 PROFILE = "profile"

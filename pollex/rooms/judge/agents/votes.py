@@ -19,8 +19,8 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from pollex.agents.llm.sampling import point
-from pollex.agents.roles import Judge, unanswered
+from pollex.agents.llm.sampling import make_point_distribution
+from pollex.agents.roles import Judge, make_unanswered
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError, WrongUse
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
@@ -409,7 +409,7 @@ def persons_question(question: Question) -> Question:
 
 def persons_answer(question: Question, chosen: int) -> Answer:
     """Return a person's answer as stored."""
-    mass = point(chosen, len(question.options))
+    mass = make_point_distribution(chosen, len(question.options))
     id_ = persons_question(question).id
     return Answer(
         question_id=id_,
@@ -528,14 +528,14 @@ class Ensemble:
         except PollexError:
             raise
         except Exception as error:
-            return unanswered(
+            return make_unanswered(
                 judge,
                 question,
                 f"{type(error).__name__} in run {number + 1}",
             )
 
         if len(answers) != 1:
-            return unanswered(
+            return make_unanswered(
                 judge,
                 question,
                 f"Mismatch: {len(answers)} answers to 1 questions in run {number + 1}",
@@ -544,7 +544,7 @@ class Ensemble:
         # a judge outside the project may return any number
         answer = answers[0]
         if isinstance(answer, Answer) and not 0 <= answer.chosen < len(question.options):
-            return unanswered(
+            return make_unanswered(
                 judge,
                 question,
                 "Malformed: not one of the question's options",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.llm.parsing import option_of
+from pollex.agents.llm.parsing import match_option_of_person
 from pollex.conversations.conversation import Conversation, list_messages
 from pollex.errors import UNREADABLE_FILE_HINT, BadInput
 from pollex.rooms.judge.agents.votes import Task, Verdict
@@ -205,7 +205,7 @@ class AnswersFile:
     def _option(self, id_: str, options: Sequence[str]) -> str | None:
         chosen = set()
         for answer in self._said[id_]:
-            chosen.add(option_of(answer, options))
+            chosen.add(match_option_of_person(answer, options))
 
         if len(chosen) == 1:
             return chosen.pop()

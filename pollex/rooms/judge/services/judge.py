@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.embedded import NAME
-from pollex.agents.llm.evidence import note_cut_sources
+from pollex.agents.embedded import BUILT_IN_MODEL_NAME
+from pollex.agents.llm.evidence import describe_cut_sources
 from pollex.agents.llm.judge import LlmJudge
-from pollex.agents.llm.parsing import as_read
+from pollex.agents.llm.parsing import normalize_option
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import UNREADABLE_FILE_HINT, BadInput, BadLabels, WrongUse
@@ -128,7 +128,9 @@ class JudgeOptions:
 
         # As answers are read: of two options that look alike there, the second would never be
         # chosen.
-        if len({as_read(option).casefold() for option in self.options}) < max(2, len(self.options)):
+        if len({normalize_option(option).casefold() for option in self.options}) < max(
+            2, len(self.options)
+        ):
             what = f"{', '.join(self.options)!r} is not a list of answers"
             raise WrongUse(
                 what,
@@ -172,7 +174,7 @@ class JudgeOptions:
         if members:
             by = f"{', '.join(members)}, prompt {self.variant}"
         else:
-            by = NAME
+            by = BUILT_IN_MODEL_NAME
 
         return Task(
             make_question(self.question, self.options),
@@ -229,7 +231,7 @@ def judge(
     profile = options.profile()
     task = options.task(members)
     read = logs_from(logs, reading, progress)
-    if members and (note := note_cut_sources(read, model.settings.sources)):
+    if members and (note := describe_cut_sources(read, model.settings.sources)):
         progress.note(note)
 
     # all runs would be paid for, and nothing would pass

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.by_rule import ByRule
-from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.evidence import note_cut_sources
+from pollex.agents.by_rule import SourcelessRuleJudge
+from pollex.agents.llm.asker import PromptAsker
+from pollex.agents.llm.evidence import describe_cut_sources
 from pollex.agents.llm.judge import LlmJudge
-from pollex.agents.roles import Judge, answer_each
+from pollex.agents.roles import Judge, answer_each_question
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
@@ -151,7 +151,7 @@ def ask(
     # a word that is wrong in it is told before a long log is read
     questions = questionnaire_at(questionnaire)
     read = logs_from(logs, reading.for_scores(), progress)
-    if note := note_cut_sources(read, model.settings.sources):
+    if note := describe_cut_sources(read, model.settings.sources):
         progress.note(note)
 
     # a dry run counts the calls that the same settings would make
@@ -219,13 +219,13 @@ def pose_questions_singly(model: ModelOptions, *, with_domain: bool) -> ModelOpt
     return replace(model, settings=settings)
 
 
-def choose_answerer(asker: Asker, questions: Sequence[SheetQuestion]) -> Judge:
+def choose_answerer(asker: PromptAsker, questions: Sequence[SheetQuestion]) -> Judge:
     """Return who answers: a model, and a rule where a question about sources doesn't apply."""
     source_questions = []
     for question in questions:
         if question.needs == "sources":
             source_questions.append(question.id)
-    return ByRule(
+    return SourcelessRuleJudge(
         LlmJudge(asker),
         frozenset(source_questions),
     )
@@ -237,7 +237,7 @@ async def _rehearse(
     judge: Judge,
 ) -> None:
     for conversation in read:
-        await answer_each(
+        await answer_each_question(
             judge,
             conversation,
             [question.for_model for question in questions],

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import ToolCall, iterate_tool_uses, list_messages
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.gateway.calls import Call, Completed
@@ -103,7 +103,7 @@ class EndpointAssistant:
         written: What a token that it writes costs, in tokens that it reads.
     """
 
-    asker: Asker
+    asker: PromptAsker
     temperature: float | None = None
     written: float = 4.0
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.roles import Judge, answer_each
+from pollex.agents.roles import Judge, answer_each_question
 from pollex.errors import AnswersPending
 from pollex.gateway.calls import estimate_tokens
 from pollex.graphs.batches import BatchWork, await_all
@@ -241,7 +241,7 @@ async def reply_and_judge(live: RemedyWork, trial: Trial, place: ReplyPlace) -> 
             return
 
         conversation = context.with_reply(reply.text)
-        answers = trial.answers[place] = await answer_each(
+        answers = trial.answers[place] = await answer_each_question(
             live.judge,
             conversation,
             trial.questions,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pollex.agents.roles import Judge, answer_each
+from pollex.agents.roles import Judge, answer_each_question
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import BadRubrics, WrongUse
@@ -183,7 +183,7 @@ def _collect_answers(
         judge = build_local_judge(rubric_set)
         await judge.prepare(conversations)
         for conversation in conversations:
-            for answer in await answer_each(judge, conversation, local):
+            for answer in await answer_each_question(judge, conversation, local):
                 if isinstance(answer, Answer):
                     answers[answer.question_id].append((conversation, answer))
 
@@ -216,7 +216,7 @@ def build_local_judge(rubric_set: RubricSet) -> Judge:
         return embedded_judge(rubric_set, None)
 
     # NumPy and the tables of the built-in roles come with it
-    from pollex.agents.distilled.judge import LocalJudge
+    from pollex.agents.distilled.judge import JudgeWithoutModel
 
     local_ids = set()
     for rubric in rubric_set.rubrics:
@@ -229,7 +229,7 @@ def build_local_judge(rubric_set: RubricSet) -> Judge:
         if id_ in local_ids:
             learned[id_] = what
 
-    return LocalJudge(
+    return JudgeWithoutModel(
         embedder_for(None, embeds_with(rubric_set.judge, DEFAULT_MODEL)),
         learned,
     )
@@ -426,7 +426,7 @@ def measure_surviving_share(rubric_set: RubricSet, held: RubricOccurrences) -> f
     async def count() -> int:
         surviving = 0
         for context in held.replies:
-            (answer,) = await answer_each(judge, context.cut, [question])
+            (answer,) = await answer_each_question(judge, context.cut, [question])
             surviving += (
                 isinstance(answer, Answer) and bool(answer.turns) and answer.value() > NEUTRAL
             )

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from pollex.agents.embedded.events.signal import name_family
+from pollex.agents.embedded.events.signal import name_rubric_family
 from pollex.conversations.conversation import NO_PROMPT
 from pollex.errors import BadRubrics, WrongUse
 from pollex.measures.intervals import Figure
@@ -156,7 +156,7 @@ def get_rubric_family(rubric: Rubric | Mapping[str, Any]) -> str:
     """Return what a rubric is known by in every set."""
     facts = _get_rubric_facts(rubric)
     source = str(facts.get("source", ""))
-    name = name_family(source)
+    name = name_rubric_family(source)
     if name != source or (is_built_in(source) and ":" in source and len(source) <= 60):
         rubric_key = name
     else:

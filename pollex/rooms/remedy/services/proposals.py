@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.redaction import find_identifiers
 from pollex.rooms.remedy.agents.assistant import AssistantReply
@@ -142,7 +142,7 @@ def compute_word_overlap(text: str, other: str) -> float:
 async def propose_and_vet(
     gathered: GatheredContexts,
     trial: Trial,
-    asker: Asker,
+    asker: PromptAsker,
     second: SecondReader | None,
     embedder: Embedder,
 ) -> list[PromptEdit]:

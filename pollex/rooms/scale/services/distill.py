@@ -9,7 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pollex.agents.distilled.judge import DistilledJudge, Lessons, LocalJudge, Taught
+from pollex.agents.distilled.judge import (
+    DistilledJudge,
+    JudgeWithoutModel,
+    TeacherAnswer,
+    TeacherAnswersByRubric,
+)
 from pollex.agents.embedded.embedder import Embedder
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
@@ -79,7 +84,7 @@ class CascadeRow:
 async def fidelity_of(
     judged: Sequence[Conversation],
     rubrics: Sequence[ChosenRubric],
-    lessons: Lessons,
+    lessons: TeacherAnswersByRubric,
     embedder: Embedder,
     hard: Hard,
     least: float,
@@ -99,7 +104,7 @@ async def fidelity_of(
 def _fidelity(
     rubric: ChosenRubric,
     judged: Sequence[Conversation],
-    taught: Mapping[str, Taught],
+    taught: Mapping[str, TeacherAnswer],
     foretold: Mapping[str, Mapping[str, float]],
     hard: Hard,
     least: float,
@@ -391,10 +396,10 @@ def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Ans
     return answers
 
 
-def lessons_of(answers_given: Given, rubric_set: RubricSet) -> Lessons:
+def lessons_of(answers_given: Given, rubric_set: RubricSet) -> TeacherAnswersByRubric:
     """Return the model's answers by rubric and text hash, as values."""
     # rubrics that the model answers
-    lessons: dict[str, dict[str, Taught]] = {}
+    lessons: dict[str, dict[str, TeacherAnswer]] = {}
     for rubric in rubric_set.rubrics:
         if not rubric.answered_by:
             lessons[rubric.id] = {}
@@ -407,7 +412,7 @@ def lessons_of(answers_given: Given, rubric_set: RubricSet) -> Lessons:
             else:
                 value = compute_answer_value(answer, rubric_set.judge.options.value)
 
-            lessons[id_][text_hash] = Taught(value, answer.chosen)
+            lessons[id_][text_hash] = TeacherAnswer(value, answer.chosen)
 
     return lessons
 
@@ -506,14 +511,14 @@ async def _staff(
     opened: Workspace,
     rubric_set: RubricSet,
     distillable: Sequence[ChosenRubric],
-    lessons: Lessons,
+    lessons: TeacherAnswersByRubric,
     embedder: Embedder,
     model: ModelOptions,
 ) -> RunRoles:
     """Return workers whose judge leaves nothing to the model that can be answered without it."""
     record = rubric_set.judge
     # answers by what it learns from the lessons, without a model
-    local = LocalJudge(embedder, {}, lessons)
+    local = JudgeWithoutModel(embedder, {}, lessons)
     if any(not rubric.answered_by for rubric in distillable):
         staff = await stack.enter_async_context(await hire_judge(model, rubric_set, opened.store))
         return replace(staff, embedder=embedder).judging_beside(local)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import Conversation, list_messages, list_sources
 from pollex.errors import WrongUse
 from pollex.formats.write import require_writable, write_lines
@@ -219,7 +219,7 @@ def simulate(
         require_writable(out, topics)
 
     # documents are read once a model is known, and checked against the topics
-    def simulator(asker: Asker) -> Simulator:
+    def simulator(asker: PromptAsker) -> Simulator:
         retrieved = read_documents(documents)
         for topic in (scene.topic for scene in scenes):
             if retrieved and (missing := set(topic.documents) - retrieved.keys()):
@@ -274,7 +274,7 @@ def simulate(
 
 async def _rehearse(
     scenes: Sequence[Scene],
-    make: Callable[[Asker], Simulator],
+    make: Callable[[PromptAsker], Simulator],
     plan: Plan,
 ) -> None:
     """Hold each dialogue, as long as it may be, with a model that only counts."""

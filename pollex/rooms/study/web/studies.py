@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from pollex.agents.llm.asker import Asker, ModelClient
+from pollex.agents.llm.asker import ModelClient, PromptAsker
 from pollex.conversations.conversation import Source, Turn
 from pollex.errors import UNREADABLE_FILE_HINT, BadInput, PollexError
 from pollex.formats.questionnaires import LARGEST, SheetQuestion, bundled_questionnaire
@@ -583,7 +583,7 @@ async def _spoken(
         model.found.append(await probe_endpoint(model.endpoint(), max_wait=model.limits.max_wait))
 
     settings = model.settings.but(max_tokens=MAX_TOKENS)
-    asker = Asker(
+    asker = PromptAsker(
         gateway,
         model.found[0],
         DomainProfile.neutral(),

@@ -11,7 +11,7 @@ from protocol_server.answers import truth
 from scripted import ABLE, LISTING, Scripted, asker
 from sealed import unseal
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import Source
 from pollex.errors import ModelRefused
 from pollex.gateway.calls import (
@@ -414,7 +414,9 @@ async def test_grades_on_a_server_have_its_true_distribution() -> None:
         async with Gateway(place, MemoryLedger()) as gateway:
             door = Witness(gateway)
             role = asker(Scripted(), able)
-            judge = PlainJudge(Asker(door, able, role.profile, role.settings, role.salt), PROFILE)
+            judge = PlainJudge(
+                PromptAsker(door, able, role.profile, role.settings, role.salt), PROFILE
+            )
             (found,) = await judge.judge(CASE.conversation, [plain_question(PROFILE)])
     assert isinstance(found, Answer)
     (call,) = door.calls

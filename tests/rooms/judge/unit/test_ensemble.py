@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from scripted import TALK
 
-from pollex.agents.llm.sampling import point
+from pollex.agents.llm.sampling import make_point_distribution
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.errors import ModelRefused, WrongUse
@@ -48,7 +48,7 @@ def vote(
     options = [option.text for option in question.options]
     chosen = options.index(text)
     words = f"because {text}"
-    mass = point(chosen, len(options))
+    mass = make_point_distribution(chosen, len(options))
     return Answer(
         question_id=question.id,
         probabilities=mass,

@@ -9,7 +9,11 @@ from small_logs import conversation
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.embedded.view import RESAMPLED, make_generator, resample_turns
+from pollex.agents.embedded.view import (
+    RESAMPLED_MODEL_NAME,
+    make_random_generator,
+    resample_turn_indices,
+)
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
 from pollex.rooms.judge.agents.embedded.rater import EmbeddedRater
@@ -87,7 +91,7 @@ async def test_runs_on_resampled_turns_differ_and_each_is_the_same_whenever_it_i
     again = [(await rater.again(number).judge(MIXED, [WELL]))[0] for number in reversed(range(8))]
     assert runs == again[::-1]
     assert len({run.probabilities for run in runs if isinstance(run, Answer)}) > 3
-    assert {run.judge for run in runs} == {RESAMPLED}
+    assert {run.judge for run in runs} == {RESAMPLED_MODEL_NAME}
     assert rater.name == "built-in (no LLM)"
 
 
@@ -124,10 +128,16 @@ async def test_the_embedded_judge_of_rubrics_has_runs_of_its_own_too(
 def test_drawn_turns_are_a_bootstrap_in_the_order_of_the_conversation() -> None:
     turns = np.array([1, 3, 5, 7])
     draws = np.array(
-        [resample_turns(turns, make_generator(MIXED, number)) for number in range(400)]
+        [
+            resample_turn_indices(turns, make_random_generator(MIXED, number))
+            for number in range(400)
+        ]
     )
     assert (np.diff(draws, axis=1) >= 0).all()
     assert set(draws.ravel()) == {1, 3, 5, 7}
     share_without = np.mean([3 not in draw for draw in draws])
     assert share_without == pytest.approx((3 / 4) ** 4, abs=0.08)
-    assert len(resample_turns(np.array([], dtype=np.intp), make_generator(MIXED, 0))) == 0
+    assert (
+        len(resample_turn_indices(np.array([], dtype=np.intp), make_random_generator(MIXED, 0)))
+        == 0
+    )

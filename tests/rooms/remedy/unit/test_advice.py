@@ -3,8 +3,8 @@
 import pytest
 from rubric_set_by_hand import rubric
 
-from pollex.agents.embedded.events.patterns import PATTERNS
-from pollex.agents.embedded.signals import SIGNALS
+from pollex.agents.embedded.events.patterns import PATTERNS_BY_NAME
+from pollex.agents.embedded.signals import SIGNALS_BY_NAME
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
 from pollex.rooms.remedy.services.advice import find_advice, list_event_advice
 from pollex.rooms.remedy.services.contexts import find_reply_of_evidence
@@ -19,8 +19,8 @@ def of(source: str, side: Polarity = "dsat", text: str = "") -> ChosenRubric:
 def test_the_table_of_advice_names_each_signal_and_nothing_that_is_not_there() -> None:
     listed = [name for kind in list_event_advice() for name in kind.events]
     assert len(listed) == len({*listed})
-    assert {*listed} <= PATTERNS.keys() | SIGNALS.keys()
-    assert PATTERNS.keys() | SIGNALS.keys() <= {*listed}
+    assert {*listed} <= PATTERNS_BY_NAME.keys() | SIGNALS_BY_NAME.keys()
+    assert PATTERNS_BY_NAME.keys() | SIGNALS_BY_NAME.keys() <= {*listed}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import json
 import pytest
 from scripted import ABLE, SALT, Scripted
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import PromptAsker
 from pollex.prompts.domain import DomainProfile
 from pollex.rooms.study.agents.llm.simulator import (
     LONGEST,
@@ -42,7 +42,7 @@ def assistant(text: str, *quotes: str, ends: bool = False) -> str:
 
 async def held(system: str, *replies: str) -> tuple[Dialogue | Unanswered, Scripted]:
     door = Scripted(queue=list(replies))
-    asker = Asker(door, ABLE, DomainProfile.neutral(), JudgeSettings(), SALT)
+    asker = PromptAsker(door, ABLE, DomainProfile.neutral(), JudgeSettings(), SALT)
     simulator = Simulator(asker, Passages(passages_of(DOCUMENTS)), TURNS)
     return await simulator.dialogue(Scene(systems()[system], TOPIC, PERSONA)), door
 

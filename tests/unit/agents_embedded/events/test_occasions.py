@@ -1,8 +1,12 @@
 """When built-in events could happen at all."""
 
-from pollex.agents.embedded.events.language import ACTS
-from pollex.agents.embedded.events.occasions import OCCASION_OF, OCCASIONS, find_occasions
-from pollex.agents.embedded.events.patterns import PATTERNS
+from pollex.agents.embedded.events.language import ENGLISH_ACTS
+from pollex.agents.embedded.events.occasions import (
+    OCCASION_BY_PATTERN,
+    OCCASIONS_BY_NAME,
+    find_occasions_of_rubrics,
+)
+from pollex.agents.embedded.events.patterns import PATTERNS_BY_NAME
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.rubric import Rubric
 
@@ -24,15 +28,17 @@ LOG = [
 
 def rows(source: str) -> tuple[str, list[bool]]:
     rubric = Rubric(id="one", text="It happens.", polarity="dsat", source=source)
-    words, came_up = find_occasions([rubric], LOG)["one"]
+    words, came_up = find_occasions_of_rubrics([rubric], LOG)["one"]
     return words, came_up.tolist()
 
 
 def test_every_name_in_the_table_of_occasions_exists_and_no_pattern_has_two() -> None:
-    for occasion in OCCASIONS.values():
-        assert {*occasion.of, *occasion.patterns} <= PATTERNS.keys()
-        assert {*occasion.assistant, *occasion.user} <= ACTS.by_name.keys()
-    assert sum(len(occasion.of) for occasion in OCCASIONS.values()) == len(OCCASION_OF)
+    for occasion in OCCASIONS_BY_NAME.values():
+        assert {*occasion.of, *occasion.patterns} <= PATTERNS_BY_NAME.keys()
+        assert {*occasion.assistant, *occasion.user} <= ENGLISH_ACTS.by_name.keys()
+    assert sum(len(occasion.of) for occasion in OCCASIONS_BY_NAME.values()) == len(
+        OCCASION_BY_PATTERN
+    )
 
 
 def test_a_failure_to_book_could_happen_where_a_booking_was_tried() -> None:
@@ -52,7 +58,7 @@ def test_what_may_happen_in_any_conversation_and_what_is_no_event_have_no_occasi
         Rubric(id=str(n), text="It happens.", polarity="dsat", source=source)
         for n, source in enumerate(sources)
     ]
-    assert find_occasions(rubrics, LOG) == {}
+    assert find_occasions_of_rubrics(rubrics, LOG) == {}
 
 
 def test_an_occasion_of_one_topic_names_it_and_is_no_other_topics() -> None:

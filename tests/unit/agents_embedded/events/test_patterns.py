@@ -5,10 +5,10 @@ import tomllib
 from pathlib import Path
 
 from pollex.agents.embedded.events import finders, tools
-from pollex.agents.embedded.events.language import ACTS
-from pollex.agents.embedded.events.patterns import PATTERNS
-from pollex.agents.embedded.events.reading import mark_acts, read_conversation
-from pollex.agents.embedded.events.topics import Topics
+from pollex.agents.embedded.events.language import ENGLISH_ACTS
+from pollex.agents.embedded.events.patterns import PATTERNS_BY_NAME
+from pollex.agents.embedded.events.reading import read_events_of_conversation, read_moves_with_acts
+from pollex.agents.embedded.events.topics import LogTopics
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
 
 HAPPENINGS: dict[str, dict[str, list[str]]] = {
@@ -37,7 +37,9 @@ def happens(pattern: str, exchange: str) -> bool:
             turns.append(
                 Turn(role="assistant" if replies else "user", content=content, calls=calls)
             )
-    seen = read_conversation(Conversation(id="1", turns=tuple(turns)), Topics(())).firings
+    seen = read_events_of_conversation(
+        Conversation(id="1", turns=tuple(turns)), LogTopics(())
+    ).firings
     return any(event.pattern == pattern for event in seen)
 
 
@@ -53,9 +55,9 @@ def test_a_pattern_is_seen_where_it_happens_and_not_in_look_alikes() -> None:
 def test_ten_exchanges_are_labelled_for_each_pattern_that_leads() -> None:
     assert min(len(one["yes"]) + len(one["no"]) for one in HAPPENINGS.values()) >= FEWEST
     assert (
-        {name for name, one in PATTERNS.items() if one.proven and not one.rate}
+        {name for name, one in PATTERNS_BY_NAME.items() if one.proven and not one.rate}
         <= HAPPENINGS.keys()
-        <= PATTERNS.keys()
+        <= PATTERNS_BY_NAME.keys()
     )
 
 
@@ -71,10 +73,12 @@ EACH = 60
 def shows(act: str, exchange: str) -> bool:
     """Whether the last sentence of "before | said" does the act."""
     before, _, said = exchange.partition(" | ")
-    party = ACTS.by_name[act].party
+    party = ENGLISH_ACTS.by_name[act].party
     other = "user" if party == "assistant" else "assistant"
     turns = [Turn(role=other, content=before)] if before.strip() else []
-    moves = mark_acts(Conversation(id="1", turns=(*turns, Turn(role=party, content=said))))
+    moves = read_moves_with_acts(
+        Conversation(id="1", turns=(*turns, Turn(role=party, content=said)))
+    )
     return act in moves[-1].acts
 
 
@@ -88,7 +92,7 @@ def test_an_act_is_seen_where_it_is_done_and_not_in_look_alikes() -> None:
 
 
 def test_sixty_exchanges_are_labelled_for_each_act_half_of_them_look_alikes() -> None:
-    assert EXCHANGES.keys() == ACTS.by_name.keys()
+    assert EXCHANGES.keys() == ENGLISH_ACTS.by_name.keys()
     for act in EXCHANGES:
         yes = EXCHANGES[act]["yes"]
         no = EXCHANGES[act]["no"]
@@ -104,4 +108,4 @@ def test_finders_of_patterns_ask_for_acts_that_exist() -> None:
         for act in re.findall(r'"(\w+)"', call)
     }
     assert "offers" in asked
-    assert asked <= ACTS.by_name.keys()
+    assert asked <= ENGLISH_ACTS.by_name.keys()

@@ -12,17 +12,17 @@ from planted_tools import tool_log
 from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.language import (
-    ACTS,
-    ENGLISH,
-    choose_acts,
+    ENGLISH_ACTS,
+    ENGLISH_LANGUAGE_NAME,
+    choose_acts_by_language,
     detect_log_language,
-    list_english_only_rubrics,
+    explain_rubrics_lacking_by_language,
     list_stopwords,
 )
 from pollex.agents.embedded.events.learning import (
-    compute_segments,
-    count_needed_conversations,
-    count_within_fdr,
+    compute_topic_segments,
+    count_conversations_needed_of_event,
+    count_within_false_discovery_rate,
     draw_stratified_half,
 )
 from pollex.agents.embedded.events.nouns import learn_key_nouns
@@ -30,11 +30,16 @@ from pollex.agents.embedded.events.reading import (
     ANY_TOPIC,
     Event,
     EventRubric,
-    mark_acts,
-    read_conversation,
+    read_events_of_conversation,
+    read_moves_with_acts,
 )
-from pollex.agents.embedded.events.signal import find_told_topic, write_event_sentence
-from pollex.agents.embedded.events.topics import LogTopic, Topics, are_told_together, name_topics
+from pollex.agents.embedded.events.signal import find_topic_named_in_exchange, write_event_sentence
+from pollex.agents.embedded.events.topics import (
+    LogTopic,
+    LogTopics,
+    form_one_noun_phrase,
+    name_topics_for_readers,
+)
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import flag_positives
 
@@ -105,7 +110,7 @@ def test_calls_made_twice_and_calls_with_what_nobody_said_are_found_and_quoted_w
 
 
 def test_a_sentence_names_an_object_only_where_most_hits_tell_of_it() -> None:
-    topics = Topics([LogTopic("refund", "refund", {"refund": 2.0}, "pay a refund", 1.0)])
+    topics = LogTopics([LogTopic("refund", "refund", {"refund": 2.0}, "pay a refund", 1.0)])
     done = Event("done")
     told = []
     for answer in ("I've added a voucher.", "I've made the refund.", "I've sent it."):
@@ -113,8 +118,11 @@ def test_a_sentence_names_an_object_only_where_most_hits_tell_of_it() -> None:
         chat = Conversation(
             id="1", turns=tuple(Turn(role=role, content=text) for role, text in turns)
         )
-        reading = read_conversation(chat, topics)
-        told += [find_told_topic(reading, firing, topics) for firing in reading.firings[done]]
+        reading = read_events_of_conversation(chat, topics)
+        told += [
+            find_topic_named_in_exchange(reading, firing, topics)
+            for firing in reading.firings[done]
+        ]
     assert told == [ANY_TOPIC, 0, 0], "a voucher is no refund"
     assert write_event_sentence(done, topics, [0, 0, 0]) == "The assistant manages to pay a refund."
     mostly = "The assistant manages to do something (mostly pay a refund)."
@@ -136,11 +144,11 @@ def test_objects_are_nouns_and_what_is_said_as_one_of_them_is_one() -> None:
         ("Rent a tandem. Is that correct?", "Pay the deposit."),
         ("Book a hotel room.", "The hotel room is yours."),
     )
-    log = [mark_acts(spoken(*turns)) for turns in said for _ in range(9)]
+    log = [read_moves_with_acts(spoken(*turns)) for turns in said for _ in range(9)]
     assert {"tandem", "room"} <= learn_key_nouns(log).key.keys()
     assert "correct" not in learn_key_nouns(log).key
-    assert are_told_together(log, "hotel", "room")
-    assert not are_told_together(log, "deposit", "tandem")
+    assert form_one_noun_phrase(log, "hotel", "room")
+    assert not form_one_noun_phrase(log, "deposit", "tandem")
 
 
 def spoken(user: str, assistant: str) -> Conversation:
@@ -162,31 +170,31 @@ def test_quotes_and_marks_stand_in_the_turns_that_they_name(
 
 
 def test_topics_are_segments_with_examples(log: list[Conversation]) -> None:
-    found, _ = compute_segments(log, log)
+    found, _ = compute_topic_segments(log, log)
     assert {segment.topic for segment in found} >= {"kayak", "cabin"}
     assert all(len(segment.examples) == 3 and segment.down.n >= 5 for segment in found)
 
 
 def test_a_topic_has_a_plural_only_where_people_write_it() -> None:
     nouns = ("kayak", "abgebucht")
-    topics = Topics([LogTopic(name, name, {name: 1.0}, "", 0.5) for name in nouns])
-    moves = mark_acts(spoken("I rent kayaks. It was abgebucht.", "Fine."))
-    assert name_topics(topics, [moves]) == ["kayaks", "abgebucht"]
+    topics = LogTopics([LogTopic(name, name, {name: 1.0}, "", 0.5) for name in nouns])
+    moves = read_moves_with_acts(spoken("I rent kayaks. It was abgebucht.", "Fine."))
+    assert name_topics_for_readers(topics, [moves]) == ["kayaks", "abgebucht"]
 
 
 def test_the_false_discovery_rate_is_bounded_as_benjamini_and_hochberg_have_it() -> None:
     # .2 · k / 4 is .05, .1, .15, .2: the third stands within its bound, and takes the second with
     # it
-    assert count_within_fdr(np.array([0.01, 0.12, 0.14, 0.5])) == 3
-    assert count_within_fdr(np.array([0.3, 0.4])) == 0
-    assert count_within_fdr(np.array([])) == 0
+    assert count_within_false_discovery_rate(np.array([0.01, 0.12, 0.14, 0.5])) == 3
+    assert count_within_false_discovery_rate(np.array([0.3, 0.4])) == 0
+    assert count_within_false_discovery_rate(np.array([])) == 0
 
 
 def test_a_half_has_half_of_each_class_and_support_grows_with_the_log() -> None:
     up = np.array([True] * 20 + [False] * 10)
     half = draw_stratified_half(up, np.random.default_rng(0))
     assert (up[half].sum(), (~up[half]).sum()) == (10, 5)
-    assert [count_needed_conversations(n) for n in (10, 150, 1000)] == [3, 4, 6]
+    assert [count_conversations_needed_of_event(n) for n in (10, 150, 1000)] == [3, 4, 6]
 
 
 SAID = {
@@ -237,7 +245,7 @@ def test_failures_apologies_requests_and_thanks_are_found_in_a_language_by_its_t
 ) -> None:
     talk = chat(*SAID[language])
     assert detect_log_language([talk] * 5) == language
-    asked, failed, thanked = mark_acts(talk)
+    asked, failed, thanked = read_moves_with_acts(talk)
     assert "requests" in asked.acts
     assert {"fails", "apologizes"} <= failed.acts.keys()
     assert "thanks" in thanked.acts
@@ -249,10 +257,12 @@ def test_what_is_denied_is_not_done() -> None:
         "Wir haben um acht Uhr noch einen Tisch für Sie frei.",
         "Das ist gar nicht schlecht.",
     )
-    assert "complains" not in mark_acts(talk)[2].acts
+    assert "complains" not in read_moves_with_acts(talk)[2].acts
     assert (
         "complains"
-        in mark_acts(chat(*[turn.content for turn in talk.turns[:2]], "Das ist schlecht."))[2].acts
+        in read_moves_with_acts(
+            chat(*[turn.content for turn in talk.turns[:2]], "Das ist schlecht.")
+        )[2].acts
     )
 
 
@@ -261,10 +271,10 @@ def test_english_and_short_texts_are_read_by_the_rules_of_english() -> None:
         "I would like to book a table for two at seven this evening, please.",
         "Sorry, I can't book it.",
     )
-    assert choose_acts(mark_acts(english)) is ACTS
-    assert choose_acts(mark_acts(chat("Tisch?", "Nein."))) is ACTS
-    assert detect_log_language([english] * 5) == ENGLISH
-    assert list_english_only_rubrics([english] * 5) == ""
+    assert choose_acts_by_language(read_moves_with_acts(english)) is ENGLISH_ACTS
+    assert choose_acts_by_language(read_moves_with_acts(chat("Tisch?", "Nein."))) is ENGLISH_ACTS
+    assert detect_log_language([english] * 5) == ENGLISH_LANGUAGE_NAME
+    assert explain_rubrics_lacking_by_language([english] * 5) == ""
 
 
 def test_a_german_log_gets_events_with_german_quotes_and_no_bare_words(embedder: Embedder) -> None:
@@ -280,7 +290,7 @@ def test_a_german_log_gets_events_with_german_quotes_and_no_bare_words(embedder:
     )
     said = [re.findall("“(.*)”", one.statement)[0] for one in study.mined(positive, every)]
     assert not [words for words in said if words in list_stopwords("German")]
-    assert list_english_only_rubrics(log).startswith("The log is in German")
+    assert explain_rubrics_lacking_by_language(log).startswith("The log is in German")
 
 
 def test_a_log_in_a_language_without_a_table_is_told_what_needs_one_and_gets_no_bare_words(
@@ -288,5 +298,5 @@ def test_a_log_in_a_language_without_a_table_is_told_what_needs_one_and_gets_no_
 ) -> None:
     log = [chat(POLISH, "Niestety nie mogę tego zrobić.", "Szkoda.") for _ in range(20)]
     assert detect_log_language(log) == ""
-    assert "bare words are left out" in list_english_only_rubrics(log)
+    assert "bare words are left out" in explain_rubrics_lacking_by_language(log)
     assert not StudiedLog(log, embedder).mined(np.arange(20) < 10, np.ones(20, dtype=bool))

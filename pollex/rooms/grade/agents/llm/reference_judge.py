@@ -14,10 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from pollex.agents.llm.asker import Asker, Role, failure, judge_id
-from pollex.agents.llm.evidence import SOURCES, documents_as_items
-from pollex.agents.llm.sampling import Sheet, ask_samples
-from pollex.agents.roles import Judge, no_answers
+from pollex.agents.llm.asker import (
+    ModelRole,
+    PromptAsker,
+    make_judge_id,
+    make_unanswered_from_outcome,
+)
+from pollex.agents.llm.evidence import BLOCKS_WITHOUT_SOURCES, make_items_of_documents
+from pollex.agents.llm.sampling import AnswerSheet, ask_and_pool_samples
+from pollex.agents.roles import Judge, make_unanswered_for_all
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call, Completed
 from pollex.prompts.data_boundary import Item, escape_line
@@ -39,7 +44,7 @@ from pollex.rubrics.judge_settings import JUDGMENT_FIELDS
 Answers = list[Answer | Unanswered]
 
 
-class Values(Sheet):
+class Values(AnswerSheet):
     """Numbered answers where a number may name an option: 8 is the option `8`.
 
     Nothing is put right: 8.5, 11 and "9/10" are no options where grades are whole numbers from 1 to
@@ -70,14 +75,14 @@ class Mixed:
         values: For the prompt's other gaps.
     """
 
-    asker: Asker
+    asker: PromptAsker
     prompt: Prompt
     values: Mapping[str, str]
 
     @property
     def judge(self) -> str:
         """Identity of the judge."""
-        return judge_id(self.asker.name, self.prompt)
+        return make_judge_id(self.asker.name, self.prompt)
 
     async def answers(
         self,
@@ -89,7 +94,7 @@ class Mixed:
         if not questions:
             return []
 
-        return await ask_samples(
+        return await ask_and_pool_samples(
             questions,
             self.asker.replicates,
             lambda r: self._sample(item, data, questions, r),
@@ -139,7 +144,10 @@ class Mixed:
         outcome = await self.asker.ask(self._call(item, data, questions, replicate))
         if not isinstance(outcome, Completed):
             # no reply at all: every question has the same failure
-            return [failure(outcome, self.judge, question.id) for question in questions], []
+            return [
+                make_unanswered_from_outcome(outcome, self.judge, question.id)
+                for question in questions
+            ], []
 
         # grades have numbers in the reply, texts their ids
         numbered = []
@@ -180,7 +188,7 @@ class Mixed:
 
         return [answers[question.id] for question in questions], [*texts, *missing]
 
-    def _text(self, read: Sheet, question: Question) -> Answer | Unanswered:
+    def _text(self, read: AnswerSheet, question: Question) -> Answer | Unanswered:
         text = None
         if read.block:
             text = read.block.value.get(question.id)
@@ -227,7 +235,9 @@ class Mixed:
                 spellings, [question.id for question in questions if is_text(question)]
             ),
             # without sources in the data the prompt says nothing of sources
-            without=frozenset() if any("source" in item_shown for item_shown in data) else SOURCES,
+            without=frozenset()
+            if any("source" in item_shown for item_shown in data)
+            else BLOCKS_WITHOUT_SOURCES,
             item=item,
             top_logprobs=self.asker.capabilities.logprobs or None,
             **self.asker.sampling(replicate),
@@ -324,10 +334,10 @@ PLAIN = "plain"
 TYPE = "type"
 
 
-class _Grader(Role, Judge):
+class _Grader(ModelRole, Judge):
     def __init__(
         self,
-        asker: Asker,
+        asker: PromptAsker,
         profile: ReferencingProfile,
         *mixed: Mixed,
     ) -> None:
@@ -351,7 +361,7 @@ class ReferenceJudge(_Grader):
     systems under test. Where the two contradict each other no grade is believed.
     """
 
-    def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
+    def __init__(self, asker: PromptAsker, profile: ReferencingProfile) -> None:
         words = profile.words
         # the parts of the prompt that the profile writes
         values = {
@@ -376,11 +386,11 @@ class ReferenceJudge(_Grader):
         case = Case.of(conversation)
         # nothing to grade, or nothing to grade against
         if why := unanswered(case) or ("" if case.reference else "no reference"):
-            return no_answers(questions, "not_scorable", why, self.asked.judge)
+            return make_unanswered_for_all(questions, "not_scorable", why, self.asked.judge)
 
         # the evidence is checked without the answer, which must not lead the check
         *before_answer, answer = material(case)
-        shown = documents_as_items(case.sources, self.asker.settings.sources)
+        shown = make_items_of_documents(case.sources, self.asker.settings.sources)
         checks = []
         for question in questions:
             if question.id == EVIDENCE:
@@ -405,7 +415,7 @@ class ReferenceJudge(_Grader):
 class PlainJudge(_Grader):
     """Grades a conversation's answer with neither reference nor rules: the general judge, to compare with."""
 
-    def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
+    def __init__(self, asker: PromptAsker, profile: ReferencingProfile) -> None:
         values = {"task": profile.words.plain_task, "steps": profile.words.plain_steps}
         super().__init__(
             asker,
@@ -417,9 +427,9 @@ class PlainJudge(_Grader):
         """Answer each question, in the questions' order."""
         case = Case.of(conversation)
         if why := unanswered(case):
-            return no_answers(questions, "not_scorable", why, self.asked.judge)
+            return make_unanswered_for_all(questions, "not_scorable", why, self.asked.judge)
 
-        shown = documents_as_items(case.sources, self.asker.settings.sources)
+        shown = make_items_of_documents(case.sources, self.asker.settings.sources)
         question = {"part": "question", "text": case.question}
         answer = {"part": "answer", "text": case.answer}
         data: list[Item] = [question, *shown, answer]
@@ -429,7 +439,7 @@ class PlainJudge(_Grader):
 class TaskClassifier(_Grader):
     """Tells what type of task a conversation's question sets; it sees nothing but the question."""
 
-    def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
+    def __init__(self, asker: PromptAsker, profile: ReferencingProfile) -> None:
         values = {"task": profile.words.classify}
         super().__init__(
             asker,

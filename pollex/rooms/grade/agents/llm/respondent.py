@@ -1,6 +1,6 @@
 """The system under test: a model that is asked questions as its users ask them."""
 
-from pollex.agents.llm.asker import Asker, failure
+from pollex.agents.llm.asker import PromptAsker, make_unanswered_from_outcome
 from pollex.gateway.calls import Call, Completed
 from pollex.gateway.thoughts import remove_thoughts
 from pollex.rubrics.answers import Unanswered
@@ -16,7 +16,7 @@ class Respondent:
         system: What the model is told first; empty for nothing.
     """
 
-    def __init__(self, asker: Asker, system: str = "") -> None:
+    def __init__(self, asker: PromptAsker, system: str = "") -> None:
         self.asker = asker
         self.system = system
 
@@ -55,7 +55,7 @@ class Respondent:
         outcome = await self.asker.ask(self.call(item, question, temperature))
         # without a reply there is no answer to grade
         if not isinstance(outcome, Completed):
-            return failure(outcome, self.name, item)
+            return make_unanswered_from_outcome(outcome, self.name, item)
 
         # thoughts are for the model alone and are not graded
         answer = remove_thoughts(outcome.text)

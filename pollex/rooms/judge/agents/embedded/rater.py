@@ -20,22 +20,27 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.embedded import NAME
+from pollex.agents.embedded import BUILT_IN_MODEL_NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import choose_strongest_turns
-from pollex.agents.embedded.judge import FARTHEST_Z, FOLDS, MOST_TURNS, deal_into_folds
-from pollex.agents.embedded.signals import MEASURES, SIGNALS, measure_marks
+from pollex.agents.embedded.judge import (
+    MAX_STANDARD_SCORE,
+    MAX_TURNS_OF_EVIDENCE,
+    SCALE_FOLDS,
+    assign_stratified_folds,
+)
+from pollex.agents.embedded.signals import MEASURE_NAMES, SIGNALS_BY_NAME, summarize_marks_of_party
 from pollex.agents.embedded.view import (
-    RESAMPLED,
-    Flags,
+    RESAMPLED_MODEL_NAME,
+    BoolArray,
+    ConversationView,
     Floats,
     Indices,
-    View,
-    make_generator,
-    make_views,
-    resample_turns,
+    make_conversation_views,
+    make_random_generator,
+    resample_turn_indices,
 )
-from pollex.agents.roles import Judge, no_answers
+from pollex.agents.roles import Judge, make_unanswered_for_all
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
@@ -64,7 +69,7 @@ class RaterWeights:
 
     def parts(self, measures: Floats) -> Floats:
         """Return each signal's part of the log-odds [..., signal], from measures [..., signal, measure]."""
-        z = np.clip((measures - self.middle) / self.spread, -FARTHEST_Z, FARTHEST_Z)
+        z = np.clip((measures - self.middle) / self.spread, -MAX_STANDARD_SCORE, MAX_STANDARD_SCORE)
         return np.asarray((z * self.weight).sum(axis=-1))
 
     def odds(self, measures: Floats) -> Floats:
@@ -77,17 +82,17 @@ class EmbeddedRater(Judge):
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
-        self.signals = list(SIGNALS.values())
+        self.signals = list(SIGNALS_BY_NAME.values())
         self.labelled = 0
         self._weights: RaterWeights | None = None
         self._fold_weights: list[RaterWeights] = []
         self._folds: dict[str, int] = {}
         self._replicate: int | None = None
-        self._marks: dict[str, tuple[View, Marks]] = {}
+        self._marks: dict[str, tuple[ConversationView, Marks]] = {}
 
     @property
     def name(self) -> str:
-        return NAME if self._replicate is None else RESAMPLED
+        return BUILT_IN_MODEL_NAME if self._replicate is None else RESAMPLED_MODEL_NAME
 
     @property
     def fingerprint(self) -> str:
@@ -119,7 +124,10 @@ class EmbeddedRater(Judge):
             return
 
         measures = np.array(
-            [self._measured(view) for view in make_views(ordered, self.embedder, vectors=False)]
+            [
+                self._measured(view)
+                for view in make_conversation_views(ordered, self.embedder, vectors=False)
+            ]
         )
         # [conversation]; rows without a label count for middle and spread alone
         positive = np.array([c.label is Label.POSITIVE for c in ordered], dtype=bool)
@@ -127,13 +135,13 @@ class EmbeddedRater(Judge):
         self._weights = fit_weights(measures, positive, labelled, self._leans())
         # a labelled conversation gets the weights of the other folds, never its own thumb's
         folds = np.full(len(ordered), -1)
-        folds[labelled] = deal_into_folds(
+        folds[labelled] = assign_stratified_folds(
             [c.text_hash for c in ordered if c.label is not Label.NONE],
             positive[labelled],
         )
         self._fold_weights = [
             fit_weights(measures, positive, labelled & (folds != fold), self._leans())
-            for fold in range(FOLDS)
+            for fold in range(SCALE_FOLDS)
         ]
         self._folds = {
             c.text_hash: fold for c, fold in zip(ordered, folds.tolist(), strict=True) if fold >= 0
@@ -158,7 +166,7 @@ class EmbeddedRater(Judge):
                 option="model",
             )
         if why := conversation.not_scorable:
-            return no_answers(questions, "not_scorable", why, self.name)
+            return make_unanswered_for_all(questions, "not_scorable", why, self.name)
 
         # a text of the training labels is answered by the fold that never saw its label
         fold = self._folds.get(conversation.text_hash)
@@ -189,8 +197,8 @@ class EmbeddedRater(Judge):
 
         # a repeated run draws the turns anew, with replacement: that is how its runs differ
         if self._replicate is not None:
-            rng = make_generator(conversation, self._replicate)
-            turns = {party: resample_turns(indices, rng) for party, indices in turns.items()}
+            rng = make_random_generator(conversation, self._replicate)
+            turns = {party: resample_turn_indices(indices, rng) for party, indices in turns.items()}
 
         measures = self._measures(marks, turns)
         # log odds of the first option; 0 or 1 is its place among the options
@@ -207,17 +215,17 @@ class EmbeddedRater(Judge):
             justification=f"most for it: {', '.join(self.signals[i].name for i in order)}",
             turns=tuple(
                 choose_strongest_turns(
-                    marks[order[0]], view.of(self.signals[order[0]].party), MOST_TURNS
+                    marks[order[0]], view.of(self.signals[order[0]].party), MAX_TURNS_OF_EVIDENCE
                 )
             ),
             judge=self.name,
         )
 
-    def _seen(self, conversation: Conversation) -> tuple[View, Marks]:
+    def _seen(self, conversation: Conversation) -> tuple[ConversationView, Marks]:
         if conversation.text_hash not in self._marks:
             if len(self._marks) >= REMEMBERED:
                 del self._marks[next(iter(self._marks))]
-            view = View(conversation, self.embedder)
+            view = ConversationView(conversation, self.embedder)
             self._marks[conversation.text_hash] = (
                 view,
                 [signal.marks(view) for signal in self.signals],
@@ -225,7 +233,7 @@ class EmbeddedRater(Judge):
 
         return self._marks[conversation.text_hash]
 
-    def _measured(self, view: View) -> Floats:
+    def _measured(self, view: ConversationView) -> Floats:
         marks = [signal.marks(view) for signal in self.signals]
         return self._measures(
             marks,
@@ -235,20 +243,23 @@ class EmbeddedRater(Judge):
     def _measures(self, marks: Marks, turns: Mapping[str, Indices]) -> Floats:
         parties = {**turns, "both": np.sort(np.concatenate(list(turns.values())))}
         return np.array(
-            [measure_marks(m, parties[s.party]) for m, s in zip(marks, self.signals, strict=True)]
+            [
+                summarize_marks_of_party(m, parties[s.party])
+                for m, s in zip(marks, self.signals, strict=True)
+            ]
         )
 
     def _leans(self) -> Floats:
         return np.array(
-            [[signal.lean] * len(MEASURES) for signal in self.signals],
+            [[signal.lean] * len(MEASURE_NAMES) for signal in self.signals],
             dtype=np.float64,
         )
 
 
 def fit_weights(
     measures: Floats,
-    positive: Flags,
-    labelled: Flags,
+    positive: BoolArray,
+    labelled: BoolArray,
     leans: Floats,
 ) -> RaterWeights:
     """Fit weights on a log.
@@ -276,7 +287,7 @@ def fit_weights(
     from sklearn.linear_model import LogisticRegression
 
     # a single extreme measure must not decide the fit
-    z = np.clip((measures[labelled] - middle) / spread, -FARTHEST_Z, FARTHEST_Z)
+    z = np.clip((measures[labelled] - middle) / spread, -MAX_STANDARD_SCORE, MAX_STANDARD_SCORE)
     model = LogisticRegression(C=PENALTY, max_iter=2000).fit(z.reshape(len(z), -1), y)
 
     return RaterWeights(

@@ -19,10 +19,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, Self, get_args
 
-from pollex.agents.llm.asker import Asker, Role, failure, judge_id
-from pollex.agents.llm.parsing import not_an_option, object_in, option_named
-from pollex.agents.llm.sampling import asker_of_run, point
-from pollex.agents.roles import Judge, no_answers
+from pollex.agents.llm.asker import (
+    ModelRole,
+    PromptAsker,
+    make_judge_id,
+    make_unanswered_from_outcome,
+)
+from pollex.agents.llm.parsing import describe_unknown_option, find_named_option, parse_last_object
+from pollex.agents.llm.sampling import make_asker_of_run, make_point_distribution
+from pollex.agents.roles import Judge, make_unanswered_for_all
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call, Completed
@@ -40,7 +45,7 @@ END_STATES = BLOCKS[2:]
 """Those that show what calls before have described."""
 
 
-class LlmRater(Role, Judge):
+class LlmRater(ModelRole, Judge):
     """A judge for questions of any options; see the module.
 
     Args:
@@ -49,7 +54,7 @@ class LlmRater(Role, Judge):
 
     def __init__(
         self,
-        asker: Asker,
+        asker: PromptAsker,
         variant: Variant = "v4",
         instructions: str = "",
     ) -> None:
@@ -77,7 +82,7 @@ class LlmRater(Role, Judge):
     def again(self, replicate: int) -> Self:
         """Return the same one for another run of an ensemble."""
         return type(self)(
-            asker_of_run(self.asker, replicate),
+            make_asker_of_run(self.asker, replicate),
             self.variant,
             self.instructions,
         )
@@ -86,9 +91,9 @@ class LlmRater(Role, Judge):
         self, conversation: Conversation, questions: Sequence[Question]
     ) -> list[Answer | Unanswered]:
         """Answer each question; the end states are described once for all of them."""
-        judge = judge_id(self.name, self.prompt)
+        judge = make_judge_id(self.name, self.prompt)
         if why := conversation.not_scorable:
-            return no_answers(questions, "not_scorable", why, judge)
+            return make_unanswered_for_all(questions, "not_scorable", why, judge)
 
         # without an end state no question can be asked as the variant has it
         described = await self._described(conversation)
@@ -149,14 +154,14 @@ class LlmRater(Role, Judge):
             # the reply must be an object whose answer names an option
             block = None
             if isinstance(outcome, Completed):
-                block = object_in(outcome.text)
+                block = parse_last_object(outcome.text)
             option = None
             if block:
-                option = option_named(block.value.get("answer"), texts(question))
+                option = find_named_option(block.value.get("answer"), texts(question))
             if block is not None and option is not None:
                 return Answer(
                     question_id=question.id,
-                    probabilities=point(option, len(question.options)),
+                    probabilities=make_point_distribution(option, len(question.options)),
                     chosen=option,
                     source="point",
                     justification=str(block.value.get("why") or ""),
@@ -164,11 +169,11 @@ class LlmRater(Role, Judge):
                 )
             # refused or failed: a second attempt is for replies that can't be read
             if not isinstance(outcome, Completed):
-                return failure(outcome, judge, question.id)
+                return make_unanswered_from_outcome(outcome, judge, question.id)
 
         # both attempts came back, and neither can be used: the detail says which part was wrong
         if block:
-            detail = not_an_option(block.value.get("answer"))
+            detail = describe_unknown_option(block.value.get("answer"))
         else:
             detail = f"no JSON object: {outcome.text[:80]!r}"
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pollex.agents.checks import find_own_words
-from pollex.agents.llm.asker import Asker
+from pollex.agents.checks import find_quoted_passage
+from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import Source, Turn
 from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import Item
@@ -34,7 +34,7 @@ class Passage:
 
     def has(self, quote: str) -> bool:
         """Return whether the passage has these words; see `located` for what may differ."""
-        return bool(find_own_words(self.text, quote))
+        return bool(find_quoted_passage(self.text, quote))
 
 
 def passages_of(documents: Mapping[str, str]) -> list[Passage]:
@@ -274,7 +274,7 @@ class Simulator:
         turns: Most turns of the user where turns are taken.
     """
 
-    asker: Asker
+    asker: PromptAsker
     passages: Passages
     turns: int
 
