@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import PromptAsker
 from pollex.agents.llm.profile_drafter import draft_profile, make_conversation_items
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
@@ -156,7 +156,7 @@ def draw_shown(logs: Logs) -> list[Conversation]:
 
 
 async def _ask(
-    asker: Asker,
+    asker: PromptAsker,
     setting: RunSettings,
     shown: Sequence[Conversation],
 ) -> DomainProfile | str:

@@ -6,8 +6,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from pollex.agents.checks import collapse_white_space
-from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.evidence import cut_to
+from pollex.agents.llm.asker import PromptAsker
+from pollex.agents.llm.evidence import cut_texts_to_length
 from pollex.conversations.conversation import Conversation
 from pollex.prompts.data_boundary import Item
 from pollex.prompts.domain import DomainProfile
@@ -36,7 +36,7 @@ def make_conversation_items(conversations: Sequence[Conversation]) -> list[Item]
     for conversation in conversations:
         texts += [turn.shown for turn in conversation.turns[:MOST_TURNS]]
 
-    cuts = iter(cut_to(texts, MOST_CHARACTERS))
+    cuts = iter(cut_texts_to_length(texts, MOST_CHARACTERS))
     items: list[Item] = []
     for number, conversation in enumerate(conversations, 1):
         turns = []
@@ -49,7 +49,7 @@ def make_conversation_items(conversations: Sequence[Conversation]) -> list[Item]
 
 
 async def draft_profile(
-    asker: Asker,
+    asker: PromptAsker,
     conversations: Sequence[Conversation],
 ) -> DomainProfile | str:
     """Return the profile that a model drafts, or why it drafts none."""
