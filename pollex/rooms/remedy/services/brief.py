@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.embedded.view import measure_likeness, weigh_rarity, weigh_stems
+from pollex.agents.embedded.view import (
+    measure_text_likeness,
+    weigh_stems_of_text,
+    weigh_word_by_rarity,
+)
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
@@ -75,7 +79,7 @@ class BriefedTarget:
             for word in {*_list_rare_words(_get_last_user_text(context))}
         )
         enough = max(2, round(0.05 * len(self.contexts)))
-        ranked = sorted(counts, key=lambda word: (-counts[word] * weigh_rarity(word), word))
+        ranked = sorted(counts, key=lambda word: (-counts[word] * weigh_word_by_rarity(word), word))
         return [(word, counts[word]) for word in ranked if counts[word] >= enough][:MAX_TOPICS]
 
     @property
@@ -113,7 +117,7 @@ def _list_rare_words(text: str) -> list[str]:
     return [
         word
         for word in words
-        if word.isalpha() and len(word) > 2 and weigh_rarity(word) >= RARE_WORD_SHARE
+        if word.isalpha() and len(word) > 2 and weigh_word_by_rarity(word) >= RARE_WORD_SHARE
     ]
 
 
@@ -285,11 +289,11 @@ def write_brief(
 def find_nearest_lines(text: PromptText, rubric: ChosenRubric) -> list[tuple[int, str]]:
     """Return the lines of a prompt that are nearest to a rubric in words, with their numbers from 1."""
     # who does it stands in every rubric, so those words tell no lines apart
-    terms = weigh_stems(PARTIES_PATTERN.sub("", rubric.text))
+    terms = weigh_stems_of_text(PARTIES_PATTERN.sub("", rubric.text))
     near = []
     for n, line in enumerate(text.lines, 1):
         if line.strip():
-            near.append((measure_likeness(weigh_stems(line), terms), n, line))
+            near.append((measure_text_likeness(weigh_stems_of_text(line), terms), n, line))
 
     # the most alike, and only those that are alike enough
     return [

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import PromptAsker
 from pollex.agents.roles import Judge
 from pollex.errors import AnswersPending, WrongUse
 from pollex.formats.write import write_lines
@@ -103,7 +103,7 @@ class RemedyDesk:
     judge: Judge
     assistant: Assistant
     second: SecondReader | None
-    askers: Mapping[str, Asker]
+    askers: Mapping[str, PromptAsker]
     staffs: Mapping[str, RunRoles]
 
     @property
@@ -336,7 +336,7 @@ async def open_desk(
         )
         judging = await stack.enter_async_context(judge)
         staffs = {"judging": judging}
-        askers = dict[str, Asker]()
+        askers = dict[str, PromptAsker]()
         # each role with limits of its own, within those of the command
         for role, options in assistant_options.models.items():
             budget = Budget(options.limits, whole)
@@ -371,7 +371,9 @@ async def open_desk(
         )
 
 
-def choose_assistant(assistant_options: AssistantOptions, askers: Mapping[str, Asker]) -> Assistant:
+def choose_assistant(
+    assistant_options: AssistantOptions, askers: Mapping[str, PromptAsker]
+) -> Assistant:
     """Return who answers: an object of Python, a folder of files, or a model."""
     if assistant_options.files is not None:
         return FileAssistant.of(assistant_options.files)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.embedded.events.reading import mark_acts
+from pollex.agents.embedded.events.reading import read_moves_with_acts
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import BadLabels
@@ -88,7 +88,7 @@ def is_in_language_of_logged_reply(reply: str, _system: str, context: ReplyConte
 
 def is_refusal(reply: str, context: ReplyContext) -> bool:
     """Tell whether a reply says that helping is not what the assistant can do, in the log's language."""
-    moves = mark_acts(context.with_reply(reply))
+    moves = read_moves_with_acts(context.with_reply(reply))
     return bool(moves) and moves[-1].has(*REFUSAL_EVENTS)
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ValidationError
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import PromptAsker
 from pollex.prompts.data_boundary import Item
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Unanswered
@@ -29,7 +29,9 @@ class PromptHunk(BaseModel):
     examples: list[int]
 
 
-async def propose_hunks(asker: Asker, items: Sequence[Item], number: int) -> list[PromptHunk] | str:
+async def propose_hunks(
+    asker: PromptAsker, items: Sequence[Item], number: int
+) -> list[PromptHunk] | str:
     """Return the hunks of one proposal, at the model's own temperature, or why there are none."""
     # no temperature is sent, so the model's own applies
     call_settings = {

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.evidence import turns_as_items
-from pollex.agents.llm.judge import Batched, LlmJudge
-from pollex.agents.llm.rewording import reword
+from pollex.agents.llm.asker import PromptAsker
+from pollex.agents.llm.evidence import make_items_of_conversation
+from pollex.agents.llm.judge import BatchedElicitation, LlmJudge
+from pollex.agents.llm.rewording import ask_for_better_words
 from pollex.agents.mixed import MixedJudge
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
@@ -17,7 +17,7 @@ from pollex.rubrics.answers import Answer, Question, ScaleName, Unanswered
 from pollex.rubrics.rubric import Polarity, Rubric
 
 
-class ReplyJudge(Batched):
+class ReplyJudge(BatchedElicitation):
     """Rubrics asked of the last reply alone, with the prompt `judge_reply`."""
 
     _prompt = "judge_reply"
@@ -74,11 +74,11 @@ class SecondReader:
         wordings: The target in other words, and its mirror.
     """
 
-    asker: Asker
+    asker: PromptAsker
     wordings: Sequence[Question] = ()
 
     @classmethod
-    async def of(cls, asker: Asker, target: Rubric, scale: ScaleName) -> Self:
+    async def of(cls, asker: PromptAsker, target: Rubric, scale: ScaleName) -> Self:
         """Ask for the target in other words."""
         # the mirror says the opposite, so its polarity is the other one
         other: Polarity = "dsat" if target.polarity == "sat" else "sat"
@@ -89,7 +89,7 @@ class SecondReader:
         }
         wordings = [target.model_copy(update=mirror)]
         # without other words the mirror alone is asked
-        words = await reword(
+        words = await ask_for_better_words(
             asker,
             [target],
             {target.id: ["say the same in other words"]},
@@ -115,7 +115,7 @@ class SecondReader:
 
         wins = []
         # the conversation up to the reply, whose place is left open
-        turn_items = turns_as_items(context.with_reply("…"))
+        turn_items = make_items_of_conversation(context.with_reply("…"))
         # both orders, since readers prefer a place; only agreement counts
         for pair, better in (((old, new), "second"), ((new, old), "first")):
             items = [*turn_items, {"reply": 1, "text": pair[0]}, {"reply": 2, "text": pair[1]}]
