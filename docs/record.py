@@ -23,7 +23,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.roles import ask_sides
+from pollex.agents.roles import ask_both_sides
 from pollex.cli.demo import learn_and_score
 from pollex.conversations.conversation import Label
 from pollex.formats.read_logs import read_logs
@@ -183,7 +183,7 @@ async def judge_the_rest(folder: Path, endpoint: AskedEndpoint) -> None:
         unlabeled = [one for one in read_logs(LOG) if one.label is Label.NONE]
         async with await hire(options, profile, store) as staff:
             judge = staff.roles.judge
-            await asyncio.gather(*(ask_sides(judge, one, questions) for one in unlabeled))
+            await asyncio.gather(*(ask_both_sides(judge, one, questions) for one in unlabeled))
 
 
 def record_remedy(folder: Path, here: Path = HERE) -> None:

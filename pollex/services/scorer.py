@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import find_evidence_signal
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.roles import Judge, answer_each, ask_sides
+from pollex.agents.roles import Judge, answer_each_question, ask_both_sides
 from pollex.children import protect_children
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadInput, PollexError, WrongUse
@@ -157,7 +157,7 @@ class BatchScorer:
                 await asyncio.sleep(0)  # an interrupt is heard
             await self.judge.prepare(batch)
             answers += [
-                await answer_each(self.judge, conversation, self._questions, trusted=ours)
+                await answer_each_question(self.judge, conversation, self._questions, trusted=ours)
                 for conversation in batch
             ]
 
@@ -172,7 +172,7 @@ class BatchScorer:
 
         async def one(conversation: Conversation) -> list[Answer | Unanswered]:
             async with free:
-                return await ask_sides(self.judge, conversation, self._questions)
+                return await ask_both_sides(self.judge, conversation, self._questions)
 
         return await asyncio.gather(*map(one, conversations))
 
