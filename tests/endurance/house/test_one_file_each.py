@@ -154,7 +154,7 @@ from pathlib import Path
 
 import pollex
 from click.testing import CliRunner
-from pollex.agents.embedded.signals import SIGNALS
+from pollex.agents.embedded.signals import SIGNALS_BY_NAME
 from pollex.calibration.models import get_model_class
 from pollex.cli.main import pollex as command
 from pollex.rooms.exchange.formats.peers.targets import TARGETS
@@ -176,7 +176,7 @@ for look in (
     lambda: load_prompt("polite").purpose,
     lambda: [one.path for one in list_every_route()],
     lambda: told("inspect", "rows.jsonl"),
-    lambda: SIGNALS["shouts"].statement,
+    lambda: SIGNALS_BY_NAME["shouts"].statement,
     lambda: systems(),
     lambda: TARGETS["acme"].netsat,
 ):
