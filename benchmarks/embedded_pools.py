@@ -16,8 +16,8 @@ import numpy.typing as npt
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.roles import Extraction, Roles, ask_both_sides
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.logs import Logs, flag_positives
-from pollex.conversations.splits import deal_folds, split_conversations
+from pollex.conversations.logs import Logs, flag_positive_labels
+from pollex.conversations.splits import assign_folds, split_conversations
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Question
 from pollex.rubrics.learning.material import GivenAnswers
@@ -101,10 +101,10 @@ async def _judged(logs: Logs, roles: Roles, embedder: Embedder, seed: int) -> Ju
             table.take(conversation.id, await ask_both_sides(roles.judge, conversation, questions))
     return JudgedPool(
         values=table.matrix(sides.train, rubrics)[0],
-        positive=flag_positives(sides.train),
-        folds=deal_folds(sides.train, FOLDS, seed),
+        positive=flag_positive_labels(sides.train),
+        folds=assign_folds(sides.train, FOLDS, seed),
         held_out=table.matrix(sides.test, rubrics)[0],
-        truth=flag_positives(sides.test),
+        truth=flag_positive_labels(sides.test),
         sat=np.array([rubric.polarity == "sat" for rubric in rubrics]),
         ids=tuple(rubric.id for rubric in rubrics),
     )

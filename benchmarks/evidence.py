@@ -33,7 +33,7 @@ from worlds import WORLDS
 
 from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
-from pollex.conversations.logs import flag_positives
+from pollex.conversations.logs import flag_positive_labels
 from pollex.conversations.splits import split_conversations
 from pollex.formats.read_logs import read_logs
 from pollex.measures.classification import compute_auc
@@ -150,7 +150,7 @@ def table_of(columns: dict[str, dict[str, str]]) -> str:
 
 def halved(study: StudiedLog, seed: int, figures: Figures) -> None:
     """Choose on one half, and add what that comes to on the other."""
-    up = flag_positives(study.conversations)
+    up = flag_positive_labels(study.conversations)
     training = {c.id for c in split_conversations(study.conversations, 0.5, seed).train}
     rows = np.array([c.id in training for c in study.conversations])
     found = chosen_on(study, up, rows, seed)
@@ -187,7 +187,7 @@ def halved(study: StudiedLog, seed: int, figures: Figures) -> None:
 
 def again(study: StudiedLog, figures: Figures, seeds: int) -> None:
     """Add whether another seed proves the same families, from all labels, and the cross-fitted AUC of each."""
-    up = flag_positives(study.conversations)
+    up = flag_positive_labels(study.conversations)
     every = np.ones(len(study.conversations), dtype=bool)
     proven = []
     for seed in range(seeds):
@@ -209,7 +209,7 @@ def again(study: StudiedLog, figures: Figures, seeds: int) -> None:
 
 def shuffled(study: StudiedLog, seed: int, figures: Figures) -> None:
     """Choose by labels that mean nothing, and add what is proven all the same."""
-    up = np.random.default_rng([seed, 11]).permutation(flag_positives(study.conversations))
+    up = np.random.default_rng([seed, 11]).permutation(flag_positive_labels(study.conversations))
     found = chosen_on(study, up, np.ones(len(up), dtype=bool), seed)
     figures.shares[SHUFFLED_PROVES].append(bool((found.p <= PROVEN).any()))
     figures.shares["labels shuffled: runs with anything likely"].append(

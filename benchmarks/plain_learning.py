@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pollex.conversations.conversation import Conversation
 from pollex.formats.fields import ReadOptions
-from pollex.formats.read_logs import logs_of
+from pollex.formats.read_logs import make_logs
 from pollex.graphs.context import NullProgress
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
@@ -17,7 +17,7 @@ def learn_from(
 ) -> RubricSet:
     """Learn a set; two labels of each class are enough, nothing is held out, and no halves are drawn for stability."""
     return learn(
-        logs_of(conversations),
+        make_logs(conversations),
         out=None,
         domain=None,
         rubrics_from=None,

@@ -39,7 +39,7 @@ from planted.chat import PlantedChat
 from planted.model import Reader
 from planted.world import World, signals
 
-from pollex.formats.read_logs import logs_of
+from pollex.formats.read_logs import make_logs
 from pollex.gateway.transport import ChatModel
 from pollex.measures.classification import compute_auc
 from pollex.prompts.domain import DomainProfile
@@ -159,7 +159,7 @@ def in_world(
 ) -> RubricSet:
     """The rubric set of one world, in a store of its own; by a simulated model where none is named."""
     chat = None if model and model.model else ChatModel(PlantedChat(reader=reader))
-    logs = logs_of(world.conversations(count))
+    logs = make_logs(world.conversations(count))
     profile = DomainProfile.load(DEBUGGING)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
         return asyncio.run(

@@ -40,7 +40,7 @@ from small_form import DEBUGGING, Findings, arguments_of, run
 
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import BadRow
-from pollex.formats.files import rows_of
+from pollex.formats.files import iterate_file_rows
 from pollex.formats.read_logs import read_logs
 from pollex.rooms.judge.agents.votes import Ensemble, all_but_one, count_votes
 from pollex.rooms.judge.selection.consensus import TauSide, first_runs, fitted_tau, points, split_at
@@ -133,7 +133,7 @@ def recorded(runs: Path, labels: Path) -> dict[str, Recording]:
 
 def rows_in(path: Path) -> Iterator[dict[str, Any]]:
     """Rows of a table: CSV, JSON lines or Parquet, as `--votes` writes them."""
-    for row in rows_of(str(path), "utf-8-sig"):
+    for row in iterate_file_rows(str(path), "utf-8-sig"):
         if isinstance(row, BadRow):
             raise SystemExit(str(row))
         yield dict(row.fields)

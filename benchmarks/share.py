@@ -34,7 +34,7 @@ import pollex
 from pollex.agents.embedded.signals import measure_wording_signals
 from pollex.conversations.conversation import Label
 from pollex.conversations.splits import split_conversations
-from pollex.formats.read_logs import logs_of
+from pollex.formats.read_logs import make_logs
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.share import (
     LabeledSample,
@@ -144,7 +144,7 @@ def population(path: Path, seed: int) -> tuple[Population, int]:
     sides = split_conversations([c for c in logs if c.label is not Label.NONE], 0.5, seed)
     with tempfile.TemporaryDirectory() as folder:
         rubrics = learn_from(sides.train, RunOptions(Path(folder)))
-        scores = pollex.score(logs_of(sides.test), rubrics, store=folder).scores or ()
+        scores = pollex.score(make_logs(sides.test), rubrics, store=folder).scores or ()
     score = np.array([0.5 if one.probability is None else one.probability for one in scores])
     good = np.array([c.label is Label.POSITIVE for c in sides.test])
     return Population(good, score, measure_wording_signals(sides.test)), len(sides.train)

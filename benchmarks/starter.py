@@ -23,8 +23,8 @@ from small_form import FEW, OTHERS, Findings, arguments_of, run, table
 
 import pollex
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import flag_positives
-from pollex.formats.read_logs import logs_of
+from pollex.conversations.logs import flag_positive_labels
+from pollex.formats.read_logs import make_logs
 from pollex.measures.classification import compute_auc
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import RunOptions
@@ -105,7 +105,9 @@ class Bench:
             if "meaningless" in self.kinds:
                 helpers["meaningless"] = self.learned(shuffled(there, rng))
             for size in sizes:
-                picked = drawn(flag_positives(here), size, np.random.default_rng([size, draw]))
+                picked = drawn(
+                    flag_positive_labels(here), size, np.random.default_rng([size, draw])
+                )
                 mine, rest = (
                     [c for c, own in zip(here, picked, strict=True) if own is side]
                     for side in (True, False)
@@ -117,7 +119,7 @@ class Bench:
                 ranked["starter"] = known
                 for kind, scores in ranked.items():
                     column = np.array([scores[c.id] for c in rest], dtype=float)
-                    found[size][kind].append(compute_auc(column, flag_positives(rest)))
+                    found[size][kind].append(compute_auc(column, flag_positive_labels(rest)))
         return found
 
     def learned(
@@ -130,7 +132,9 @@ class Bench:
         self, conversations: list[Conversation], rubric_set: RubricSet
     ) -> dict[str, float | None]:
         """Probabilities by id."""
-        scores = pollex.score(logs_of(conversations), rubric_set, store=self.run.store).scores or ()
+        scores = (
+            pollex.score(make_logs(conversations), rubric_set, store=self.run.store).scores or ()
+        )
         return {score.conversation_id: score.probability for score in scores}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pollex.formats.files import unpack_files
 from pollex.formats.json_rows import LogRow
-from pollex.formats.queries import parquet_rows
+from pollex.formats.queries import iterate_parquet_rows
 
 ODD = (
     None,
@@ -80,7 +80,9 @@ def members_of(path: Path, folder: Path) -> dict[str, Any]:
 def rows_of(path: Path) -> Any:
     """The rows of an export, which nobody may change."""
     if path.suffix == ".parquet":
-        return [row.fields for row in parquet_rows(path.name, path) if isinstance(row, LogRow)]
+        return [
+            row.fields for row in iterate_parquet_rows(path.name, path) if isinstance(row, LogRow)
+        ]
     text = (
         gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     ).decode("utf-8-sig")

@@ -8,7 +8,7 @@ from test_comments import commented_log
 from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.comments import find_frequent_remarks
 from pollex.agents.embedded.embedder import Embedder
-from pollex.conversations.logs import flag_positives
+from pollex.conversations.logs import flag_positive_labels
 from worlds import Outcome, world
 
 
@@ -16,7 +16,7 @@ from worlds import Outcome, world
 def calls_of_tools(_quick: bool) -> Outcome:
     """Look for calls that were made again, or with what nobody said."""
     study = StudiedLog(sorted(tool_log(), key=lambda c: c.id), Embedder())
-    up = flag_positives(study.conversations)
+    up = flag_positive_labels(study.conversations)
     chosen = chosen_on(study, up, np.ones(len(up), dtype=bool), 0)
     leading = [
         chosen.weighed.pool.rubrics[column].source.partition(" ")[0] for column in chosen.leading

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.conversations.splits import deal_folds, number_blocks
+from pollex.conversations.splits import assign_folds, number_dependent_blocks
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.rubrics.learning.crossfit import Candidates, WeighedPool
 from pollex.rubrics.learning.settings import LearnSettings
@@ -101,7 +101,7 @@ def learned(world: ArrayWorld, *, grouped: bool = False) -> LearnedArrays:
     conversations = weighed.pool.conversations
     above = np.zeros(len(world.up))
     known = np.zeros(world.held.shape, dtype=bool)
-    dealt = deal_folds(conversations, FOLDS, 0)
+    dealt = assign_folds(conversations, FOLDS, 0)
     for number in range(FOLDS):
         out = dealt == number
         order = weighed.order(~out, ALPHA, hints=True)
@@ -110,5 +110,5 @@ def learned(world: ArrayWorld, *, grouped: bool = False) -> LearnedArrays:
         known[np.ix_(out, order)] = True
     order = weighed.order(every, ALPHA, hints=True)
     return LearnedArrays(
-        weighed.weigh(every)[0].p, order, above, known, number_blocks(conversations)
+        weighed.weigh(every)[0].p, order, above, known, number_dependent_blocks(conversations)
     )

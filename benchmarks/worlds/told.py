@@ -15,7 +15,7 @@ from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.there import write_rubrics_of_frequent_deeds
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.conversations.logs import flag_positives
+from pollex.conversations.logs import flag_positive_labels
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.records import LIKELY
 from worlds import Outcome, world
@@ -27,7 +27,7 @@ TOOLS_NAMED, BOTH_NAMED = 11, 10
 def told_by(conversations: Sequence[Conversation]) -> list[str]:
     """Return what leads or is told as words against a log's conversations: sources, proven or likely."""
     study = StudiedLog(sorted(conversations, key=lambda c: c.id), Embedder())
-    up = flag_positives(study.conversations)
+    up = flag_positive_labels(study.conversations)
     chosen = chosen_on(study, up, np.ones(len(up), dtype=bool), 0)
     pool = chosen.weighed.pool.rubrics
     borne_out = [

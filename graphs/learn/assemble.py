@@ -20,8 +20,8 @@ from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.signals import measure_wording_signals
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.logs import flag_positives
-from pollex.conversations.splits import number_blocks
+from pollex.conversations.logs import flag_positive_labels
+from pollex.conversations.splits import number_dependent_blocks
 from pollex.graphs.learn.state import LearnContext
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import Assessment, assess_scores
@@ -108,7 +108,7 @@ def assemble_set(
     # θ and window by the labels that taught
     training = list_candidates(material).conversations
     taught = TrainingScores.of(material, selection)
-    positive = flag_positives(training)
+    positive = flag_positive_labels(training)
     bounds = taught.bounds(np.ones(len(taught.up), dtype=bool))
     scores = taught.own[: len(training)]
     theta = bounds.theta
@@ -117,9 +117,9 @@ def assemble_set(
     unseen = make_unseen_scores(material, fitted, taught, theta)
     measured = unseen.conversations
     tested = unseen.netsat
-    truth = flag_positives(measured)
+    truth = flag_positive_labels(measured)
     rng = np.random.default_rng([settings.seed, 2])
-    blocks = number_blocks(measured)
+    blocks = number_dependent_blocks(measured)
     # each rubric with its evidence, and what explains it
     reasons = list_reasons(live, chosen)
     segments, about = compute_topic_segments(training, measured)
@@ -192,7 +192,12 @@ def assemble_set(
         judge=make_judge_record(live, chosen),
         data=make_data_record(material, training, unseen),
         training=assess_scores(
-            scores, positive, theta, window.confident(scores), rng, together=number_blocks(training)
+            scores,
+            positive,
+            theta,
+            window.confident(scores),
+            rng,
+            together=number_dependent_blocks(training),
         ),
         held_out=widen_by_choice(figures, unseen.folds) if figures else None,
         baselines=tuple(plain.baselines(truth, tested, unseen.probability, rng)),
@@ -313,8 +318,8 @@ def add_borne_out_evidence(
             unmeasured.append(rubric)
 
     held = material.table.held(training, unmeasured)
-    up = flag_positives(training)
-    blocks = number_blocks(training)
+    up = flag_positive_labels(training)
+    blocks = number_dependent_blocks(training)
 
     measured_worths = {}
     for rubric, here in zip(unmeasured, held.T, strict=True):
@@ -370,7 +375,7 @@ def explain_by_circumstances(
         languages,
         material.logs.label_field,
     )
-    up = flag_positives(measured)
+    up = flag_positive_labels(measured)
     held = material.table.held(measured, material.chosen)
 
     explained_rubrics = []

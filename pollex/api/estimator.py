@@ -18,7 +18,7 @@ from pollex.api.rubrics import RubricSet
 from pollex.api.verbs import learn
 from pollex.conversations.conversation import Label
 from pollex.errors import BadInput, BadLabels, WrongUse
-from pollex.formats.labels import Verdicts
+from pollex.formats.labels import LabelRules
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.score import Score
@@ -214,7 +214,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         try:
             labels = []
             for spelling in classes.tolist():
-                labels.append(Verdicts.of(None, None).label(spelling))
+                labels.append(LabelRules.of(None, None).label(spelling))
         except (BadInput, WrongUse):  # spelled in their own way
             return 1
 

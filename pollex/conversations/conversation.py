@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-MOST_ARGUMENTS = 300
+MAX_ARGUMENT_CHARS_SHOWN = 300
 """Characters of a call's arguments that prompts, pages and quotes show."""
 
 
@@ -40,11 +40,11 @@ class ToolCall(BaseModel):
 
     @property
     def shown(self) -> str:
-        """The arguments on one line, cut at `MOST_ARGUMENTS` characters."""
+        """The arguments on one line, cut at `MAX_ARGUMENT_CHARS_SHOWN` characters."""
         line = " ".join(self.arguments.split())
-        if len(line) <= MOST_ARGUMENTS:
+        if len(line) <= MAX_ARGUMENT_CHARS_SHOWN:
             return line
-        return f"{line[:MOST_ARGUMENTS]}…"
+        return f"{line[:MAX_ARGUMENT_CHARS_SHOWN]}…"
 
     @property
     def normalized(self) -> str:
@@ -62,32 +62,32 @@ class ToolCall(BaseModel):
         """Return the call with changed texts."""
         update = {
             "name": change(self.name),
-            "arguments": _change_arguments(self.arguments, change),
+            "arguments": _map_argument_texts(self.arguments, change),
         }
         return self.model_copy(update=update)
 
 
-def _change_arguments(arguments: str, change: Callable[[str], str]) -> str:
+def _map_argument_texts(arguments: str, change: Callable[[str], str]) -> str:
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
         return change(arguments)
 
-    changed = _change_texts(value, change)
+    changed = _map_texts(value, change)
     if changed == value:
         return arguments
     return json.dumps(changed, ensure_ascii=False)
 
 
-def _change_texts(value: object, change: Callable[[str], str]) -> object:
+def _map_texts(value: object, change: Callable[[str], str]) -> object:
     if isinstance(value, dict):
         texts = {}
         for name, inner in value.items():
-            texts[change(name)] = _change_texts(inner, change)
+            texts[change(name)] = _map_texts(inner, change)
 
         return texts
     if isinstance(value, list):
-        return [_change_texts(inner, change) for inner in value]
+        return [_map_texts(inner, change) for inner in value]
     if isinstance(value, int | float) and not isinstance(value, bool):
         written = json.dumps(value)  # a number may be somebody's
         if change(written) == written:
@@ -115,11 +115,11 @@ class ToolResult(BaseModel):
 Role = Literal["user", "assistant", "system", "tool"]
 
 
-BOUNDS = {"positive": ">=4", "negative": "<=2"}
+DEFAULT_RATING_BOUNDS = {"positive": ">=4", "negative": "<=2"}
 """Bounds that make thumbs of ratings, as messages propose them."""
 
 
-MOST_TURNS = 5_000
+MAX_SCORABLE_TURNS = 5_000
 """Turns of a conversation that a judge can be asked about: of seconds of work for the built-in one."""
 
 
@@ -131,15 +131,17 @@ class Label(StrEnum):
     NONE = "none"
 
 
-Flag = Literal["surrogates", "nul", "bidi", "zero_width", "too_large"]
+TextFlag = Literal["surrogates", "nul", "bidi", "zero_width", "too_large"]
 """What is odd about a conversation's text: lone surrogates that were replaced by U+FFFD, characters that deceive the
 eye (kept as they are), a turn over the size limit."""
 
 
-DRAWN = "drawn"
+DRAWN_FIELD = "drawn"
 """Field that says how a labeled conversation came before whoever labeled it."""
 
-QUEUES = frozenset({"unsure", "telling", "window", "differs", "filter", "chosen", "doubtful"})
+PREFERRING_QUEUES = frozenset(
+    {"unsure", "telling", "window", "differs", "filter", "chosen", "doubtful"}
+)
 """Ways of drawing that prefer some conversations: figures on such ones hold for no others."""
 
 
@@ -268,9 +270,9 @@ class Source(BaseModel):
         return self.model_copy(update={"text": change(self.text), "name": change(self.name)})
 
 
-FEWEST_ASKED, FEWEST_WORDS = 2, 12
+MIN_SHARED_USER_TURNS, MIN_SHARED_USER_WORDS = 2, 12
 """Turns and words of a user from which on the same ones in two conversations are one user's, and no coincidence."""
-_WORDS = re.compile(r"\w+")
+_WORD_PATTERN = re.compile(r"\w+")
 
 
 class Conversation(BaseModel):
@@ -303,7 +305,7 @@ class Conversation(BaseModel):
     feedback: tuple[Feedback, ...] = ()
     signals: dict[str, bool] = Field(default_factory=dict)
     metadata: dict[str, Any] = Field(default_factory=dict)
-    flags: tuple[Flag, ...] = ()
+    flags: tuple[TextFlag, ...] = ()
 
     @cached_property
     def text_hash(self) -> str:
@@ -333,17 +335,20 @@ class Conversation(BaseModel):
             if turn.role == "user":
                 texts.append(turn.content)
 
-        if len(texts) < FEWEST_ASKED:
+        if len(texts) < MIN_SHARED_USER_TURNS:
             return ""
 
         # few words, or few turns with words, may be the same by chance
-        turns = [_WORDS.findall(text.casefold()) for text in texts]
+        turns = [_WORD_PATTERN.findall(text.casefold()) for text in texts]
         word_lists = []
         for words in turns:
             if words:
                 word_lists.append(words)
 
-        if len(word_lists) < FEWEST_ASKED or sum(map(len, word_lists)) < FEWEST_WORDS:
+        if (
+            len(word_lists) < MIN_SHARED_USER_TURNS
+            or sum(map(len, word_lists)) < MIN_SHARED_USER_WORDS
+        ):
             return ""
         return hashlib.sha256(
             "\n".join(map(" ".join, word_lists)).encode("utf-8", "replace")
@@ -389,15 +394,15 @@ class Conversation(BaseModel):
     @property
     def preferred(self) -> bool:
         """Whether a queue chose it to be labeled for what it is, and not at random."""
-        return self.metadata.get(DRAWN) in QUEUES
+        return self.metadata.get(DRAWN_FIELD) in PREFERRING_QUEUES
 
     @cached_property
     def not_scorable(self) -> str:
         """Reason why no judge can be asked about this conversation; empty if one can."""
         if "too_large" in self.flags:
             return "too large: its text is over the size limit"
-        if len(self.turns) > MOST_TURNS:
-            return f"too large: more than {MOST_TURNS:,} turns"
+        if len(self.turns) > MAX_SCORABLE_TURNS:
+            return f"too large: more than {MAX_SCORABLE_TURNS:,} turns"
         if not any(turn.content.strip() for turn in self.turns):
             return "no turn with text"
 
@@ -414,9 +419,9 @@ class Conversation(BaseModel):
         return ""
 
 
-PROMPT_NAMES = ("prompt_version", "prompt_name", "release", "version")
+PROMPT_VERSION_FIELDS = ("prompt_version", "prompt_name", "release", "version")
 """Fields that say which prompt a conversation was had with."""
-NO_PROMPT = "(not said)"
+PROMPT_VERSION_UNKNOWN = "(not said)"
 
 
 def find_prompt_version(metadata: Mapping[str, Any], system: str | None) -> str:
@@ -424,22 +429,22 @@ def find_prompt_version(metadata: Mapping[str, Any], system: str | None) -> str:
     inner = metadata.get("metadata")
     places = (metadata, inner if isinstance(inner, Mapping) else {})
     # usual fields, each at the top and one level down
-    for name in PROMPT_NAMES:
+    for name in PROMPT_VERSION_FIELDS:
         for place in places:
             value = place.get(name)
             if isinstance(value, str | int | float) and value != "":
                 return str(value)
 
     if not system:
-        return NO_PROMPT
+        return PROMPT_VERSION_UNKNOWN
     return hashlib.sha256(system.encode("utf-8", "replace")).hexdigest()[:8]
 
 
 def _hash_turns(turns: list[list[str]]) -> str:
-    return hashlib.sha256(_AS_TEXT.encode(turns).encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(_JSON_ENCODER.encode(turns).encode("utf-8", "replace")).hexdigest()
 
 
-_AS_TEXT = json.JSONEncoder(ensure_ascii=False)
+_JSON_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 class ToolUse(NamedTuple):
@@ -487,12 +492,12 @@ def iterate_tool_uses(turns: Sequence[Turn]) -> Iterator[ToolUse]:
             yield ToolUse(index, call, result)
 
 
-def list_messages(conversation: Conversation) -> list[dict[str, Any]]:
+def format_openai_messages(conversation: Conversation) -> list[dict[str, Any]]:
     """Return the turns, OpenAI style."""
-    return [_make_message(turn) for turn in conversation.turns]
+    return [_format_openai_message(turn) for turn in conversation.turns]
 
 
-def list_sources(conversation: Conversation) -> list[dict[str, Any]]:
+def format_sources(conversation: Conversation) -> list[dict[str, Any]]:
     """Return the documents that the assistant was shown, as a row has them."""
     sources: list[dict[str, Any]] = []
     for source in conversation.sources:
@@ -500,7 +505,7 @@ def list_sources(conversation: Conversation) -> list[dict[str, Any]]:
     return sources
 
 
-def _make_message(turn: Turn) -> dict[str, Any]:
+def _format_openai_message(turn: Turn) -> dict[str, Any]:
     message: dict[str, Any] = {"role": turn.role, "content": turn.content}
     if turn.calls:
         tool_calls = []

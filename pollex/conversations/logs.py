@@ -1,7 +1,7 @@
 """Logs of conversations, read strictly and counted to the last row.
 
 Nothing is read by guess. Parquet goes through DuckDB, which reads it faithfully, in a child process
-(`parquet_rows`). JSON, JSON lines and CSV go through readers of our own (`json_rows`, `csv_rows`):
+(`iterate_parquet_rows`). JSON, JSON lines and CSV go through readers of our own (`json_rows`, `csv_rows`):
 DuckDB's automatic ones turn ids into dates, take ragged tables for one column and lose one of two
 equal keys without a word.
 
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from pollex.conversations.conversation import Conversation, Flag, Label
+from pollex.conversations.conversation import Conversation, Label, TextFlag
 from pollex.errors import BadInput
 from pollex.text import escape_controls, format_count, make_html_table
 
@@ -60,13 +60,13 @@ class BadRow:
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MOST_SHOWN_CONVERSATIONS = 10
+MAX_CONVERSATIONS_SHOWN = 10
 """Conversations that a notebook shows of a log."""
 
-NOT_RATED = "as not rated"
+NOT_RATED_NOTE_WORDS = "as not rated"
 """Words of a note on values of the label field that were not taken."""
 
-MOST_LISTED = 5
+MAX_ERRORS_LISTED = 5
 """How many bad rows or clashing ids an error lists."""
 
 
@@ -87,7 +87,7 @@ class ScoreKind(NamedTuple):
 
 
 @dataclass(slots=True)
-class Account:
+class ReadingStatistics:
     """Statistics on reading files of other tools.
 
     Attributes:
@@ -140,12 +140,12 @@ class Logs:
     overruled: int = 0
     skipped: int = 0
     counts: dict[Label, int] = field(default_factory=dict)
-    flags: dict[Flag, tuple[str, ...]] = field(default_factory=dict)
+    flags: dict[TextFlag, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     label_field: str = ""
     group_field: str = ""
     fingerprint: str = ""
-    account: Account = field(default_factory=Account, repr=False)
+    account: ReadingStatistics = field(default_factory=ReadingStatistics, repr=False)
     originals: dict[tuple[str, str], dict[str, str]] = field(
         default_factory=dict,
         repr=False,
@@ -177,7 +177,7 @@ class Logs:
 
     def _repr_html_(self) -> str:
         rows = []
-        for c in islice(self, MOST_SHOWN_CONVERSATIONS):
+        for c in islice(self, MAX_CONVERSATIONS_SHOWN):
             rows.append((c.id, c.label.value, len(c.turns), escape_controls(c.opening, 100)))
         return make_html_table(repr(self), ("id", "label", "turns", "begins"), rows)
 
@@ -279,7 +279,7 @@ class Logs:
     @property
     def lost_labels(self) -> list[str]:
         """Notes on values of the label field that are no label as they stand."""
-        return [note for note in self.notes if NOT_RATED in note]
+        return [note for note in self.notes if NOT_RATED_NOTE_WORDS in note]
 
     def check_max_bad(self, max_bad: int, meaning: Mapping[str, object]) -> None:
         """Stop where more rows are bad than the user agreed to.
@@ -307,10 +307,10 @@ class Logs:
 
 def describe_bad_rows(rows: Sequence[BadRow]) -> str:
     """Return how many rows are bad, and why the first of them are."""
-    return f"{format_count(len(rows), 'row is', 'rows are')} bad:{format_list(describe_kinds(rows))}\n "
+    return f"{format_count(len(rows), 'row is', 'rows are')} bad:{format_error_list(describe_bad_row_kinds(rows))}\n "
 
 
-def describe_kinds(rows: Sequence[BadRow]) -> list[str]:
+def describe_bad_row_kinds(rows: Sequence[BadRow]) -> list[str]:
     """Describe each kind of bad row once, with the number of rows."""
     # rows of the same reason and remedy count together
     groups: dict[tuple[str, str], list[BadRow]] = {}
@@ -327,17 +327,19 @@ def describe_kinds(rows: Sequence[BadRow]) -> list[str]:
     return lines
 
 
-def format_list(lines: Sequence[str]) -> str:
-    shown = "".join(f"\n  {line}" for line in lines[:MOST_LISTED])
-    return shown + (f"\n  and {len(lines) - MOST_LISTED} more" if len(lines) > MOST_LISTED else "")
+def format_error_list(lines: Sequence[str]) -> str:
+    shown = "".join(f"\n  {line}" for line in lines[:MAX_ERRORS_LISTED])
+    return shown + (
+        f"\n  and {len(lines) - MAX_ERRORS_LISTED} more" if len(lines) > MAX_ERRORS_LISTED else ""
+    )
 
 
-def flag_positives(conversations: Sequence[Conversation]) -> npt.NDArray[np.bool_]:
+def flag_positive_labels(conversations: Sequence[Conversation]) -> npt.NDArray[np.bool_]:
     """Return labels [conversation], true for positive."""
     return np.array([c.label is Label.POSITIVE for c in conversations], dtype=bool)
 
 
-def list_labelled(conversations: Iterable[Conversation]) -> list[Conversation]:
+def list_labeled_conversations(conversations: Iterable[Conversation]) -> list[Conversation]:
     """Return those with a label that can be scored, in an order that their texts and ids decide."""
     ordered = sorted(conversations, key=lambda c: (c.text_hash, c.id))
     return [c for c in ordered if c.label is not Label.NONE and not c.not_scorable]

@@ -28,64 +28,70 @@ class Identifier(NamedTuple):
     kind: str
 
 
-Finder = Callable[[str], Iterator[Identifier]]
+IdentifierFinder = Callable[[str], Iterator[Identifier]]
 """Finds one kind of thing in a text."""
 
 PHONE_REGIONS = ("US", "GB", "DE", "FR", "IN", "AU")
 """Where numbers without a country code may be from."""
-CONTEXT_CHARS = 40
+NUMBER_CONTEXT_CHARS = 40
 """Characters before a number in which a word says what it is."""
 
-_MAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?![\w-])")
-_TOP = "com|org|net|edu|gov|io|co|uk|de|fr|eu|info|app|dev|ai|ch|at|nl|es|it|ca|au|in|us|biz|me|ly"
-_LINK = re.compile(
+_MAIL_PATTERN = re.compile(
+    r"(?<![\w.+%-])[\w.+%-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?![\w-])"
+)
+_TOP_LEVEL_DOMAINS = (
+    "com|org|net|edu|gov|io|co|uk|de|fr|eu|info|app|dev|ai|ch|at|nl|es|it|ca|au|in|us|biz|me|ly"
+)
+_LINK_PATTERN = re.compile(
     r"\b(?:https?|ftp|wss?)://[^\s<>\"'`]+"
     r"|\bwww\.[^\s<>\"'`]+\.[^\s<>\"'`]+"
-    rf"|(?<![\w@./-])(?:[a-z\d](?:[a-z\d-]{{0,61}}[a-z\d])?\.){{1,5}}(?:{_TOP})(?:/[^\s<>\"'`]*|(?![\w.@-]|\.\w))",
+    rf"|(?<![\w@./-])(?:[a-z\d](?:[a-z\d-]{{0,61}}[a-z\d])?\.){{1,5}}(?:{_TOP_LEVEL_DOMAINS})(?:/[^\s<>\"'`]*|(?![\w.@-]|\.\w))",
     re.IGNORECASE,
 )
-_LINK_ENDS = ".,;:!?)]}'\"*"
-_IP = re.compile(
+_LINK_TRAILING_SIGNS = ".,;:!?)]}'\"*"
+_IP_PATTERN = re.compile(
     r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.]*\d)"
 )
-_VERSION = re.compile(
+_VERSION_WORD_PATTERN = re.compile(
     r"\b(?:v|versions?|release|build|python|upgrad\w+ to|firmware)\W{0,3}$",
     re.IGNORECASE,
 )
-_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ -]?[A-Z\d]{2,4}){3,8}\b", re.IGNORECASE)
-_DIGITS = re.compile(r"(?<![\w.,$€£#-])(?:\+|\(|00)?\d(?:[ ()./-]{0,2}\d){5,18}(?![\w-]|[.,]\d|%)")
-_KEY = re.compile(
+_IBAN_PATTERN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ -]?[A-Z\d]{2,4}){3,8}\b", re.IGNORECASE)
+_NUMBER_PATTERN = re.compile(
+    r"(?<![\w.,$€£#-])(?:\+|\(|00)?\d(?:[ ()./-]{0,2}\d){5,18}(?![\w-]|[.,]\d|%)"
+)
+_KEY_PATTERN = re.compile(
     r"\b(?:sk|pk|rk)[-_](?:[a-z]+[-_])*[\w-]{12,}"
     r"|\b(?:AKIA|ASIA)[A-Z\d]{16}\b"
     r"|\bgh[opsur]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxox[abprs]-[\w-]{10,}|\bAIza[\w-]{30,}|\bhf_\w{20,}"
     r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"
     r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-]|-(?!----END)){0,8000}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
 )
-_SAID_KEY = re.compile(
+_NAMED_SECRET_PATTERN = re.compile(
     r"\b(?:pass(?:word|phrase|code)|pwd|pin(?: code| number)?|api[ _-]?key|secret(?:[ _-]key)?"
     r"|access[ _-]?(?:key|token)"
     r"|auth(?:entication)?[ _-]?token|bearer)\b(?:\s+(?:is|was|=)|\s*[:=])?\s*[\"'`“]?(?P<value>[^\s\"'`”,;<>]{4,200})",
     re.IGNORECASE,
 )
-_PHONE_WORD = re.compile(
+_PHONE_WORD_PATTERN = re.compile(
     r"\b(?:phone|tel|telephone|call|mobile|cell|fax|whats ?app|sms|text|reach|dial|ring|hotline|line|contact)\w*\b",
     re.IGNORECASE,
 )
-_ACCOUNT_WORD = re.compile(
+_ACCOUNT_WORD_PATTERN = re.compile(
     r"\b(?:account|acct|a/c|routing|sort code|iban|customer|member(?:ship)?|client|policy|insurance|loyalty)\b",
     re.IGNORECASE,
 )
-_ID_WORD = re.compile(
+_ID_WORD_PATTERN = re.compile(
     r"\b(?:ssn|social security|passport|licen[cs]e|national id|tax (?:id|number)|nino|personal id|id card|vat)\b",
     re.IGNORECASE,
 )
-_CARD_WORD = re.compile(r"\b(?:card|visa|mastercard|amex|credit|debit)\b", re.IGNORECASE)
-_NO_PHONE = re.compile(
+_CARD_WORD_PATTERN = re.compile(r"\b(?:card|visa|mastercard|amex|credit|debit)\b", re.IGNORECASE)
+_NOT_PHONE_PATTERN = re.compile(
     r"\b(?:order|ticket|case|invoice|reference|ref|booking|confirmation|tracking|flight|isbn|version|id|model|serial|sku"
     r"|part|timestamp|commit|error|line|port|pid|rows?|issue|pr)\b\W{0,3}(?:no\.?|number|code|is|:|#|\W)*$",
     re.IGNORECASE,
 )
-_DATE = re.compile(
+_DATE_PATTERN = re.compile(
     r"(?:19|20)\d\d[-./ ](?:0?[1-9]|1[0-2])[-./ ](?:0?[1-9]|[12]\d|3[01])(?:[ T]?\d{1,2})?"
     r"|(?:0?[1-9]|[12]\d|3[01])[-./](?:0?[1-9]|[12]\d|3[01])[-./](?:19|20)?\d\d"
     r"|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d"
@@ -94,7 +100,7 @@ _DATE = re.compile(
 
 def find_mails(text: str) -> Iterator[Identifier]:
     """Find mail addresses."""
-    for match in _MAIL.finditer(text):
+    for match in _MAIL_PATTERN.finditer(text):
         if "@" in text:
             yield Identifier(*match.span(), "MAIL")
 
@@ -102,26 +108,28 @@ def find_mails(text: str) -> Iterator[Identifier]:
 def find_links(text: str) -> Iterator[Identifier]:
     """Find addresses of the web, and of machines."""
     # a sentence's punctuation doesn't belong to the address
-    for match in _LINK.finditer(text):
+    for match in _LINK_PATTERN.finditer(text):
         yield Identifier(
             match.start(),
-            match.start() + len(match.group().rstrip(_LINK_ENDS)),
+            match.start() + len(match.group().rstrip(_LINK_TRAILING_SIGNS)),
             "LINK",
         )
 
     # what looks like an IP address may be a version
-    for match in _IP.finditer(text):
-        if not _VERSION.search(text[max(0, match.start() - CONTEXT_CHARS) : match.start()]):
+    for match in _IP_PATTERN.finditer(text):
+        if not _VERSION_WORD_PATTERN.search(
+            text[max(0, match.start() - NUMBER_CONTEXT_CHARS) : match.start()]
+        ):
             yield Identifier(*match.span(), "IP")
 
 
-def find_keys(text: str) -> Iterator[Identifier]:
+def find_credentials(text: str) -> Iterator[Identifier]:
     """Find credentials: those that show by their form, and those that are said to be one."""
     # by their form, then by the words before them
-    for match in _KEY.finditer(text):
+    for match in _KEY_PATTERN.finditer(text):
         yield Identifier(*match.span(), "KEY")
 
-    for match in _SAID_KEY.finditer(text):
+    for match in _NAMED_SECRET_PATTERN.finditer(text):
         value = match.group("value").rstrip(".!?)")
         has_digit = any(c.isdigit() for c in value)
         mixed = has_digit and (any(c.isalpha() for c in value) or len(value) <= 8)
@@ -132,9 +140,9 @@ def find_keys(text: str) -> Iterator[Identifier]:
             yield Identifier(start, start + len(value), "KEY")
 
 
-def find_accounts(text: str) -> Iterator[Identifier]:
+def find_account_numbers(text: str) -> Iterator[Identifier]:
     """Find international bank account numbers whose check digits are right, or that are called so."""
-    for match in _IBAN.finditer(text):
+    for match in _IBAN_PATTERN.finditer(text):
         words = match.group().split(" ")
         # the words that follow may look like a part of it
         for count in range(len(words), 0, -1):
@@ -155,8 +163,8 @@ def find_accounts(text: str) -> Iterator[Identifier]:
 
 def find_numbers(text: str) -> Iterator[Identifier]:
     """Find numbers of phones, cards, accounts and people."""
-    for match in _DIGITS.finditer(text):
-        before = text[max(0, match.start() - CONTEXT_CHARS) : match.start()]
+    for match in _NUMBER_PATTERN.finditer(text):
+        before = text[max(0, match.start() - NUMBER_CONTEXT_CHARS) : match.start()]
         after = text[match.end() : match.end() + 1]
         if kind := classify_number(match.group(), before, after):
             yield Identifier(*match.span(), kind)
@@ -166,40 +174,40 @@ def classify_number(number: str, before: str, after: str = "") -> str:
     """Return what a number is, by its digits and the words before it; empty for one that says nothing of anybody."""
     # dates and times are nobody's
     digits = re.sub(r"\D", "", number)
-    if _DATE.fullmatch(number) or (after == ":" and len(digits) < 12):
+    if _DATE_PATTERN.fullmatch(number) or (after == ":" and len(digits) < 12):
         return ""
     # numbers that their makers' check digits confirm
     if (
         13 <= len(digits) <= 19
         and digits[0] in "23456"
         and luhn.is_valid(digits)
-        and not _NO_PHONE.search(before)
+        and not _NOT_PHONE_PATTERN.search(before)
     ):
         return "CARD"
     if re.fullmatch(r"\d{3}-\d{2}-\d{4}", number) and ssn.is_valid(number):
         return "ID"
 
     # else the word before it says what it is
-    named = find_named_kind(before)
-    if named and named != "PHONE" and not _NO_PHONE.search(before):
+    named = find_kind_named_before(before)
+    if named and named != "PHONE" and not _NOT_PHONE_PATTERN.search(before):
         return named
-    if is_phone(number, digits, before, named=named == "PHONE"):
+    if is_phone_number(number, digits, before, named=named == "PHONE"):
         return "PHONE"
     return ""
 
 
-_WORDS = {
-    "ID": _ID_WORD,
-    "CARD": _CARD_WORD,
-    "ACCOUNT": _ACCOUNT_WORD,
-    "PHONE": _PHONE_WORD,
+_WORD_PATTERN_BY_KIND = {
+    "ID": _ID_WORD_PATTERN,
+    "CARD": _CARD_WORD_PATTERN,
+    "ACCOUNT": _ACCOUNT_WORD_PATTERN,
+    "PHONE": _PHONE_WORD_PATTERN,
 }
 
 
-def find_named_kind(before: str) -> str:
+def find_kind_named_before(before: str) -> str:
     """Return the kind that the last telling word before a number names; empty without one."""
     last = {}
-    for kind, word in _WORDS.items():
+    for kind, word in _WORD_PATTERN_BY_KIND.items():
         ends = [match.end() for match in word.finditer(before)]
         last[kind] = max(ends, default=-1)
 
@@ -207,7 +215,7 @@ def find_named_kind(before: str) -> str:
     return best if last[best] >= 0 else ""
 
 
-def is_phone(
+def is_phone_number(
     number: str,
     digits: str,
     before: str,
@@ -215,10 +223,12 @@ def is_phone(
     named: bool,
 ) -> bool:
     """Return whether a number is one of a phone: valid somewhere, and written or named like one."""
-    if not 7 <= len(digits) <= 15 or _NO_PHONE.search(before):
+    if not 7 <= len(digits) <= 15 or _NOT_PHONE_PATTERN.search(before):
         return False
     if number.startswith(("+", "00")):
-        return is_valid(number if number[0] == "+" else f"+{number[2:]}", None) or named
+        return (
+            is_valid_phone_number(number if number[0] == "+" else f"+{number[2:]}", None) or named
+        )
 
     # written in groups, as phone numbers are, and not as thousands are
     in_thousands = re.fullmatch(r"\d+(?: \d{3})*", number)
@@ -228,11 +238,11 @@ def is_phone(
     if not (named or written):
         return False
 
-    is_valid_somewhere = any(is_valid(number, region) for region in PHONE_REGIONS)
+    is_valid_somewhere = any(is_valid_phone_number(number, region) for region in PHONE_REGIONS)
     return is_valid_somewhere and (named or len(digits) >= 9)
 
 
-def is_valid(number: str, region: str | None) -> bool:
+def is_valid_phone_number(number: str, region: str | None) -> bool:
     """Return whether a phone number may be in use."""
     try:
         return phonenumbers.is_valid_number(phonenumbers.parse(number, region))
@@ -240,22 +250,30 @@ def is_valid(number: str, region: str | None) -> bool:
         return False
 
 
-FINDERS: tuple[Finder, ...] = (find_keys, find_mails, find_links, find_accounts, find_numbers)
+IDENTIFIER_FINDERS: tuple[IdentifierFinder, ...] = (
+    find_credentials,
+    find_mails,
+    find_links,
+    find_account_numbers,
+    find_numbers,
+)
 """In the order in which they win where two find the same characters."""
 
 
-def choose_finders(redact: str) -> tuple[Finder, ...]:
+def choose_finders(redact: str) -> tuple[IdentifierFinder, ...]:
     """Return what finds all that is to go: `load_name_finder` finds names and places, too.
 
     Raises:
         WrongUse: What finds names is not installed.
     """
     if redact != "names":
-        return FINDERS
-    return (*FINDERS, load_name_finder())
+        return IDENTIFIER_FINDERS
+    return (*IDENTIFIER_FINDERS, load_name_finder())
 
 
-def find_identifiers(text: str, finders: Sequence[Finder] = FINDERS) -> list[Identifier]:
+def find_identifiers(
+    text: str, finders: Sequence[IdentifierFinder] = IDENTIFIER_FINDERS
+) -> list[Identifier]:
     """Return what is found in a text, in order, without overlaps."""
     identifiers: list[Identifier] = []
     for find in finders:
@@ -275,7 +293,7 @@ class Placeholders:
         originals: What each stands for.
     """
 
-    def __init__(self, finders: Sequence[Finder] = FINDERS) -> None:
+    def __init__(self, finders: Sequence[IdentifierFinder] = IDENTIFIER_FINDERS) -> None:
         self.originals: dict[str, str] = {}
         self._finders = finders
         self._names: dict[tuple[str, str], str] = {}
@@ -327,7 +345,7 @@ def make_pseudonym(name: str) -> str:
 
 
 def mask_conversation(
-    conversation: Conversation, finders: Sequence[Finder] = FINDERS
+    conversation: Conversation, finders: Sequence[IdentifierFinder] = IDENTIFIER_FINDERS
 ) -> tuple[Conversation, dict[str, str]]:
     """Return a conversation without what says who somebody is, and what each placeholder stands for."""
     # texts with placeholders, which mean the same throughout the conversation
@@ -355,7 +373,7 @@ def mask_conversation(
 def _redact_feedback(
     feedback: Feedback,
     places: Placeholders,
-    finders: Sequence[Finder],
+    finders: Sequence[IdentifierFinder],
 ) -> Feedback:
     named = feedback.author is not None and bool(find_identifiers(feedback.author, finders))
     return feedback.mapped(places.redacted).model_copy(
@@ -363,8 +381,8 @@ def _redact_feedback(
     )
 
 
-NAMED_KINDS = {"PERSON": "PERSON", "LOCATION": "PLACE"}
-LEAST_NAME_SCORE = 0.5
+PLACEHOLDER_BY_ENTITY_TYPE = {"PERSON": "PERSON", "LOCATION": "PLACE"}
+MIN_NAME_SCORE = 0.5
 NAMES_LANGUAGE = "en"
 
 
@@ -400,7 +418,7 @@ def load_name_finder() -> Callable[[str], Iterator[Identifier]]:
     # Only names: its other finders overlap with ours, and the one for mail addresses asks the
     # network.
     registry = RecognizerRegistry(
-        recognizers=[SpacyRecognizer(supported_entities=list(NAMED_KINDS))]
+        recognizers=[SpacyRecognizer(supported_entities=list(PLACEHOLDER_BY_ENTITY_TYPE))]
     )
     engine = SpacyNlpEngine(models=[{"lang_code": NAMES_LANGUAGE, "model_name": models[-1]}])
     analyzer = AnalyzerEngine(
@@ -413,13 +431,13 @@ def load_name_finder() -> Callable[[str], Iterator[Identifier]]:
         for entity in analyzer.analyze(
             text,
             language=NAMES_LANGUAGE,
-            entities=list(NAMED_KINDS),
-            score_threshold=LEAST_NAME_SCORE,
+            entities=list(PLACEHOLDER_BY_ENTITY_TYPE),
+            score_threshold=MIN_NAME_SCORE,
         ):
             yield Identifier(
                 entity.start,
                 entity.end,
-                NAMED_KINDS[entity.entity_type],
+                PLACEHOLDER_BY_ENTITY_TYPE[entity.entity_type],
             )
 
     return find

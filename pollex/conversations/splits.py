@@ -18,15 +18,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pollex.conversations.conversation import BOUNDS, Conversation, Label
+from pollex.conversations.conversation import DEFAULT_RATING_BOUNDS, Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadLabels, WrongUse, spell_options
 
 LABELS = tuple(Label)
-RATED_CLASSES = [LABELS.index(Label.POSITIVE), LABELS.index(Label.NEGATIVE)]
+RATED_LABEL_INDICES = [LABELS.index(Label.POSITIVE), LABELS.index(Label.NEGATIVE)]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,13 @@ def split_conversations(
         return Split(tuple(ordered), ())
 
     # what a queue preferred stays in training; the others are dealt
-    apart = flag_preferred(ordered)
+    apart = flag_queue_preferred(ordered)
     free = []
     for conversation, chosen in zip(ordered, apart, strict=True):
         if not chosen:
             free.append(conversation)
 
-    dealt = _deal_into_bins(
+    dealt = _assign_bins(
         free,
         np.array([1 - test_fraction, test_fraction]),
         seed,
@@ -82,7 +82,7 @@ def split_conversations(
 
     if dealt is None:
         raise BadLabels(
-            f"both classes can't be on both sides of a split: {_describe_counts(ordered)}",
+            f"both classes can't be on both sides of a split: {_describe_label_counts(ordered)}",
             hint="add labeled conversations or groups, or hold nothing out",
             option={"test_fraction": 0},
         )
@@ -92,16 +92,16 @@ def split_conversations(
     return Split(train, test)
 
 
-def flag_preferred(conversations: Sequence[Conversation]) -> NDArray[np.bool_]:
+def flag_queue_preferred(conversations: Sequence[Conversation]) -> NDArray[np.bool_]:
     """Return whether each conversation is tied to one that a queue preferred, [conversation]."""
     is_preferred = np.zeros(len(conversations), dtype=bool)
     if any(conversation.preferred for conversation in conversations):
-        for block in find_blocks(conversations):
+        for block in find_dependent_blocks(conversations):
             is_preferred[block] = any(conversations[index].preferred for index in block)
     return is_preferred
 
 
-def deal_folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
+def assign_folds(conversations: Sequence[Conversation], k: int, seed: int) -> IntArray:
     """Return the fold of each conversation, [conversation] int from 0 to k − 1.
 
     Raises:
@@ -111,17 +111,17 @@ def deal_folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints
     if k < 2:
         raise WrongUse(f"{k} folds", hint="cross-validation needs at least 2")
 
-    dealt = _deal_into_bins(conversations, np.full(k, 1 / k), seed)
+    dealt = _assign_bins(conversations, np.full(k, 1 / k), seed)
     if dealt is None:
         raise BadLabels(
-            f"both classes can't be in each of {k} folds: {_describe_counts(conversations)}",
+            f"both classes can't be in each of {k} folds: {_describe_label_counts(conversations)}",
             hint="add labeled conversations or groups, or take fewer folds",
         )
 
     return dealt
 
 
-def find_blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
+def find_dependent_blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
     """Return indices of dependent conversations, by group or text; each is in one block."""
     # a union-find forest over the conversations, with paths halved on the way
     parent = list(range(len(conversations)))
@@ -148,19 +148,19 @@ def find_blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
     return list(members.values())
 
 
-def number_blocks(conversations: Sequence[Conversation]) -> Ints:
+def number_dependent_blocks(conversations: Sequence[Conversation]) -> IntArray:
     """Return the number of each conversation's block [conversation]; conversations in a block are dependent."""
     numbers = np.zeros(len(conversations), dtype=np.int64)
-    for number, block in enumerate(find_blocks(conversations)):
+    for number, block in enumerate(find_dependent_blocks(conversations)):
         numbers[block] = number
     return numbers
 
 
-def _deal_into_bins(
+def _assign_bins(
     conversations: Sequence[Conversation],
-    shares: Floats,
+    shares: FloatArray,
     seed: int,
-) -> Ints | None:
+) -> IntArray | None:
     """Return the bin of each conversation; None if some bin would lack a class.
 
     Args:
@@ -168,8 +168,8 @@ def _deal_into_bins(
     """
     # labels of each block `[block, label]`, larger blocks first
     tied = sorted(
-        find_blocks(conversations),
-        key=lambda block: _order_key(conversations, block, seed),
+        find_dependent_blocks(conversations),
+        key=lambda block: _make_block_order_key(conversations, block, seed),
     )
     counts = np.zeros((len(tied), len(LABELS)), dtype=np.int64)
     for row, block in enumerate(tied):
@@ -178,8 +178,8 @@ def _deal_into_bins(
 
     # the bin of each block, mended where a class is missing somewhere
     in_runs = all(conversation.group is None for conversation in conversations)
-    bins = _fill_bins(counts, shares, in_runs)
-    if not _complete_bins(bins, counts, shares):
+    bins = _fill_bins_to_quotas(counts, shares, in_runs)
+    if not _fill_missing_classes(bins, counts, shares):
         return None
 
     dealt = np.zeros(len(conversations), dtype=np.int64)
@@ -189,7 +189,7 @@ def _deal_into_bins(
     return dealt
 
 
-def _order_key(
+def _make_block_order_key(
     conversations: Sequence[Conversation],
     block: list[int],
     seed: int,
@@ -198,7 +198,7 @@ def _order_key(
     return -len(block), hashlib.sha256(f"{seed}:{name}".encode("utf-8", "replace")).hexdigest()
 
 
-def _fill_bins(counts: Ints, shares: Floats, in_runs: bool) -> Ints:
+def _fill_bins_to_quotas(counts: IntArray, shares: FloatArray, in_runs: bool) -> IntArray:
     """Assign blocks, [block, label] counts, greedily by squared distance to the quotas.
 
     A label's weight is the inverse of its frequency, so that the rarer class is split as evenly as
@@ -223,12 +223,12 @@ def _fill_bins(counts: Ints, shares: Floats, in_runs: bool) -> Ints:
     # single conversations are dealt in runs, label by label
     for label, quotas in enumerate(left.T):
         rows = np.flatnonzero(~greedy & (counts[:, label] > 0))
-        bins[rows] = _deal_in_runs(quotas, len(rows))
+        bins[rows] = _assign_bins_in_runs(quotas, len(rows))
 
     return bins
 
 
-def _deal_in_runs(quotas: Floats, n: int) -> Ints:
+def _assign_bins_in_runs(quotas: FloatArray, n: int) -> IntArray:
     """Return the bin of each of n in order: as many to the first bin as its quota, then to the next."""
     # where each bin's run ends
     filled_up_to = np.cumsum(np.maximum(quotas, 0))
@@ -236,7 +236,7 @@ def _deal_in_runs(quotas: Floats, n: int) -> Ints:
     return np.searchsorted(ends[:-1], np.arange(n), side="right")
 
 
-def _complete_bins(bins: Ints, counts: Ints, shares: Floats) -> bool:
+def _fill_missing_classes(bins: IntArray, counts: IntArray, shares: FloatArray) -> bool:
     """Move blocks, in place, until each bin has both classes; False if impossible.
 
     With two bins it always succeeds where it can be done at all: a bin that lacks a class gets it
@@ -244,13 +244,15 @@ def _complete_bins(bins: Ints, counts: Ints, shares: Floats) -> bool:
     """
     # counts by bin and label `[bin, label]`
     held = np.stack([counts[bins == n].sum(axis=0) for n in range(len(shares))])
-    movable = np.flatnonzero(counts[:, RATED_CLASSES].any(axis=1))
-    while lacking := _count_lacking(held):
+    movable = np.flatnonzero(counts[:, RATED_LABEL_INDICES].any(axis=1))
+    while lacking := _count_missing_classes(held):
         # of all moves, the one that leaves the fewest gaps, and the smallest distance to the quotas
         moves = []
         for block, side in itertools.product(movable.tolist(), range(len(shares))):
             moved = _move_block(held, counts[block], bins[block], side)
-            moves.append((_count_lacking(moved), _measure_distance(moved, shares), block, side))
+            moves.append(
+                (_count_missing_classes(moved), _measure_quota_distance(moved, shares), block, side)
+            )
 
         left, _, row, target = min(moves, default=(lacking, 0.0, 0, 0))
         if left >= lacking:
@@ -261,21 +263,21 @@ def _complete_bins(bins: Ints, counts: Ints, shares: Floats) -> bool:
     return True
 
 
-def _count_lacking(held: Ints) -> int:
-    return int((held[:, RATED_CLASSES] == 0).sum())
+def _count_missing_classes(held: IntArray) -> int:
+    return int((held[:, RATED_LABEL_INDICES] == 0).sum())
 
 
-def _measure_distance(held: Ints, shares: Floats) -> float:
+def _measure_quota_distance(held: IntArray, shares: FloatArray) -> float:
     total = held.sum(axis=0)
     return float(((held - shares[:, None] * total) ** 2 / np.maximum(total, 1)).sum())
 
 
 def _move_block(
-    held: Ints,
-    block: Ints,
+    held: IntArray,
+    block: IntArray,
     source: int,
     target: int,
-) -> Ints:
+) -> IntArray:
     moved = held.copy()
     moved[source] -= block
     moved[target] += block
@@ -283,19 +285,20 @@ def _move_block(
     return moved
 
 
-def _describe_counts(conversations: Sequence[Conversation]) -> str:
+def _describe_label_counts(conversations: Sequence[Conversation]) -> str:
     labels = [conversation.label for conversation in conversations]
     good = labels.count(Label.POSITIVE)
     bad = labels.count(Label.NEGATIVE)
-    return f"{good} positive and {bad} negative in {len(find_blocks(conversations))} blocks of one group or text"
+    blocks = len(find_dependent_blocks(conversations))
+    return f"{good} positive and {bad} negative in {blocks} blocks of one group or text"
 
 
-LEAST_OF_EACH_CLASS = 10
+MIN_LABELS_PER_CLASS = 10
 """Conversations of each class, below which nothing is learned."""
 
 
-def check_learnable(
-    conversations: Iterable[Conversation], minimum: int = LEAST_OF_EACH_CLASS
+def require_enough_labels(
+    conversations: Iterable[Conversation], minimum: int = MIN_LABELS_PER_CLASS
 ) -> None:
     """Raise an error if a class is missing or too small; unscorable ones and a log's repeated texts don't count.
 
@@ -331,15 +334,15 @@ def check_learnable(
     if lost_labels:
         hint = lost_labels[0]
     else:
-        hint = _suggest_remedy(good, bad, lost, minimum)
+        hint = _suggest_labeling_hint(good, bad, lost, minimum)
 
     raise BadLabels(
-        f"{_describe_lack(good, bad, lost, minimum)}: {counts}",
+        f"{_describe_missing_labels(good, bad, lost, minimum)}: {counts}",
         hint=hint,
     )
 
 
-def _describe_lack(
+def _describe_missing_labels(
     good: int,
     bad: int,
     lost: int,
@@ -355,14 +358,15 @@ def _describe_lack(
     return f"fewer than {minimum} conversations of a class"
 
 
-def _suggest_remedy(
+def _suggest_labeling_hint(
     good: int,
     bad: int,
     lost: int,
     minimum: int,
 ) -> str:
     if not good and not bad and not lost:
-        return f"say where the labels are, and give bounds for ratings: {spell_options(label_field='stars', **BOUNDS)}"
+        example = spell_options(label_field="stars", **DEFAULT_RATING_BOUNDS)
+        return f"say where the labels are, and give bounds for ratings: {example}"
     if lost:
         return f"a conversation needs words of a user and of an assistant; add labels until there are {minimum} of each"
     return f"add thumbs until there are {minimum} of each: `pollex label next LOGS --out to-label.jsonl` lists which"

@@ -9,23 +9,23 @@ from typing import IO, Any, TextIO
 
 from pollex.errors import BadInput
 
-LINE = 512 << 20
+MAX_LINE_BYTES = 512 << 20
 """Bytes of a line, beyond which a file holds no rows."""
-BLANK = 4 << 20
+MAX_BLANK_BYTES = 4 << 20
 """Bytes of nothing but white space, likewise."""
-ROW = 32 << 20
+MAX_ROW_CHARS = 32 << 20
 """Characters of a row that are held at once; of a longer row of JSON the long texts are cut."""
-DOCUMENT = 256 << 20
+MAX_DOCUMENT_CHARS = 256 << 20
 """Characters of a JSON document, likewise."""
-PART = 1 << 20
-CUT = " … [cut]"
+READ_CHUNK_SIZE = 1 << 20
+CUT_MARK = " … [cut]"
 """End of a text that was cut."""
 
-_TEXT = re.compile(r'(?:[^"\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*+', re.DOTALL)
+_JSON_STRING_PATTERN = re.compile(r'(?:[^"\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*+', re.DOTALL)
 """What stands in a text of JSON, up to its end or a torn escape."""
 
 
-class TooLong(str):
+class TooLongRow(str):
     """The beginning of a row that is too long to be held."""
 
     __slots__ = ()
@@ -60,14 +60,14 @@ class ByteLimit:
             self._blank = 0
 
         where = f"{self._source}:{self._line}"
-        if self._long > LINE:
+        if self._long > MAX_LINE_BYTES:
             raise BadInput(
                 "a line of more than 512 MB",
                 where=where,
                 hint="write one conversation a line",
             )
 
-        if self._blank > BLANK:
+        if self._blank > MAX_BLANK_BYTES:
             raise BadInput(
                 "more than 4 MB of nothing but white space",
                 where=where,
@@ -77,7 +77,7 @@ class ByteLimit:
         return chunk
 
 
-class Guarded(io.RawIOBase):
+class ByteLimitedFile(io.RawIOBase):
     """A binary file under guard."""
 
     def __init__(self, file: IO[bytes], source: str) -> None:
@@ -96,35 +96,35 @@ class Guarded(io.RawIOBase):
         return len(chunk)
 
 
-def lines_of(text: TextIO, longest: int | None) -> Iterator[str]:
+def iterate_lines(text: TextIO, longest: int | None) -> Iterator[str]:
     """Yield the lines with their ends; of a row of more than `ROW` characters what `held` leaves of it."""
-    for line in iter(partial(text.readline, ROW), ""):
-        if len(line) < ROW or _ends_line(line):
+    for line in iter(partial(text.readline, MAX_ROW_CHARS), ""):
+        if len(line) < MAX_ROW_CHARS or _ends_with_newline(line):
             yield line
         else:
-            rest = _skip_line_end(text)
-            yield joined_or_cut(chain([line], rest), longest, ROW)
+            rest = _iterate_rest_of_line(text)
+            yield join_or_cut_parts(chain([line], rest), longest, MAX_ROW_CHARS)
             for _ in rest:  # what nobody holds is passed over
                 pass
 
 
-def _skip_line_end(text: TextIO) -> Iterator[str]:
-    for part in iter(partial(text.readline, PART), ""):
+def _iterate_rest_of_line(text: TextIO) -> Iterator[str]:
+    for part in iter(partial(text.readline, READ_CHUNK_SIZE), ""):
         yield part
-        if _ends_line(part):
+        if _ends_with_newline(part):
             return
 
 
-def _ends_line(part: str) -> bool:
+def _ends_with_newline(part: str) -> bool:
     return part.endswith(("\n", "\r"))
 
 
-def joined_or_cut(
+def join_or_cut_parts(
     parts: Iterable[str],
     longest: int | None,
     room: int,
 ) -> str:
-    """Return the parts together where they have room, else with their long texts cut, else `TooLong`.
+    """Return the parts together where they have room, else with their long texts cut, else `TooLongRow`.
 
     Args:
         longest: Characters that a text of JSON keeps; None: none is cut.
@@ -137,13 +137,13 @@ def joined_or_cut(
         size += len(part)
         if size > room:
             if longest is None:
-                return TooLong(held_parts[0][:PART])
-            return _cut(chain(held_parts, parts), longest, room)
+                return TooLongRow(held_parts[0][:READ_CHUNK_SIZE])
+            return _cut_long_json_texts(chain(held_parts, parts), longest, room)
 
     return "".join(held_parts)
 
 
-def _cut(parts: Iterable[str], longest: int, room: int) -> str:
+def _cut_long_json_texts(parts: Iterable[str], longest: int, room: int) -> str:
     """Cut each text of JSON after the part in which it gets longer than `longest` characters."""
     pieces = list[str]()
     size = 0
@@ -158,7 +158,9 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
 
     # pieces short enough to be looked at, with what the last one left torn before them
     for part in (
-        long[start : start + PART] for long in parts for start in range(0, len(long), PART)
+        long[start : start + READ_CHUNK_SIZE]
+        for long in parts
+        for start in range(0, len(long), READ_CHUNK_SIZE)
     ):
         part = torn + part
         at = 0
@@ -173,14 +175,14 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
                 at = end
                 continue
 
-            text = _TEXT.match(part, at)
+            text = _JSON_STRING_PATTERN.match(part, at)
             assert text is not None  # it matches nothing, too
             end = text.end()
             # of a text only its first characters are kept
             if left > 0:
                 keep(part[at:end])
-                left -= _fewest_characters(part[at:end])
-                keep("" if left > 0 else CUT)
+                left -= _count_min_characters(part[at:end])
+                keep("" if left > 0 else CUT_MARK)
 
             if part.startswith('"', end):
                 keep('"')
@@ -196,12 +198,12 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
             at = end
 
         if size > room:
-            return TooLong(pieces[0][:PART])
+            return TooLongRow(pieces[0][:READ_CHUNK_SIZE])
 
     return "".join([*pieces, torn])
 
 
-def _fewest_characters(written: str) -> int:
+def _count_min_characters(written: str) -> int:
     """Return how many characters at least a text of JSON stands for, whatever is escaped in it."""
     return max(
         len(written) - len(r"\u0000") * written.count("\\"),

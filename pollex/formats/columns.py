@@ -8,17 +8,17 @@ from functools import cached_property
 from typing import Any
 
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import keep_dated, parse_moment
-from pollex.formats.labels import MISSING
-from pollex.formats.log_shapes.dialects import step_of_tool
-from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, text_of
-from pollex.formats.names import is_called
-from pollex.formats.paths import pairs_as_objects, parse_if_json, unwrap_content
+from pollex.formats.assembly.log_parts import iterate_plausible_times, parse_timestamp
+from pollex.formats.labels import MISSING_LABEL_SPELLINGS
+from pollex.formats.log_shapes.dialects import convert_tool_step
+from pollex.formats.log_shapes.turns import ROLE_FIELD_NAMES, TEXT_FIELD_NAMES, extract_text
+from pollex.formats.names import is_named_as_part
+from pollex.formats.paths import convert_turns_to_objects, parse_if_json, unwrap_message_content
 
-DEEPEST = 5
+MAX_NESTING_DEPTH = 5
 """How deep objects stand in each other that are looked into."""
-MOST_COLUMNS = 200
-PART_KEYS = frozenset(("type", "text", "content", "kind"))
+MAX_COLUMNS = 200
+CONTENT_PART_KEYS = frozenset(("type", "text", "content", "kind"))
 """Keys of the parts of a message's content."""
 
 
@@ -37,7 +37,10 @@ class Column:
     @cached_property
     def texts(self) -> list[str]:
         """The values that are texts, or parts of a message whose texts they are."""
-        words = (value if isinstance(value, str) else words_in(value) for value in self.values)
+        words = (
+            value if isinstance(value, str) else extract_content_text(value)
+            for value in self.values
+        )
         return [text for text in words if text.strip()]
 
     @cached_property
@@ -72,7 +75,7 @@ class Column:
                 ):
                     words.setdefault(str(item).lower() if isinstance(item, bool) else str(item))
 
-        return [word for word in words if word.strip().casefold() not in MISSING]
+        return [word for word in words if word.strip().casefold() not in MISSING_LABEL_SPELLINGS]
 
     @property
     def example(self) -> Any:
@@ -94,7 +97,11 @@ class Column:
         if not filled_values or len(filled_values) < 0.9 * len(self.values):
             return 0.0
         return sum(
-            any(keep_dated((parse_moment(value, True), parse_moment(value, False))))
+            any(
+                iterate_plausible_times(
+                    (parse_timestamp(value, True), parse_timestamp(value, False))
+                )
+            )
             for value in filled_values
         ) / len(filled_values)
 
@@ -114,7 +121,7 @@ class ListOfTurns:
     @property
     def likelihood(self) -> float:
         """How far its name speaks for turns."""
-        return float(is_called(self.path, "messages"))
+        return float(is_named_as_part(self.path, "messages"))
 
     @property
     def owner(self) -> Column:
@@ -128,14 +135,14 @@ class ListOfTurns:
         return Column("", numbers)
 
 
-def columns_in(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+def list_columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
     """Return all columns of rows; those of lists' items have `[]` in their paths and lists as values."""
     by_path: dict[str, list[Any]] = {}
     for number, row in enumerate(rows):
         for path, value in _iterate_leaves(row):
             values = by_path.get(path)
             if values is None:
-                if len(by_path) >= MOST_COLUMNS:
+                if len(by_path) >= MAX_COLUMNS:
                     continue
                 values = by_path[path] = [None] * len(rows)
 
@@ -156,15 +163,16 @@ def _iterate_leaves(
     for name, field_value in value.items():
         path = f"{before}{name}"
         inner = parse_if_json(field_value)
-        if isinstance(inner, Mapping) and inner and depth < DEEPEST:
+        if isinstance(inner, Mapping) and inner and depth < MAX_NESTING_DEPTH:
             # an object around a message's content counts whole, too
             if inner.keys() & {"parts", "content", "message"}:
                 yield path, inner
             yield from _iterate_leaves(inner, f"{path}.", depth + 1)
-        elif _are_objects(inner) and depth < DEEPEST:
+        elif _is_list_of_objects(inner) and depth < MAX_NESTING_DEPTH:
             # parts of a message count whole, and by their fields
             if any(
-                part.keys() & PART_KEYS and part.keys().isdisjoint(ROLE_NAMES) for part in inner
+                part.keys() & CONTENT_PART_KEYS and part.keys().isdisjoint(ROLE_FIELD_NAMES)
+                for part in inner
             ):
                 yield path, inner
 
@@ -174,21 +182,21 @@ def _iterate_leaves(
             yield path, field_value if inner is field_value or isinstance(inner, str) else inner
 
 
-def words_in(value: Any) -> str:
+def extract_content_text(value: Any) -> str:
     """Return the text of a message's content in parts; empty for what is none."""
     try:
         if isinstance(value, list | Mapping):
-            return text_of(unwrap_content(value))
+            return extract_text(unwrap_message_content(value))
         return ""
     except BadInput:
         return ""
 
 
-def lists_in(rows: Sequence[Mapping[str, Any]]) -> list[ListOfTurns]:
+def find_lists_of_turns(rows: Sequence[Mapping[str, Any]]) -> list[ListOfTurns]:
     """Return the lists of objects that most rows have, with several items in some."""
     by_path: dict[str, list[list[Any]]] = {}
     for row in rows:
-        for path, listed in _iterate_lists(row):
+        for path, listed in _iterate_object_lists(row):
             by_path.setdefault(path, []).append(listed)
 
     frequent = {}
@@ -196,10 +204,10 @@ def lists_in(rows: Sequence[Mapping[str, Any]]) -> list[ListOfTurns]:
         if len(lists) >= 0.5 * len(rows) and any(len(listed) > 1 for listed in lists):
             frequent[path] = lists
 
-    return [_list_of_turns(path, lists) for path, lists in frequent.items()]
+    return [_build_list_of_turns(path, lists) for path, lists in frequent.items()]
 
 
-def _iterate_lists(
+def _iterate_object_lists(
     value: Mapping[str, Any],
     before: str = "",
     depth: int = 0,
@@ -207,50 +215,52 @@ def _iterate_lists(
     for name, field_value in value.items():
         path = f"{before}{name}"
         # turns may be pairs, or objects of a single key
-        inner = pairs_as_objects(parse_if_json(field_value))
-        if isinstance(inner, Mapping) and depth < DEEPEST:
+        inner = convert_turns_to_objects(parse_if_json(field_value))
+        if isinstance(inner, Mapping) and depth < MAX_NESTING_DEPTH:
             # an object of objects may be turns by their keys
             values = list(inner.values())
-            if _are_objects(values) and len(values) > 1:
+            if _is_list_of_objects(values) and len(values) > 1:
                 yield path, values
-            yield from _iterate_lists(inner, f"{path}.", depth + 1)
-        elif _are_objects(inner):
+            yield from _iterate_object_lists(inner, f"{path}.", depth + 1)
+        elif _is_list_of_objects(inner):
             yield path, inner
-            yield from _lists_of_items(inner, path, depth)
+            yield from _iterate_item_lists(inner, path, depth)
 
 
-def _lists_of_items(
+def _iterate_item_lists(
     items: Sequence[Mapping[str, Any]],
     path: str,
     depth: int,
 ) -> Iterator[tuple[str, list[Any]]]:
     """Yield the lists that stand in all items of a list, joined."""
-    if depth < DEEPEST:
+    if depth < MAX_NESTING_DEPTH:
         joined: dict[str, list[Any]] = {}
         for item in items:
-            for name, listed in _iterate_lists(item, f"{path}[].", depth + 1):
+            for name, listed in _iterate_object_lists(item, f"{path}[].", depth + 1):
                 joined.setdefault(name, []).extend(listed)
         yield from joined.items()
 
 
-def _list_of_turns(path: str, lists: Sequence[list[Any]]) -> ListOfTurns:
+def _build_list_of_turns(path: str, lists: Sequence[list[Any]]) -> ListOfTurns:
     items = list[Any]()
     starts = list[int]()
     # the items of all rows follow each other, with the place where each row's begin
     for listed in lists:
         starts.append(len(items))
         # calls of tools that a program noted are no turns of anybody
-        items += [item for item in listed if not _is_step(item)]
+        items += [item for item in listed if not _is_tool_step(item)]
 
-    return ListOfTurns(path, columns_in(items), starts)
+    return ListOfTurns(path, list_columns(items), starts)
 
 
-def _is_step(item: Mapping[str, Any]) -> bool:
+def _is_tool_step(item: Mapping[str, Any]) -> bool:
     """Return whether an item of a list is a call of a tool, in which nobody says anything."""
-    return not any(item.get(name) for name in TEXT_NAMES) and step_of_tool(item) is not None
+    return (
+        not any(item.get(name) for name in TEXT_FIELD_NAMES) and convert_tool_step(item) is not None
+    )
 
 
-def _are_objects(value: object) -> bool:
+def _is_list_of_objects(value: object) -> bool:
     return (
         isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
     )

@@ -8,40 +8,48 @@ from pollex.errors import PollexError
 from pollex.text import format_count
 
 
-class OfFile(Protocol):
+class HasSource(Protocol):
     """Anything that was read from a file."""
 
     @property
     def source(self) -> str: ...
 
 
-Row = TypeVar("Row", bound=OfFile)
+RowT = TypeVar("RowT", bound=HasSource)
 
-TURNS = "turns"
+OUTCOME_TURNS = "turns"
 """Rows with what somebody said: turns, exchanges, or whole conversations."""
-LABELS = "labels"
+OUTCOME_LABELS = "labels"
 """Rows with thumbs, scores or comments alone."""
-BESIDE = "beside"
+OUTCOME_BESIDE = "beside"
 """Rows that say something about conversations, or are steps without words."""
-REPEATED = "repeated"
+OUTCOME_REPEATED = "repeated"
 """Rows that say again what another one says, or an earlier moment of it."""
-OVERRULED = "overruled"
+OUTCOME_OVERRULED = "overruled"
 """Rows in whose place another one of the same id counts."""
-BAD = "bad"
+OUTCOME_BAD = "bad"
 """Rows from which nothing could be read; each has its line and reason."""
-LEFT_OUT = "left out"
+OUTCOME_LEFT_OUT = "left out"
 """Rows that the user said are no turns."""
-OUTCOMES = (TURNS, LABELS, BESIDE, REPEATED, OVERRULED, BAD, LEFT_OUT)
+ROW_OUTCOMES = (
+    OUTCOME_TURNS,
+    OUTCOME_LABELS,
+    OUTCOME_BESIDE,
+    OUTCOME_REPEATED,
+    OUTCOME_OVERRULED,
+    OUTCOME_BAD,
+    OUTCOME_LEFT_OUT,
+)
 
 
-class Conservation:
+class RowOutcomeCounter:
     """Counts the rows of each file where they come in, and where something has become of them."""
 
     def __init__(self) -> None:
         self._read: Counter[str] = Counter()
         self._became: dict[str, Counter[str]] = {}
 
-    def count_in(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def count_in(self, rows: Iterable[RowT]) -> Iterator[RowT]:
         """Yield rows, and count them by file."""
         source = ""
         number = 0

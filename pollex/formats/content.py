@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from pollex.errors import BadInput
-from pollex.formats.encodings import encoding_of
-from pollex.formats.files import GZIP, SQLITE, ZIP, ZSTANDARD
-from pollex.formats.sheets import OLD_EXCEL, is_spreadsheet
+from pollex.formats.encodings import detect_encoding
+from pollex.formats.files import GZIP_MAGIC, SQLITE_MAGIC, ZIP_MAGIC, ZSTANDARD_MAGIC
+from pollex.formats.sheets import OLD_EXCEL_MAGIC, is_spreadsheet
 
-PARQUET = b"PAR1"
-OF_TEXT = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
+PARQUET_MAGIC = b"PAR1"
+TEXT_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
 """Endings of text that are believed; other text is told by its first characters."""
-OF_SHEETS = (".xlsx", ".xlsm", ".ods")
-LOOKED_AT = 1 << 16
+SPREADSHEET_ENDINGS = (".xlsx", ".xlsm", ".ods")
+MAX_BYTES_EXAMINED = 1 << 16
 """Bytes in which text has no zero byte."""
 
-NO_LOGS: dict[bytes, str] = {
+NON_LOG_SIGNATURES: dict[bytes, str] = {
     b"%PDF": "a PDF",
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
@@ -35,11 +35,11 @@ NO_LOGS: dict[bytes, str] = {
     b"Rar!": "packed with RAR",
 }
 """How files begin that nobody's log is."""
-PACKED_OTHERWISE = "unpack it, or pack it as .zip, .gz or .zst"
-NO_LOG = "give a file of conversations: JSON, CSV, Parquet, a spreadsheet, SQLite, or one of these packed"
+UNSUPPORTED_PACKING_HINT = "unpack it, or pack it as .zip, .gz or .zst"
+NOT_A_LOG_HINT = "give a file of conversations: JSON, CSV, Parquet, a spreadsheet, SQLite, or one of these packed"
 
 
-def ending_by_content(title: str, path: Path) -> str:
+def detect_file_ending(title: str, path: Path) -> str:
     """Return the ending that a file gets by its content; of text that of its name, where that is one of text.
 
     Args:
@@ -49,39 +49,39 @@ def ending_by_content(title: str, path: Path) -> str:
         BadInput: It is empty, or nothing that conversations are read from.
     """
     with path.open("rb") as file:
-        begin = file.read(LOOKED_AT)
+        begin = file.read(MAX_BYTES_EXAMINED)
 
     if not begin.strip():
         raise BadInput("the file is empty", where=title, hint="give another")
 
     named = Path(title.lower()).suffix
     # known by their first bytes
-    if begin.startswith(PARQUET):
+    if begin.startswith(PARQUET_MAGIC):
         return ".parquet"
-    if begin.startswith(OLD_EXCEL):
+    if begin.startswith(OLD_EXCEL_MAGIC):
         return ".xls"
     if is_spreadsheet(path, begin):
-        return named if named in OF_SHEETS else ".xlsx"
-    if begin.startswith(ZIP):
+        return named if named in SPREADSHEET_ENDINGS else ".xlsx"
+    if begin.startswith(ZIP_MAGIC):
         return ".zip"
-    if begin.startswith(GZIP):
-        return _inner_ending(title) + ".gz"
-    if begin.startswith(ZSTANDARD):
-        return _inner_ending(title) + ".zst"
-    if begin.startswith(SQLITE):
+    if begin.startswith(GZIP_MAGIC):
+        return _find_inner_ending(title) + ".gz"
+    if begin.startswith(ZSTANDARD_MAGIC):
+        return _find_inner_ending(title) + ".zst"
+    if begin.startswith(SQLITE_MAGIC):
         return ".sqlite"
 
-    _refuse_others(title, path, begin)
-    return named if named in OF_TEXT else ""
+    _refuse_non_logs(title, path, begin)
+    return named if named in TEXT_ENDINGS else ""
 
 
-def _inner_ending(title: str) -> str:
+def _find_inner_ending(title: str) -> str:
     """Return the ending before that of a packed file, where it is one of text or Parquet."""
     inner = Path(Path(title.lower()).stem).suffix
-    return inner if inner in (*OF_TEXT, ".parquet") else ""
+    return inner if inner in (*TEXT_ENDINGS, ".parquet") else ""
 
 
-def _refuse_others(title: str, path: Path, begin: bytes) -> None:
+def _refuse_non_logs(title: str, path: Path, begin: bytes) -> None:
     """Refuse what is known to be something else, and what is no text.
 
     Raises:
@@ -89,31 +89,33 @@ def _refuse_others(title: str, path: Path, begin: bytes) -> None:
     """
     # text may begin like one of these; only with bytes of zero it is one
     is_binary = b"\x00" in begin or begin.startswith(b"%PDF")
-    kinds = (kind for start, kind in NO_LOGS.items() if is_binary and begin.startswith(start))
+    kinds = (
+        kind for start, kind in NON_LOG_SIGNATURES.items() if is_binary and begin.startswith(start)
+    )
     kind = next(kinds, "")
     if not kind and begin[257:262] == b"ustar":
         kind = "packed with tar"
 
     if kind:
-        hint = PACKED_OTHERWISE if kind.startswith("packed") else NO_LOG
+        hint = UNSUPPORTED_PACKING_HINT if kind.startswith("packed") else NOT_A_LOG_HINT
         raise BadInput(
             f"the file is {kind}, and no log",
             where=title,
             hint=hint,
         )
 
-    if b"\x00" in begin and not _is_wide_text(path, begin):
+    if b"\x00" in begin and not _is_utf16_or_utf32(path, begin):
         raise BadInput(
             "the file is neither text nor a known table",
             where=title,
-            hint=NO_LOG,
+            hint=NOT_A_LOG_HINT,
         )
 
 
-def _is_wide_text(path: Path, begin: bytes) -> bool:
+def _is_utf16_or_utf32(path: Path, begin: bytes) -> bool:
     """Return whether zero bytes are those of UTF-16 or UTF-32: every other byte is one, or a mark says so."""
     if begin.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")):
         return True
 
     zeros = max(begin[0::2].count(0), begin[1::2].count(0))
-    return zeros > 0.6 * len(begin) / 2 and encoding_of(path) is not None
+    return zeros > 0.6 * len(begin) / 2 and detect_encoding(path) is not None

@@ -17,20 +17,20 @@ from pollex.errors import BadInput
 from pollex.formats.json_rows import LogRow
 from pollex.text import format_count
 
-_SEPARATOR = re.compile(r"(?i)\"?sep=([,;\t|])\"?")
+_SEPARATOR_LINE_PATTERN = re.compile(r"(?i)\"?sep=([,;\t|])\"?")
 DELIMITERS = (",", ";", "\t")
-MOST_ABOVE = 12
+MAX_TITLE_LINES = 12
 """Lines of a title that may stand above the header of a report."""
-FEWEST_ROWS = 3
-FEWEST_COLUMNS = 3
-_TOTALS = re.compile(
+MIN_TABLE_ROWS = 3
+MIN_TABLE_COLUMNS = 3
+_TOTALS_PATTERN = re.compile(
     r"(?i)\s*(?:grand |sub)?(?:total|totals|totale|sum|summe|gesamt|suma|somme|razem)\b"
 )
-RECORD = 128 << 20
+MAX_RECORD_BYTES = 128 << 20
 """Bytes of memory that the text of a record takes at most."""
 
 
-def csv_rows(
+def iterate_csv_rows(
     source: str,
     lines: Iterable[str],
     notes: dict[str, None] | None = None,
@@ -45,12 +45,12 @@ def csv_rows(
         BadInput: A bad header, or a quote that RFC 4180 has no meaning for.
     """
     notes = {} if notes is None else notes
-    records = _records(source, lines)
+    records = _iterate_records(source, lines)
     # enough records for a title, the header and some rows
-    begin = list(islice(records, MOST_ABOVE + FEWEST_ROWS))
+    begin = list(islice(records, MAX_TITLE_LINES + MIN_TABLE_ROWS))
     separator_line = None
     if begin:
-        separator_line = _SEPARATOR.fullmatch(begin[0][1])
+        separator_line = _SEPARATOR_LINE_PATTERN.fullmatch(begin[0][1])
 
     begin = begin[1:] if separator_line else begin  # Excel's own line before the header
     if not begin:
@@ -62,7 +62,7 @@ def csv_rows(
     else:
         delimiter = max(DELIMITERS, key=begin[0][1].count)
 
-    if above := _lines_above(source, begin):
+    if above := _count_title_lines(source, begin):
         delimiter = max(DELIMITERS, key=begin[above][1].count)
         header = f"{source}:{begin[above][0]}"
         notes[
@@ -70,26 +70,26 @@ def csv_rows(
         ] = None
 
     # each row but the last, which may have totals
-    names = _header(
+    names = _require_named_columns(
         source,
-        _cells(source, begin[above][0], begin[above][1], delimiter),
+        _split_cells(source, begin[above][0], begin[above][1], delimiter),
     )
     last: tuple[int, str] | None = None
     for record in chain(begin[above + 1 :], records):
         if last is not None:
-            yield _row_of(source, last, names, delimiter)
+            yield _parse_record(source, last, names, delimiter)
         last = record
 
     if last is None:
         return
 
-    if _holds_totals(_cells(source, *last, delimiter)):
+    if _is_totals_row(_split_cells(source, *last, delimiter)):
         notes[f"{source}:{last[0]} has totals, and is left out"] = None
     else:
-        yield _row_of(source, last, names, delimiter)
+        yield _parse_record(source, last, names, delimiter)
 
 
-def _row_of(
+def _parse_record(
     source: str,
     record: tuple[int, str],
     names: list[str],
@@ -97,9 +97,9 @@ def _row_of(
 ) -> LogRow | BadRow:
     """Return a record as a row; one with too many or too few cells as a bad one."""
     number, text = record
-    cells = _cells(source, number, text, delimiter)
+    cells = _split_cells(source, number, text, delimiter)
     if len(cells) == len(names):
-        return _row(source, number, names, cells)
+        return _build_row(source, number, names, cells)
 
     reason = f"{len(cells)} cells where the header has {len(names)}"
     return BadRow(
@@ -110,20 +110,20 @@ def _row_of(
     )
 
 
-def _lines_above(source: str, begin: Sequence[tuple[int, str]]) -> int:
+def _count_title_lines(source: str, begin: Sequence[tuple[int, str]]) -> int:
     """Return how many lines stand above the header: titles, which fill a cell or two of the table's many."""
     delimiter = max(
         DELIMITERS,
         key=lambda sign: sum(text.count(sign) for _, text in begin),
     )
     try:
-        cells = [_cells(source, number, text, delimiter) for number, text in begin]
+        cells = [_split_cells(source, number, text, delimiter) for number, text in begin]
     except BadInput:
         return 0
 
     # a title is told only above a table of several columns and rows
     width = max(map(len, cells))
-    if width < FEWEST_COLUMNS or len(begin) < FEWEST_ROWS:
+    if width < MIN_TABLE_COLUMNS or len(begin) < MIN_TABLE_ROWS:
         return 0
 
     filled = []
@@ -135,7 +135,7 @@ def _lines_above(source: str, begin: Sequence[tuple[int, str]]) -> int:
 
     # the first row with all of its cells filled is the header if all below are as wide
     place = next(
-        (n for n, number in enumerate(filled[:MOST_ABOVE]) if number == width),
+        (n for n, number in enumerate(filled[:MAX_TITLE_LINES]) if number == width),
         0,
     )
     fits = all(len(row) == width for row in cells[place:])
@@ -144,15 +144,17 @@ def _lines_above(source: str, begin: Sequence[tuple[int, str]]) -> int:
     return 0
 
 
-def _holds_totals(cells: Sequence[str]) -> bool:
+def _is_totals_row(cells: Sequence[str]) -> bool:
     """Return whether the last row of a table has its totals: it says so, and most cells are empty."""
     empty = sum(not cell.strip() for cell in cells)
     return (
-        len(cells) >= FEWEST_COLUMNS and empty * 2 >= len(cells) and bool(_TOTALS.match(cells[0]))
+        len(cells) >= MIN_TABLE_COLUMNS
+        and empty * 2 >= len(cells)
+        and bool(_TOTALS_PATTERN.match(cells[0]))
     )
 
 
-def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
+def _iterate_records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Yield line number and text of each record; blank lines are skipped.
 
     A record ends with a line where its quotes are balanced.
@@ -171,7 +173,7 @@ def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
             # 1 while an odd number of quotes was read, so that a line's end is inside of a cell
             odd ^= part.count('"') & 1
             size += getsizeof(part)
-            if size > RECORD:
+            if size > MAX_RECORD_BYTES:
                 hint = "close its quotes, or write JSON lines, of which long texts are cut"
                 raise BadInput(
                     "a row of more than 128 MB",
@@ -197,7 +199,7 @@ def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
         yield opened, "".join(pending)
 
 
-def _row(
+def _build_row(
     source: str,
     number: int,
     names: list[str],
@@ -218,7 +220,7 @@ def _row(
     return LogRow(source, number, fields)
 
 
-def _header(source: str, names: list[str]) -> list[str]:
+def _require_named_columns(source: str, names: list[str]) -> list[str]:
     if any(not name.strip() for name in names[1:]) or (len(names) == 1 and not names[0].strip()):
         raise BadInput(
             "the header has an empty name",
@@ -229,7 +231,7 @@ def _header(source: str, names: list[str]) -> list[str]:
     return names
 
 
-def _cells(
+def _split_cells(
     source: str,
     number: int,
     text: str,
@@ -261,11 +263,11 @@ def _cells(
         start = match.end()
 
 
-FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """A cell that begins with one of these is run by spreadsheets, also behind white space and controls, and also as a
 full-width form. Source: OWASP ASVS 1.2.10, OWASP "CSV Injection"."""
 
-NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+PLAIN_NUMBER_PATTERN = re.compile(r"[+-]?\d+(\.\d+)?")
 """Nothing in it can be run; an id such as -2 stays what it is."""
 
 
@@ -275,7 +277,7 @@ def escape_formula(value: Any) -> Any:
     A text that already looks escaped gets another apostrophe, so that `unescape_formula` restores
     the original.
     """
-    if isinstance(value, str) and _is_run(value.lstrip("'")):
+    if isinstance(value, str) and _is_formula(value.lstrip("'")):
         return f"'{value}"
     return value
 
@@ -287,9 +289,9 @@ def unescape_formula(value: Any) -> Any:
     return value
 
 
-def _is_run(text: str) -> bool:
-    if NUMBER.fullmatch(text):
+def _is_formula(text: str) -> bool:
+    if PLAIN_NUMBER_PATTERN.fullmatch(text):
         return False
 
     begins = text.lstrip("".join(map(chr, range(33))) + "\x7f\xa0\ufeff")
-    return begins.startswith(FORMULA) or text[:1] in ("\t", "\r", "\n", "\0")
+    return begins.startswith(FORMULA_PREFIXES) or text[:1] in ("\t", "\r", "\n", "\0")

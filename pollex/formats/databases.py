@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pollex.errors import BadInput
-from pollex.formats.frames import as_plain
+from pollex.formats.frames import convert_to_plain
 from pollex.text import escape_controls
 
 if TYPE_CHECKING:
@@ -24,43 +24,45 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from duckdb.sqltypes import DuckDBPyType
 
-Cancels = list[Callable[[], None]]
+CancelCallbacks = list[Callable[[], None]]
 """Given what ends a query at its server."""
 
-LONGEST_VALUE = 128 << 20
+MAX_VALUE_BYTES = 128 << 20
 """Bytes of the longest value of SQLite: a row of more than 32 MB is refused later, anyway."""
-FETCHED = 64
+POSTGRES_FETCH_ROWS = 64
 """Rows that PostgreSQL sends at once."""
 
-HARMLESS = frozenset({
+HARMLESS_VOLATILE_FUNCTIONS = frozenset({
     "random", "random_normal", "setseed", "clock_timestamp", "timeofday", "gen_random_uuid", "uuid_generate_v4",
     "currval", "lastval", "pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
     "pg_database_size", "pg_column_size", "pg_relation_filenode", "obj_description",
 })  # fmt: skip
 """Functions of PostgreSQL that may give another value each time, and change nothing."""
 
-_NO_CODE = re.compile(
+_SQL_LITERAL_OR_COMMENT_PATTERN = re.compile(
     r"""'(?:[^']|'')*+'|\$(\w*)\$.*?\$\1\$|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/""",
     re.DOTALL,
 )
 """Texts and comments of a query."""
-_CALL = re.compile(r"""(?:"((?:[^"]|"")++)"|([^\W\d][\w$]*+))\s*+\(""")
+_FUNCTION_CALL_PATTERN = re.compile(r"""(?:"((?:[^"]|"")++)"|([^\W\d][\w$]*+))\s*+\(""")
 
 
-BATCH = 64
+MAX_BATCH_ROWS = 64
 """Rows held at once."""
 
-PLAIN = frozenset({"VARCHAR", "BOOLEAN", "DOUBLE", "TINYINT", "SMALLINT", "INTEGER", "BIGINT"})
+PLAIN_DUCKDB_TYPES = frozenset(
+    {"VARCHAR", "BOOLEAN", "DOUBLE", "TINYINT", "SMALLINT", "INTEGER", "BIGINT"}
+)
 """Types whose values Python has as JSON would."""
 
 
-NESTED = frozenset({"list", "array", "map", "struct", "union"})
+NESTED_DUCKDB_TYPES = frozenset({"list", "array", "map", "struct", "union"})
 """Types that hold others; all but structs and unions are lists to DuckDB."""
-MOST_LISTS = 16
+MAX_NESTED_LISTS = 16
 """Lists within lists that are read: each further level doubles the time that DuckDB plans a query."""
 
 
-class FailedQuery(Exception):
+class QueryError(Exception):
     """Why a query can't be run, in a line."""
 
     def __init__(self, reason: object) -> None:
@@ -72,7 +74,7 @@ class FailedQuery(Exception):
         )
 
 
-def values_of(
+def iterate_table_rows(
     connection: DuckDBPyConnection,
     table: str,
     parameters: list[str],
@@ -85,9 +87,9 @@ def values_of(
     relation = connection.sql(f"SELECT * FROM {table}", params=parameters)  # noqa: S608 - ours, or the user's own query
     # types are known without the plan of a query, which would take for ever
     for name, type_ in zip(relation.columns, relation.types, strict=True):
-        if (levels := count_lists(type_)) > MOST_LISTS:
-            raise FailedQuery(
-                f"{name:.60} has lists within lists, {levels} deep: at most {MOST_LISTS} are read"
+        if (levels := count_nested_lists(type_)) > MAX_NESTED_LISTS:
+            raise QueryError(
+                f"{name:.60} has lists within lists, {levels} deep: at most {MAX_NESTED_LISTS} are read"
             )
 
     quoted = []
@@ -95,58 +97,60 @@ def values_of(
         quoted.append('"' + name.replace('"', '""') + '"')
 
     # dates, decimals and the like come as JSON
-    plain = [_is_plain(type_) for type_ in relation.types]
+    plain = [_is_plain_type(type_) for type_ in relation.types]
     expressions = []
     for name, as_it_is in zip(quoted, plain, strict=True):
         expressions.append(name if as_it_is else f"to_json({name})::VARCHAR")
 
     rows = connection.execute(f"SELECT {', '.join(expressions)} FROM {table}", parameters)  # noqa: S608
     names = relation.columns
-    while batch := rows.fetchmany(BATCH):
+    while batch := rows.fetchmany(MAX_BATCH_ROWS):
         for row in batch:
             values = zip(names, row, plain, strict=True)
             yield {
-                name: _without_nulls(cell if as_it_is or cell is None else json.loads(cell))
+                name: _drop_inner_nulls(cell if as_it_is or cell is None else json.loads(cell))
                 for name, cell, as_it_is in values
             }
 
 
-def count_lists(type_: DuckDBPyType) -> int:
+def count_nested_lists(type_: DuckDBPyType) -> int:
     """Count how many lists stand within each other in a type; a map is one, too."""
-    if type_.id not in NESTED:
+    if type_.id not in NESTED_DUCKDB_TYPES:
         return 0
 
     levels = []
     for name, child in type_.children:
         # that of an array of fixed size is a number
         if name != "size" or not isinstance(child, int):
-            levels.append(count_lists(cast("DuckDBPyType", child)))
+            levels.append(count_nested_lists(cast("DuckDBPyType", child)))
 
     return max(levels, default=0) + (type_.id not in ("struct", "union"))
 
 
-def _is_plain(type_: DuckDBPyType) -> bool:
+def _is_plain_type(type_: DuckDBPyType) -> bool:
     if type_.id in ("list", "struct"):
-        return all(_is_plain(cast("DuckDBPyType", child)) for _, child in type_.children)
-    return str(type_) in PLAIN
+        return all(_is_plain_type(cast("DuckDBPyType", child)) for _, child in type_.children)
+    return str(type_) in PLAIN_DUCKDB_TYPES
 
 
-def _without_nulls(value: Any) -> Any:
+def _drop_inner_nulls(value: Any) -> Any:
     """Leave out what is null inside: a column of objects has the keys of all its rows."""
     if isinstance(value, list):
-        return [_without_nulls(inner) for inner in value]
+        return [_drop_inner_nulls(inner) for inner in value]
     if isinstance(value, dict):
         nulls = {}
         for name, inner in value.items():
             # a null `content` stays: such a message may consist of calls
             if inner is not None or name == "content":
-                nulls[name] = _without_nulls(inner)
+                nulls[name] = _drop_inner_nulls(inner)
         return nulls
 
     return None if value != value else value
 
 
-def duckdb_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str, Any]]:
+def iterate_duckdb_rows(
+    place: str, query: str, cancels: CancelCallbacks
+) -> Iterator[dict[str, Any]]:
     """Yield the rows that a query of a DuckDB file gives; nothing but the file is opened.
 
     Raises:
@@ -166,17 +170,19 @@ def duckdb_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str, 
     try:
         # a second statement would run outside of the brackets below
         if len(duckdb.extract_statements(query)) != 1:
-            raise FailedQuery("several statements")
+            raise QueryError("several statements")
         with duckdb.connect(place, read_only=True, config=closed) as connection:
             cancels.append(connection.interrupt)
-            yield from values_of(connection, f"({query}\n)", [])
+            yield from iterate_table_rows(connection, f"({query}\n)", [])
     except (duckdb.OutOfMemoryException, duckdb.InternalException) as error:
         raise MemoryError from error
     except duckdb.Error as error:
-        raise FailedQuery(error) from error
+        raise QueryError(error) from error
 
 
-def sqlite_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str, Any]]:
+def iterate_sqlite_rows(
+    place: str, query: str, cancels: CancelCallbacks
+) -> Iterator[dict[str, Any]]:
     """Yield the rows that a query of a SQLite file gives.
 
     Raises:
@@ -187,24 +193,24 @@ def sqlite_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str, 
         with closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as connection:
             cancels.append(connection.interrupt)
             # no value of any size, and no second database beside this one
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
             connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             cursor = connection.execute(query)
             names = [column[0] for column in cursor.description or ()]
             for row in cursor:
-                yield _as_row(names, row)
+                yield _make_json_row(names, row)
     except (sqlite3.Error, sqlite3.Warning) as error:
-        raise FailedQuery(error) from error
+        raise QueryError(error) from error
 
 
-def address_of(place: str) -> str:
+def make_postgres_address(place: str) -> str:
     """Return what PostgreSQL's library takes for a place: an address, or the name of a database."""
     if place.startswith("//"):
         return f"postgresql:{place}"
     return f"dbname={place}" if place else ""
 
 
-def hosts_of(place: str) -> set[str]:
+def list_postgres_hosts(place: str) -> set[str]:
     """Return the hosts that a place of PostgreSQL names, or whatever may name one.
 
     Raises:
@@ -214,7 +220,7 @@ def hosts_of(place: str) -> set[str]:
     from psycopg.conninfo import conninfo_to_dict
 
     try:
-        values = conninfo_to_dict(address_of(place))
+        values = conninfo_to_dict(make_postgres_address(place))
     except psycopg.Error as error:
         reason = " ".join(str(error).split())
         raise BadInput(f"no address of PostgreSQL: {reason:.200}", hint="check it") from None
@@ -226,7 +232,9 @@ def hosts_of(place: str) -> set[str]:
     return hosts
 
 
-def postgres_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str, Any]]:
+def iterate_postgres_rows(
+    place: str, query: str, cancels: CancelCallbacks
+) -> Iterator[dict[str, Any]]:
     """Yield the rows that a query of PostgreSQL gives: by a cursor of the server, in a transaction that only reads.
 
     The transaction is never committed, since some functions write in it all the same.
@@ -237,10 +245,10 @@ def postgres_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str
     import psycopg  # an extra
 
     try:
-        with closing(psycopg.connect(address_of(place))) as connection:
+        with closing(psycopg.connect(make_postgres_address(place))) as connection:
             cancels.append(connection.cancel)
             connection.read_only = True
-            _refuse_calls(connection, query)
+            _refuse_acting_functions(connection, query)
 
             # This protocol takes a single statement; a second one could end the transaction.
             declared = connection.pgconn.exec_params(
@@ -248,26 +256,26 @@ def postgres_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str
                 None,
             )
             if declared.status != psycopg.pq.ExecStatus.COMMAND_OK:
-                raise FailedQuery(declared.error_message.decode("utf-8", "replace"))
+                raise QueryError(declared.error_message.decode("utf-8", "replace"))
             # rows come in batches, so that memory stays small
             while batch := (
-                cursor := connection.execute(f"FETCH {FETCHED} FROM pollex")
+                cursor := connection.execute(f"FETCH {POSTGRES_FETCH_ROWS} FROM pollex")
             ).fetchall():
                 names = [column.name for column in cursor.description or ()]
                 for row in batch:
-                    yield _as_row(names, row)
+                    yield _make_json_row(names, row)
 
             # a function that wrote all the same has given the transaction an id
             wrote = connection.execute(
                 "SELECT pg_current_xact_id_if_assigned() IS NOT NULL"
             ).fetchone()
             if wrote and wrote[0]:
-                raise FailedQuery("it writes; nothing of that was kept")
+                raise QueryError("it writes; nothing of that was kept")
     except psycopg.Error as error:
-        raise FailedQuery(error) from None
+        raise QueryError(error) from None
 
 
-CALLED = """
+VOLATILE_FUNCTIONS_QUERY = """
     SELECT proname FROM pg_proc AS p
     WHERE provolatile = 'v' AND proname = ANY(%s) AND (
         pronamespace = 'pg_catalog'::regnamespace
@@ -277,45 +285,45 @@ CALLED = """
 """Which of some functions are PostgreSQL's own or an extension's, and may do more than give a value."""
 
 
-def _refuse_calls(connection: psycopg.Connection[Any], query: str) -> None:
+def _refuse_acting_functions(connection: psycopg.Connection[Any], query: str) -> None:
     """Refuse functions that act, such as `lo_export`, which a transaction that only reads lets through."""
     # names inside of texts and comments call nothing
-    code = _NO_CODE.sub(" ", query)
+    code = _SQL_LITERAL_OR_COMMENT_PATTERN.sub(" ", query)
     if re.search(r'\bu&"', code, re.IGNORECASE):
-        raise FailedQuery('names by code points (U&"…") are not read')
+        raise QueryError('names by code points (U&"…") are not read')
 
     names = []
-    for quoted, plain in _CALL.findall(code):
+    for quoted, plain in _FUNCTION_CALL_PATTERN.findall(code):
         names.append(quoted.replace('""', '"') or plain.lower())
 
-    functions = connection.execute(CALLED, [names]).fetchall()
-    if acting := sorted({name for (name,) in functions} - HARMLESS):
-        raise FailedQuery(
+    functions = connection.execute(VOLATILE_FUNCTIONS_QUERY, [names]).fetchall()
+    if acting := sorted({name for (name,) in functions} - HARMLESS_VOLATILE_FUNCTIONS):
+        raise QueryError(
             f"it calls {', '.join(acting)}, which may change something; only reading is possible"
         )
 
 
-Database = Callable[[str, str, Cancels], Iterator[dict[str, Any]]]
+DatabaseReader = Callable[[str, str, CancelCallbacks], Iterator[dict[str, Any]]]
 
-DATABASES: dict[str, Database] = {
-    "duckdb": duckdb_rows,
-    "sqlite": sqlite_rows,
-    "postgres": postgres_rows,
+DATABASE_READERS: dict[str, DatabaseReader] = {
+    "duckdb": iterate_duckdb_rows,
+    "sqlite": iterate_sqlite_rows,
+    "postgres": iterate_postgres_rows,
 }
 
 
-def _as_row(names: list[str], values: Any) -> dict[str, Any]:
-    return {name: _as_json_value(value) for name, value in zip(names, values, strict=True)}
+def _make_json_row(names: list[str], values: Any) -> dict[str, Any]:
+    return {name: _convert_to_json_value(value) for name, value in zip(names, values, strict=True)}
 
 
-def _as_json_value(value: Any) -> Any:
+def _convert_to_json_value(value: Any) -> Any:
     """Return a value as JSON has it; bytes that are no text are left out."""
     if isinstance(value, bytes | memoryview):
         return bytes(value).decode("utf-8", "replace")
     if isinstance(value, Decimal):
         return float(value)
 
-    plain_value = as_plain(value)
+    plain_value = convert_to_plain(value)
     if isinstance(plain_value, str | int | float | list | dict | None):
         return plain_value
     return str(plain_value)

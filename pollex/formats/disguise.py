@@ -12,15 +12,15 @@ from typing import Any
 from pollex.conversations.redaction import Placeholders
 from pollex.formats.columns import Column
 
-SHOWN = 3
+MAX_VALUES_SHOWN = 3
 """Values that are shown of a column."""
-MOST_REPEATED = 12
+MAX_REPEATED_VALUES = 12
 """Different values that a column has at most whose values are shown as they are."""
-MOST_COLUMNS = 80
+MAX_COLUMNS_SHOWN = 80
 """Columns that are shown."""
-LONGEST_WORD = 40
+MAX_SHOWN_VALUE_CHARS = 40
 """Characters of a value that is shown as it is, or letter by letter."""
-MOST_WORDS = 3
+MAX_SHOWN_VALUE_WORDS = 3
 """Words of a value that is shown as it is, or letter by letter."""
 
 
@@ -43,9 +43,9 @@ def disguise_columns(columns: Sequence[Column]) -> DisguisedColumns:
     items = []
     # One memory of placeholders for all columns: a name has the same one wherever it stands.
     placeholders = Placeholders()
-    for column in [candidate for candidate in columns if candidate.filled][:MOST_COLUMNS]:
-        values = Counter(map(_as_text, _values_one_by_one(column)))
-        repeated = _are_repeated(values)
+    for column in [candidate for candidate in columns if candidate.filled][:MAX_COLUMNS_SHOWN]:
+        values = Counter(map(_format_value, _list_single_values(column)))
+        repeated = _are_values_repeated(values)
         shown: dict[str, None] = {}
         # the most frequent values are shown first
         for value, _ in values.most_common():
@@ -62,7 +62,7 @@ def disguise_columns(columns: Sequence[Column]) -> DisguisedColumns:
             {
                 "column": column.path,
                 "different": len(values),
-                "values": [*shown][:SHOWN],
+                "values": [*shown][:MAX_VALUES_SHOWN],
             }
         )
 
@@ -72,21 +72,22 @@ def disguise_columns(columns: Sequence[Column]) -> DisguisedColumns:
 def disguise_value(value: str) -> str:
     """Return what a value looks like, with none of its letters and digits."""
     words = value.split()
-    if len(words) > MOST_WORDS or len(value) > LONGEST_WORD:
+    if len(words) > MAX_SHOWN_VALUE_WORDS or len(value) > MAX_SHOWN_VALUE_CHARS:
         end = next((sign for sign in reversed(value.strip()) if sign in "?!.…"), "")
         return f"a text of {len(words)} words" + (f" that ends with {end}" if end else "")
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", value))
 
 
-def _are_repeated(values: Counter[str]) -> bool:
+def _are_values_repeated(values: Counter[str]) -> bool:
     """Return whether values come again and again, as names of roles and labels do, and are no sentences."""
-    few = len(values) <= MOST_REPEATED and len(values) <= values.total() / 2
+    few = len(values) <= MAX_REPEATED_VALUES and len(values) <= values.total() / 2
     return few and all(
-        len(value) <= LONGEST_WORD and len(value.split()) <= MOST_WORDS for value in values
+        len(value) <= MAX_SHOWN_VALUE_CHARS and len(value.split()) <= MAX_SHOWN_VALUE_WORDS
+        for value in values
     )
 
 
-def _values_one_by_one(column: Column) -> list[Any]:
+def _list_single_values(column: Column) -> list[Any]:
     """Return the values of a column one by one, those of lists, too."""
     values = []
     for value in column.values:
@@ -94,7 +95,7 @@ def _values_one_by_one(column: Column) -> list[Any]:
     return [value for value in values if value not in (None, "", [], {})]
 
 
-def _as_text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

@@ -5,55 +5,57 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import Any
 
-from pollex.formats.log_shapes.turns import TEXT_NAMES
-from pollex.formats.names import is_called
+from pollex.formats.log_shapes.turns import TEXT_FIELD_NAMES
+from pollex.formats.names import is_named_as_part
 
-DEEPEST = 3
+MAX_SEARCH_DEPTH = 3
 """Objects inside one another in which conversations are looked for."""
-FEWEST_TURNS = 2
+MIN_TURNS_IN_LIST = 2
 """Items that the lists of turns of most conversations have."""
 
-_SAID = re.compile(
+_SPEECH_PATTERN = re.compile(
     r"[^\W\d_]+\W+[^\W\d_]+|[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]{2}"
 )
 """Two words, or letters of a language that writes without spaces."""
 
 
-def rows_within(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+def find_rows_within(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Return the conversations, or else the turns, that an unknown document holds; None if it is one itself."""
     # whole conversations first; turns only where nothing holds those
-    tables = [list(_by_id(document)), *_find_tables(document, 0)]
+    tables = [list(_iterate_objects_by_id(document)), *_iterate_object_tables(document, 0)]
     talks = []
     for rows in tables:
-        if len(rows) > 1 and are_talks(rows):
+        if len(rows) > 1 and are_conversations(rows):
             talks.append(rows)
 
     if talks:
-        return [_with_lists(row) for row in talks[0]]
+        return [_turn_objects_into_lists(row) for row in talks[0]]
 
     turns = []
-    for rows in _find_tables(document, 1):
-        if len(rows) > 1 and _are_said(rows) and _have_owners(rows):
+    for rows in _iterate_object_tables(document, 1):
+        if len(rows) > 1 and _has_spoken_items(rows) and _has_conversation_column(rows):
             turns.append(rows)
 
     return max(turns, key=len) if turns else None
 
 
-def _with_lists(row: dict[str, Any]) -> dict[str, Any]:
+def _turn_objects_into_lists(row: dict[str, Any]) -> dict[str, Any]:
     """Return a talk whose turns stand in an object, under keys that a database made, with a list of them."""
     listed = {}
     for name, value in row.items():
-        if isinstance(value, Mapping) and _are_said(turns := list(_by_id(value))):
+        if isinstance(value, Mapping) and _has_spoken_items(
+            turns := list(_iterate_objects_by_id(value))
+        ):
             listed[name] = turns
 
     return {**row, **listed}
 
 
-def with_values_by_id(rows: list[Any], beside: Mapping[str, Any]) -> list[Any]:
+def add_values_by_id(rows: list[Any], beside: Mapping[str, Any]) -> list[Any]:
     """Return rows with what stands in an object of values by their ids beside the list: `{"ratings": {"c1": "up"}}`."""
     by_name = {}
     for name, values in beside.items():
-        if _may_be_by_id(values):
+        if _may_be_values_by_id(values):
             by_name[name] = values
 
     objects = by_name and all(isinstance(row, dict) for row in rows)
@@ -80,19 +82,19 @@ def with_values_by_id(rows: list[Any], beside: Mapping[str, Any]) -> list[Any]:
     return joined_rows
 
 
-def _may_be_by_id(values: object) -> bool:
+def _may_be_values_by_id(values: object) -> bool:
     if not isinstance(values, dict) or not values:
         return False
     return not any(isinstance(value, list) for value in values.values())
 
 
-def _have_owners(rows: list[dict[str, Any]]) -> bool:
+def _has_conversation_column(rows: list[dict[str, Any]]) -> bool:
     """Return whether a column names the conversations of turns: one value for several, and several values."""
     for name, value in rows[0].items():
         if (
             isinstance(value, str | int)
-            and is_called(name, "conversation")
-            and not is_called(name, "text")
+            and is_named_as_part(name, "conversation")
+            and not is_named_as_part(name, "text")
         ):
             values = [row.get(name) for row in rows]
             if (
@@ -104,20 +106,20 @@ def _have_owners(rows: list[dict[str, Any]]) -> bool:
     return False
 
 
-def _find_tables(value: Mapping[str, Any], depth: int) -> Iterator[list[dict[str, Any]]]:
+def _iterate_object_tables(value: Mapping[str, Any], depth: int) -> Iterator[list[dict[str, Any]]]:
     """Yield lists of objects, and objects of objects, that stand in an object; the outer ones first."""
     for inner in value.values():
         if isinstance(inner, list) and inner and all(isinstance(entry, dict) for entry in inner):
             yield inner
 
     for inner in value.values():
-        if isinstance(inner, Mapping) and depth < DEEPEST:
-            if rows := list(_by_id(inner)):
+        if isinstance(inner, Mapping) and depth < MAX_SEARCH_DEPTH:
+            if rows := list(_iterate_objects_by_id(inner)):
                 yield rows
-            yield from _find_tables(inner, depth + 1)
+            yield from _iterate_object_tables(inner, depth + 1)
 
 
-def _by_id(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _iterate_objects_by_id(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the objects of an object of objects that are alike, each with its name as its id."""
     rows = list(value.values())
     # an object with a list of turns under each id
@@ -148,20 +150,20 @@ def _are_turns_by_key(values: Mapping[str, Any]) -> bool:
     turns = list(values.values())
     if not turns or not all(isinstance(turn, dict) for turn in turns):
         return False
-    return bool(set.intersection(*map(set, turns))) and all(map(_says_text, turns))
+    return bool(set.intersection(*map(set, turns))) and all(map(_has_turn_text, turns))
 
 
-def _says_text(turn: Mapping[str, Any]) -> bool:
-    return any(isinstance(turn.get(name), str) for name in TEXT_NAMES)
+def _has_turn_text(turn: Mapping[str, Any]) -> bool:
+    return any(isinstance(turn.get(name), str) for name in TEXT_FIELD_NAMES)
 
 
-def are_talks(rows: list[dict[str, Any]]) -> bool:
+def are_conversations(rows: list[dict[str, Any]]) -> bool:
     """Return whether rows are conversations: most hold a list of turns in which something is said."""
     sizes = []
     for row in rows:
         lengths = []
-        for listed in _find_lists(row, 0):
-            if _are_said(listed):
+        for listed in _iterate_object_lists(row, 0):
+            if _has_spoken_items(listed):
                 lengths.append(len(listed))
 
         sizes.append(
@@ -171,12 +173,12 @@ def are_talks(rows: list[dict[str, Any]]) -> bool:
             )
         )
 
-    return bool(sizes) and min(sizes) > 0 and median(sizes) >= FEWEST_TURNS
+    return bool(sizes) and min(sizes) > 0 and median(sizes) >= MIN_TURNS_IN_LIST
 
 
-def _find_lists(value: Any, depth: int) -> Iterator[list[Any]]:
+def _iterate_object_lists(value: Any, depth: int) -> Iterator[list[Any]]:
     """Yield the lists of objects in a row."""
-    if isinstance(value, Mapping) and depth <= DEEPEST:
+    if isinstance(value, Mapping) and depth <= MAX_SEARCH_DEPTH:
         for inner in value.values():
             if (
                 isinstance(inner, list)
@@ -185,23 +187,23 @@ def _find_lists(value: Any, depth: int) -> Iterator[list[Any]]:
             ):
                 yield inner
             # turns may stand in an object under keys that a database made
-            elif isinstance(inner, Mapping) and (rows := list(_by_id(inner))):
+            elif isinstance(inner, Mapping) and (rows := list(_iterate_objects_by_id(inner))):
                 yield rows
 
-            yield from _find_lists(inner, depth + 1)
+            yield from _iterate_object_lists(inner, depth + 1)
 
 
-def _are_said(listed: list[Any]) -> bool:
+def _has_spoken_items(listed: list[Any]) -> bool:
     """Return whether some of a list's items say something."""
-    return any(_has_speech(item, 0) for item in listed)
+    return any(_contains_speech(item, 0) for item in listed)
 
 
-def _has_speech(value: Any, depth: int) -> bool:
+def _contains_speech(value: Any, depth: int) -> bool:
     if isinstance(value, str):
-        return bool(_SAID.search(value[:200]))
-    if depth > DEEPEST:
+        return bool(_SPEECH_PATTERN.search(value[:200]))
+    if depth > MAX_SEARCH_DEPTH:
         return False
     if isinstance(value, Mapping):
         value = list(value.values())
 
-    return isinstance(value, list) and any(_has_speech(part, depth + 1) for part in value)
+    return isinstance(value, list) and any(_contains_speech(part, depth + 1) for part in value)

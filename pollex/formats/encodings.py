@@ -5,14 +5,14 @@ from pathlib import Path
 
 USUAL_ENCODING = "utf-8-sig"
 """What files of text are read as unless the user names another encoding."""
-BEGINNING = 1 << 18
+DETECTION_BYTES = 1 << 18
 """Bytes by which an encoding is told."""
-_MARKS = (
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_KNOWN = [
+_CANDIDATE_ENCODINGS = [
     *(
         "cp1252",
         "cp1250",
@@ -41,28 +41,28 @@ _KNOWN = [
 """Encodings in which people save tables."""
 
 
-def encoding_of(path: Path, *, whole: bool = False) -> str | None:
+def detect_encoding(path: Path, *, whole: bool = False) -> str | None:
     """Return the encoding of a file whose beginning is no UTF-8; None where it is, and where nothing can be told.
 
     Args:
         whole: Look further, as the beginning says nothing.
     """
     with path.open("rb") as file:
-        begin = file.read(BEGINNING if not whole else BEGINNING << 5)
+        begin = file.read(DETECTION_BYTES if not whole else DETECTION_BYTES << 5)
 
-    marked = next((name for mark, name in _MARKS if begin.startswith(mark)), None)
+    marked = next((name for mark, name in _BYTE_ORDER_MARKS if begin.startswith(mark)), None)
     # a mark at the beginning decides; UTF-8 needs no guess
-    if marked is not None or not _is_other(begin):
+    if marked is not None or not _is_not_utf_8(begin):
         return marked
     return _guess_encoding(begin)
 
 
-def _is_other(begin: bytes) -> bool:
+def _is_not_utf_8(begin: bytes) -> bool:
     """Return whether bytes, perhaps cut within a letter, are no UTF-8, or text of two bytes a letter.
 
     UTF-8 with a damaged letter here and there is UTF-8.
     """
-    if _has_two_bytes(begin):
+    if _looks_like_utf_16(begin):
         return True
 
     try:
@@ -78,7 +78,7 @@ def _is_other(begin: bytes) -> bool:
     return False
 
 
-def _has_two_bytes(begin: bytes) -> bool:
+def _looks_like_utf_16(begin: bytes) -> bool:
     """Return whether every other of the first bytes is 0, as in UTF-16 without a mark."""
     return begin[:4].count(0) == 2
 
@@ -101,12 +101,12 @@ def _guess_encoding(begin: bytes) -> str | None:
         if not line.isascii():
             odd.append(line)
 
-    if _has_two_bytes(begin) or not odd:
+    if _looks_like_utf_16(begin) or not odd:
         sample = begin
     else:
         sample = b"".join(odd[:2000])
 
-    matches = list(from_bytes(sample, cp_isolation=_KNOWN, threshold=0.3))
+    matches = list(from_bytes(sample, cp_isolation=_CANDIDATE_ENCODINGS, threshold=0.3))
     if not matches:
         return None
 

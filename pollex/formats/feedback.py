@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pollex.conversations.conversation import BOUNDS, Label
+from pollex.conversations.conversation import DEFAULT_RATING_BOUNDS, Label
 from pollex.errors import BadInput
-from pollex.formats.labels import Verdicts, as_number
+from pollex.formats.labels import LabelRules, normalize_number
 from pollex.text import parse_json
 
-COMMENT_NAMES = (
+COMMENT_FIELD_NAMES = (
     *(
         "comment",
         "comments",
@@ -21,16 +21,26 @@ COMMENT_NAMES = (
     *("feedbackComment", "feedback_reason"),
 )
 """Fields of a row with what was written with the thumb."""
-TAG_NAMES = ("feedback_tags", "feedbackTags", "reason_tags", "feedback_reasons")
-WITHIN = ("comment", "text", "note", "remark", "explanation", "body", "message", "content", "value")
+TAG_FIELD_NAMES = ("feedback_tags", "feedbackTags", "reason_tags", "feedback_reasons")
+INNER_COMMENT_NAMES = (
+    "comment",
+    "text",
+    "note",
+    "remark",
+    "explanation",
+    "body",
+    "message",
+    "content",
+    "value",
+)
 """Fields of an object that stands for a comment, or holds one beside a thumb."""
-TAGS_WITHIN = ("tags", "tag", "reasons", "reason", "categories")
+INNER_TAG_NAMES = ("tags", "tag", "reasons", "reason", "categories")
 FEWEST_WRITTEN = 3
 """Words of a reason that somebody wrote, and chose from no list."""
-_NAME = ("key", "label", "name", "value", "text", "id")
+_TAG_TEXT_NAMES = ("key", "label", "name", "value", "text", "id")
 
 
-def comment_of(value: object) -> str | None:
+def parse_comment(value: object) -> str | None:
     """Return the words of a comment; None where it has a shape that tells none.
 
     Several are joined by lines; an object counts by the field that holds the words.
@@ -44,15 +54,15 @@ def comment_of(value: object) -> str | None:
         return str(value)
     if isinstance(value, Mapping):
         words = next(
-            (value[name] for name in WITHIN if value.get(name) not in (None, "")),
+            (value[name] for name in INNER_COMMENT_NAMES if value.get(name) not in (None, "")),
             None,
         )
         if value:
-            return comment_of(words) or None
+            return parse_comment(words) or None
         return ""
 
     if isinstance(value, list):
-        comments = [comment_of(comment) for comment in value]
+        comments = [parse_comment(comment) for comment in value]
         if None in comments:
             return None
         return "\n".join(filter(None, comments))
@@ -67,7 +77,7 @@ def is_written(reason: object) -> bool:
     return len(reason.split(",")[0].split()) >= FEWEST_WRITTEN
 
 
-def tags_of(value: object) -> tuple[str, ...] | None:
+def parse_tags(value: object) -> tuple[str, ...] | None:
     """Return the tags of a list, of JSON text of one, or of text with commas; None where it is none of these."""
     if isinstance(value, str) and value.lstrip()[:1] == "[":
         try:
@@ -94,7 +104,11 @@ def _iterate_tags(value: object) -> Iterator[str | None]:
             yield from _iterate_tags(entry)
     elif isinstance(value, Mapping):
         yield next(
-            (str(value[name]).strip() for name in _NAME if isinstance(value.get(name), str)),
+            (
+                str(value[name]).strip()
+                for name in _TAG_TEXT_NAMES
+                if isinstance(value.get(name), str)
+            ),
             None,
         )
     elif isinstance(value, str):
@@ -103,18 +117,18 @@ def _iterate_tags(value: object) -> Iterator[str | None]:
         yield str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-SIDES = ("up", "down")
+SIGNAL_SIDES = ("up", "down")
 
 
-def split_field(signal: str) -> tuple[str, str]:
+def split_signal_field(signal: str) -> tuple[str, str]:
     """Split `retried:down` into the field and the side that a yes speaks for; without one the field holds ratings."""
     name, colon, side = signal.rpartition(":")
-    if colon and side in SIDES:
+    if colon and side in SIGNAL_SIDES:
         return (name, side)
     return (signal, "")
 
 
-def signals_in(
+def iterate_signals(
     values: Mapping[str, Any], signals: Iterable[str]
 ) -> Iterator[tuple[str, bool | None]]:
     """Yield each signal that has a value, and whether it happened; None where the value tells nothing.
@@ -123,10 +137,10 @@ def signals_in(
         values: By the name of the field.
     """
     for signal in signals:
-        name, side = split_field(signal)
+        name, side = split_signal_field(signal)
         if values.get(name) is not None:
             try:
-                label = _side_of(values[name], says_yes_or_no=bool(side))
+                label = _read_signal_side(values[name], says_yes_or_no=bool(side))
             except BadInput:
                 yield signal, None
                 continue
@@ -135,12 +149,14 @@ def signals_in(
                 yield signal, label is (Label.POSITIVE if side else Label.NEGATIVE)
 
 
-def _side_of(value: object, *, says_yes_or_no: bool) -> Label:
+def _read_signal_side(value: object, *, says_yes_or_no: bool) -> Label:
     """Return what a value is: yes or no, else a thumb, or stars where it is a number above 1."""
-    number = as_number(value)
+    number = normalize_number(value)
     if says_yes_or_no and number:
         return Label.POSITIVE if float(number) > 0 else Label.NEGATIVE
 
     # a number above 1 is a rating, by the usual bounds
     stars = not says_yes_or_no and number and float(number) > 1
-    return Verdicts.of(**(BOUNDS if stars else {"positive": None, "negative": None})).label(value)
+    return LabelRules.of(
+        **(DEFAULT_RATING_BOUNDS if stars else {"positive": None, "negative": None})
+    ).label(value)

@@ -9,28 +9,39 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 
 from pollex.conversations.conversation import Label
-from pollex.conversations.logs import NOT_RATED
+from pollex.conversations.logs import NOT_RATED_NOTE_WORDS
 from pollex.errors import BadInput, WrongUse, spell_options
-from pollex.formats.feedback import COMMENT_NAMES, TAG_NAMES, TAGS_WITHIN, WITHIN, is_written
-from pollex.formats.feedback import split_field as signal_named
-from pollex.formats.labels import (
-    EMPTY,
-    NEITHER,
-    THUMB_NUMBERS,
-    Verdicts,
-    as_number,
-    is_usual,
-    left_note,
-    rating_of,
-    show_value,
+from pollex.formats.feedback import (
+    COMMENT_FIELD_NAMES,
+    INNER_COMMENT_NAMES,
+    INNER_TAG_NAMES,
+    TAG_FIELD_NAMES,
+    is_written,
 )
-from pollex.formats.opposites import Opposites, find_opposites, get_written_words, label_by_both
-from pollex.formats.paths import look_up, parse_if_json
+from pollex.formats.feedback import split_signal_field as signal_named
+from pollex.formats.labels import (
+    EMPTY_VALUE_NAME,
+    NEITHER_SIDE,
+    THUMB_NUMBERS,
+    LabelRules,
+    describe_unlabeled_values,
+    format_label_value,
+    is_usual_thumb,
+    normalize_number,
+    normalize_rating,
+)
+from pollex.formats.opposites import (
+    OppositeColumns,
+    find_opposite_columns,
+    get_written_comment,
+    label_opposite_columns,
+)
+from pollex.formats.paths import get_path_value, parse_if_json
 from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS
-from pollex.formats.users import NONE
+from pollex.formats.users import NO_GROUPS
 from pollex.text import format_count
 
-OWNER_NAMES = (
+CONVERSATION_ID_NAMES = (
     *(
         "conversation_id",
         "conversationId",
@@ -43,11 +54,11 @@ OWNER_NAMES = (
     *("session_id", "sessionId", "thread_id", "threadId"),
 )
 """Fields that name the conversation of a turn."""
-TURN_ID_NAMES = (*OWNER_NAMES, "run_id", "uuid", "id")
+TURN_TABLE_ID_NAMES = (*CONVERSATION_ID_NAMES, "run_id", "uuid", "id")
 """In a table of turns, `id` is the turn's own where another field names the conversation."""
-ID_NAMES = ("id", *TURN_ID_NAMES[:-1], "_id")
+WHOLE_CONVERSATION_ID_NAMES = ("id", *TURN_TABLE_ID_NAMES[:-1], "_id")
 """Of a whole conversation; MongoDB calls its own id `_id`."""
-LABEL_NAMES = (
+LABEL_FIELD_NAMES = (
     *(
         "label",
         "thumbs",
@@ -60,15 +71,15 @@ LABEL_NAMES = (
     ),
     *("thumbs_up", "thumbsUp", "upvoted", "is_upvoted", "liked", "flag", "kto_tag"),
 )
-THUMB_VALUES = (*LABEL_NAMES, "value")
+INNER_THUMB_NAMES = (*LABEL_FIELD_NAMES, "value")
 """Names inside an object of feedback whose numbers 1, 0 and -1 are thumbs."""
-RATING_NAMES = ("rating", "ratings", "stars", "csat")
-JUDGE_NAMES = (
+RATING_FIELD_NAMES = ("rating", "ratings", "stars", "csat")
+JUDGE_FIELD_NAMES = (
     *("judge", "annotator", "annotator_id", "rater"),
     *("rater_id", "worker_id", "WorkerId"),
 )
-GROUP_NAMES = ("group",)
-SIDES = frozenset((Label.POSITIVE, Label.NEGATIVE))
+GROUP_FIELD_NAMES = ("group",)
+RATED_LABELS = frozenset((Label.POSITIVE, Label.NEGATIVE))
 LABEL_SOURCES = ("log", "person", "adjudicated")
 
 Fields = Mapping[str, Any]
@@ -82,7 +93,7 @@ class RowFields:
         id: None if the row has none.
         rest: The fields that were not picked.
         comment: What was written with the thumb, as it stands there; likewise `tags`.
-        number: The number in the label field; a label of it holds if `Picker.numbers` has it.
+        number: The number in the label field; a label of it holds if `FieldPicker.numbers` has it.
     """
 
     id: str | None
@@ -95,12 +106,12 @@ class RowFields:
     number: str = ""
 
 
-class Picker:
+class FieldPicker:
     """Picks fields by options or usual names, the same ones throughout a log."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
-        self._verdicts = Verdicts.of(
+        self._verdicts = LabelRules.of(
             options.positive,
             options.negative,
             options.unrated,
@@ -109,11 +120,13 @@ class Picker:
         self._ratings: Counter[tuple[str, str]] = Counter()
         self._unread = 0
         self._found: set[str] = set()
-        self._pairs: dict[Opposites, None] = {}
+        self._pairs: dict[OppositeColumns, None] = {}
         self._contradicting = 0
         self._raters: Counter[str] = Counter()
 
-    def pick(self, fields: Fields, id_names: tuple[str, ...] = ID_NAMES) -> RowFields:
+    def pick(
+        self, fields: Fields, id_names: tuple[str, ...] = WHOLE_CONVERSATION_ID_NAMES
+    ) -> RowFields:
         """Return the id, label, judge and group of a row.
 
         Args:
@@ -125,9 +138,9 @@ class Picker:
             WrongUse: The label may be in two fields.
         """
         options = self._options
-        id_name = options.id_field or _first_present(fields, id_names)
+        id_name = options.id_field or _find_first_present(fields, id_names)
         label_name, number, label = self._label(fields)
-        usual = _usual_names(tuple(fields))
+        usual = _find_usual_names(tuple(fields))
         # the field of each part: as the options name it, else the first usual one
         judge_name = options.judge_field or usual.judge
         group_name = options.named_group or (None if options.alone else usual.group)
@@ -153,7 +166,7 @@ class Picker:
         }
         named_too = [options.label_field, *[signal_named(signal)[0] for signal in options.signals]]
         for name in (*named, *named_too):
-            if name and name not in self._found and look_up(fields, name) is not None:
+            if name and name not in self._found and get_path_value(fields, name) is not None:
                 self._found.add(name)
 
         rest = {}
@@ -162,19 +175,23 @@ class Picker:
                 rest[name] = value
 
         # a reason in words of its own is a comment, one of a list is a tag
-        tags = _first_filled(beside, TAGS_WITHIN)
+        tags = _find_first_filled(beside, INNER_TAG_NAMES)
         reason = tags if is_written(tags) else None
         if reason is not None:
             tags = None
 
         return RowFields(
-            id=_id_as_text(look_up(fields, id_name)) if id_name else None,
+            id=_format_id(get_path_value(fields, id_name)) if id_name else None,
             label=label,
-            judge=_as_text(judge_name, look_up(fields, judge_name)) if judge_name else None,
-            group=_as_text(group_name, look_up(fields, group_name)) if group_name else None,
+            judge=_require_scalar_text(judge_name, get_path_value(fields, judge_name))
+            if judge_name
+            else None,
+            group=_require_scalar_text(group_name, get_path_value(fields, group_name))
+            if group_name
+            else None,
             rest=rest,
             comment=self._comment(fields, comment_name, pair)
-            or _first_filled(beside, WITHIN[:-1])
+            or _find_first_filled(beside, INNER_COMMENT_NAMES[:-1])
             or reason,
             tags=fields[tags_name] if tags_name else tags,
             number=number,
@@ -184,16 +201,16 @@ class Picker:
         self,
         fields: Fields,
         name: str | None,
-        pair: Opposites | None,
+        pair: OppositeColumns | None,
     ) -> Any:
         """Return what was written with the thumb; two columns of thumbs may hold it themselves."""
-        if name and (comment := look_up(fields, name)) not in (None, ""):
+        if name and (comment := get_path_value(fields, name)) not in (None, ""):
             return comment
 
         return "\n".join(
             filter(
                 None,
-                (get_written_words(fields.get(column)) for column in pair or ()),
+                (get_written_comment(fields.get(column)) for column in pair or ()),
             )
         )
 
@@ -206,17 +223,21 @@ class Picker:
             if outer is None:
                 return None, "", Label.NONE
             # the thumb may stand inside the field, or in each item of a list
-            name = named_field or _thumb_in(fields, outer)
+            name = named_field or _find_thumb_path(fields, outer)
             if name.endswith("]") or "[]" in name or "*" in name:
-                return name, "", self._label_of_several(parse_if_json(look_up(fields, name)), name)
+                return (
+                    name,
+                    "",
+                    self._label_of_several(parse_if_json(get_path_value(fields, name)), name),
+                )
             value = fields.get(name)
             if value is None:
-                value = look_up(fields, name)
+                value = get_path_value(fields, name)
             # numbers wait: whether they are thumbs shows once all rows are read
             if number := self._number(outer, value):
                 self._ratings[outer, number] += 1
                 # a rating may turn out to be no label, and stays among the other fields until then
-                return None if self._is_rating(outer) else name, number, _side_of_number(number)
+                return None if self._is_rating(outer) else name, number, _label_thumb_number(number)
             return name, "", self._verdicts.label(value, name)
         except (BadInput, WrongUse):
             if self._options.labels_needed:
@@ -224,9 +245,9 @@ class Picker:
             self.leave_unread()
             return None, "", Label.NONE
 
-    def _opposites(self, fields: Fields) -> Opposites | None:
+    def _opposites(self, fields: Fields) -> OppositeColumns | None:
         """Return two columns that are the label together, unless the user named or a usual name says another."""
-        pair = find_opposites(fields)
+        pair = find_opposite_columns(fields)
         # a pair that was taken once holds for the whole log
         if pair is None or pair in self._pairs:
             return pair
@@ -239,7 +260,7 @@ class Picker:
             return None
 
         # a usual name that has a value goes before a pair
-        usual = (*LABEL_NAMES, *RATING_NAMES)
+        usual = (*LABEL_FIELD_NAMES, *RATING_FIELD_NAMES)
         others = []
         for name in usual:
             if name not in pair and not _is_blank(fields.get(name)):
@@ -247,10 +268,10 @@ class Picker:
 
         return None if others else pair
 
-    def _label_of_both(self, pair: Opposites, fields: Fields) -> Label:
+    def _label_of_both(self, pair: OppositeColumns, fields: Fields) -> Label:
         self._pairs[pair] = None
         self._found.update(filter(None, pair))
-        label, contradicting = label_by_both(pair, fields)
+        label, contradicting = label_opposite_columns(pair, fields)
         self._contradicting += contradicting
         # a row with both thumbs counts as down where the worst one counts
         if contradicting and self._options.thumbs == "worst":
@@ -259,7 +280,7 @@ class Picker:
         shown_values = []
         for name in pair:
             if name:
-                shown_values.append(f"{name} {show_value(fields.get(name))}")
+                shown_values.append(f"{name} {format_label_value(fields.get(name))}")
 
         values = ", ".join(shown_values)
         self._verdicts.said[values, label] += 1
@@ -268,7 +289,7 @@ class Picker:
     def _label_of_several(self, values: Any, name: str) -> Label:
         """Return the label of several raters' values: by their mean where numbers have bounds, else by majority."""
         listed = values if isinstance(values, list) else [values]
-        if self._verdicts.numbers and all(map(as_number, listed)):
+        if self._verdicts.numbers and all(map(normalize_number, listed)):
             return self._verdicts.label(listed, name)
         return self.settle_raters([self._verdicts.label(value, name) for value in listed])
 
@@ -302,13 +323,13 @@ class Picker:
         if self._verdicts.numbers or _is_blank(value):
             return ""
         if self._is_rating(name):
-            if _are_words(value):
+            if _is_label_text(value):
                 return ""
-            return rating_of(value)
-        return as_number(value)
+            return normalize_rating(value)
+        return normalize_number(value)
 
     def _is_rating(self, name: str) -> bool:
-        return name in RATING_NAMES and name != self._options.label_field
+        return name in RATING_FIELD_NAMES and name != self._options.label_field
 
     def _graded(self, name: str, label_name: str | None) -> bool:
         """Tell whether a field is the label and holds grades, which are learned as such beside the thumb."""
@@ -316,9 +337,9 @@ class Picker:
 
     def id_of_turn(self, fields: Fields) -> str | None:
         """Return the conversation id of a table's row; raise `BadInput` if it is invalid."""
-        name = self._options.id_field or _first_present(fields, TURN_ID_NAMES)
+        name = self._options.id_field or _find_first_present(fields, TURN_TABLE_ID_NAMES)
         if name:
-            return _id_as_text(look_up(fields, name))
+            return _format_id(get_path_value(fields, name))
         return None
 
     def note_found(self, *names: str) -> None:
@@ -346,7 +367,7 @@ class Picker:
     @property
     def has_groups(self) -> bool:
         """Whether a usual name holds groups."""
-        return not self._found.isdisjoint(GROUP_NAMES)
+        return not self._found.isdisjoint(GROUP_FIELD_NAMES)
 
     @property
     def label_field(self) -> str:
@@ -363,13 +384,13 @@ class Picker:
 
         In a field of ratings both sides must occur. A 0 beside -1 is no rating.
         """
-        sides_in_words = {meant for _, meant in self._verdicts.said} & SIDES
+        sides_in_words = {meant for _, meant in self._verdicts.said} & RATED_LABELS
         numbers = set()
         for _, number in self._ratings:
-            if number != EMPTY:
+            if number != EMPTY_VALUE_NAME:
                 numbers.add(number)
 
-        sides = sides_in_words | {_side_of_number(number) for number in numbers}
+        sides = sides_in_words | {_label_thumb_number(number) for number in numbers}
         # ratings of 1 alone may be the worst of five stars
         one_sided = len(sides) < 2 and any(map(self._is_rating, self._rated))
         if one_sided or not numbers <= THUMB_NUMBERS or len({*self._rated, *self._label_names}) > 1:
@@ -378,7 +399,7 @@ class Picker:
 
     @property
     def spellings(self) -> Counter[tuple[str, str]]:
-        """Number of values of the label field by spelling and what they were taken for, a label or `NEITHER`."""
+        """Number of values of the label field by spelling and what they were taken for, a label or `NEITHER_SIDE`."""
         if self._pairs:
             return Counter(self._verdicts.said)
         return self._said_of(next(iter(self._read), ""))
@@ -387,7 +408,7 @@ class Picker:
     def notes(self) -> list[str]:
         """Notes on fields used as labels, and on values that were not taken."""
         if self._unread:
-            return [note_on_unread(self._unread)]
+            return [format_unread_labels_note(self._unread)]
         if self._pairs:
             return [*self._notes_on_pairs(), *self._note_on_raters()]
 
@@ -398,13 +419,13 @@ class Picker:
         # fields of which at least one value was taken for a side
         used = []
         for n, meanings in read.items():
-            if meanings & SIDES and n != self._options.label_field:
+            if meanings & RATED_LABELS and n != self._options.label_field:
                 used.append(n)
 
         left = []
         for name in read:
             left.append(
-                left_note(
+                describe_unlabeled_values(
                     name,
                     self._said_of(name),
                     compared=self._verdicts.compared,
@@ -431,7 +452,7 @@ class Picker:
         share = f"{raters['alike']} of {raters['pairs']} pairs of raters agree"
         ties = ""
         if raters["ties"]:
-            ties = f"; {raters['ties']} with as many of each count {NOT_RATED}"
+            ties = f"; {raters['ties']} with as many of each count {NOT_RATED_NOTE_WORDS}"
 
         by_rater = ""
         if raters["by field"]:
@@ -460,7 +481,7 @@ class Picker:
             if self._options.thumbs == "worst":
                 outcome = "counts as down"
             else:
-                outcome = f"is taken {NOT_RATED}"
+                outcome = f"is taken {NOT_RATED_NOTE_WORDS}"
 
             yield f"{both} down, which {outcome}"
 
@@ -484,10 +505,10 @@ class Picker:
         for (name, number), n in self._ratings.items():
             if name != field:
                 continue
-            meant: str = NEITHER
+            meant: str = NEITHER_SIDE
             if number in thumb_numbers:
-                meant = _side_of_number(number)
-            elif number == EMPTY:
+                meant = _label_thumb_number(number)
+            elif number == EMPTY_VALUE_NAME:
                 meant = Label.NONE
 
             counts[number, meant] += n
@@ -497,8 +518,12 @@ class Picker:
     def _label_name(self, fields: Fields) -> str | None:
         """Return the name of the label field: ratings first if they have bounds, else thumbs."""
         has_numbers = self._verdicts.numbers
-        orders = (RATING_NAMES, LABEL_NAMES) if has_numbers else (LABEL_NAMES, RATING_NAMES)
-        present = _usual_names(tuple(fields)).labels
+        orders = (
+            (RATING_FIELD_NAMES, LABEL_FIELD_NAMES)
+            if has_numbers
+            else (LABEL_FIELD_NAMES, RATING_FIELD_NAMES)
+        )
+        present = _find_usual_names(tuple(fields)).labels
         if not present:
             return None
 
@@ -510,7 +535,7 @@ class Picker:
                     there.append(name)
 
             # numbers of a rating claim the label's field only once they are settled
-            if there and names is RATING_NAMES and self._number(there[0], fields[there[0]]):
+            if there and names is RATING_FIELD_NAMES and self._number(there[0], fields[there[0]]):
                 return there[0]
             self._label_names.update(there)
             if len(self._label_names) > 1:
@@ -531,16 +556,16 @@ class Picker:
         return next(blank, None)
 
 
-def note_on_unread(rows: int) -> str:
+def format_unread_labels_note(rows: int) -> str:
     """Return the note on labels that can't be read where none are needed."""
     return f"{format_count(rows, 'label')} can't be read, and {'is' if rows == 1 else 'are'} not needed here"
 
 
-def _side_of_number(number: str) -> Label:
+def _label_thumb_number(number: str) -> Label:
     return {"1": Label.POSITIVE, "0": Label.NEGATIVE, "-1": Label.NEGATIVE}.get(number, Label.NONE)
 
 
-def _first_filled(beside: Fields, names: tuple[str, ...]) -> Any:
+def _find_first_filled(beside: Fields, names: tuple[str, ...]) -> Any:
     if beside:
         return next(
             (beside[name] for name in names if beside.get(name) not in (None, "", [])),
@@ -550,14 +575,14 @@ def _first_filled(beside: Fields, names: tuple[str, ...]) -> Any:
     return None
 
 
-def _first_present(fields: Collection[str], names: tuple[str, ...]) -> str | None:
+def _find_first_present(fields: Collection[str], names: tuple[str, ...]) -> str | None:
     for name in names:
         if name in fields:
             return name
     return None
 
 
-class UsualNames(NamedTuple):
+class UsualFieldNames(NamedTuple):
     """The fields of a row that have usual names, by what they hold."""
 
     judge: str | None
@@ -568,38 +593,40 @@ class UsualNames(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _usual_names(names: tuple[str, ...]) -> UsualNames:
+def _find_usual_names(names: tuple[str, ...]) -> UsualFieldNames:
     """Return which fields have usual names; cached for all rows of a table."""
-    return UsualNames(
-        judge=_first_present(names, JUDGE_NAMES),
-        group=_first_present(names, GROUP_NAMES),
-        comment=_first_present(names, COMMENT_NAMES),
-        tags=_first_present(names, TAG_NAMES),
-        labels=frozenset(names) & {*LABEL_NAMES, *RATING_NAMES},
+    return UsualFieldNames(
+        judge=_find_first_present(names, JUDGE_FIELD_NAMES),
+        group=_find_first_present(names, GROUP_FIELD_NAMES),
+        comment=_find_first_present(names, COMMENT_FIELD_NAMES),
+        tags=_find_first_present(names, TAG_FIELD_NAMES),
+        labels=frozenset(names) & {*LABEL_FIELD_NAMES, *RATING_FIELD_NAMES},
     )
 
 
-def _thumb_in(fields: Fields, name: str) -> str:
+def _find_thumb_path(fields: Fields, name: str) -> str:
     """Return the path to the thumb in a field: the field itself, or the one in its object or in its list's objects."""
     value = fields.get(name)
     if isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):
         # the first item of a list stands for all
-        inner = _thumb_in({name: value[0]}, name)
+        inner = _find_thumb_path({name: value[0]}, name)
         if inner == name:
             return name
         return inner.replace(name, f"{name}[]", 1)
     if not isinstance(value, Mapping):
         return name
 
-    names = (*LABEL_NAMES, *RATING_NAMES, "value", "score")
+    names = (*LABEL_FIELD_NAMES, *RATING_FIELD_NAMES, "value", "score")
     there = [inner for inner in names if value.get(inner) is not None]
     # under names such as `score`, numbers may be grades: only words are thumbs there
     thumb = (
         len(there) == 1
-        and is_usual(value[there[0]])
-        and (there[0] in THUMB_VALUES or _are_words(value[there[0]]))
+        and is_usual_thumb(value[there[0]])
+        and (there[0] in INNER_THUMB_NAMES or _is_label_text(value[there[0]]))
     )
-    rating = len(there) == 1 and name in RATING_NAMES and bool(as_number(value[there[0]]))
+    rating = (
+        len(there) == 1 and name in RATING_FIELD_NAMES and bool(normalize_number(value[there[0]]))
+    )
     sure = thumb or rating
     return f"{name}.{there[0]}" if sure else name
 
@@ -608,20 +635,20 @@ def _is_blank(value: object) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def _are_words(value: object) -> bool:
+def _is_label_text(value: object) -> bool:
     if not isinstance(value, str):
         return isinstance(value, bool)
-    return not as_number(value)
+    return not normalize_number(value)
 
 
-def _id_as_text(value: object) -> str | None:
+def _format_id(value: object) -> str | None:
     """Convert an id to text; whole numbers become digits, others as Python writes them."""
     if _is_blank(value):
         return None
-    return _as_text("the id", value)
+    return _require_scalar_text("the id", value)
 
 
-def _as_text(name: str, value: object) -> str | None:
+def _require_scalar_text(name: str, value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value or None
     if isinstance(value, bool | int | float):
@@ -633,14 +660,14 @@ def _as_text(name: str, value: object) -> str | None:
     )
 
 
-OnDuplicate = Literal["error", "first", "last"]
-Thumbs = Literal["last", "worst", "each"]
+OnDuplicateChoice = Literal["error", "first", "last"]
+ThumbsChoice = Literal["last", "worst", "each"]
 
 
-Redact = Literal["yes", "names"]
+RedactChoice = Literal["yes", "names"]
 
 
-LONGEST_QUERY = 86_400
+MAX_QUERY_SECONDS = 86_400
 """Seconds that a query may be given at most."""
 
 
@@ -707,10 +734,10 @@ class ReadOptions:
     sources_field: str | None = None
     max_bad: int = 0
     encoding: str = "utf-8-sig"
-    on_duplicate: OnDuplicate = "error"
-    thumbs: Thumbs | None = None
+    on_duplicate: OnDuplicateChoice = "error"
+    thumbs: ThumbsChoice | None = None
     pairs: bool = False
-    redact: Redact | None = None
+    redact: RedactChoice | None = None
     label_sources: str = "log"
     labels_needed: bool = True
     max_turn_chars: int = 1_000_000
@@ -718,9 +745,9 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         allowed = {
-            "on_duplicate": get_args(OnDuplicate),
-            "thumbs": get_args(Thumbs),
-            "redact": get_args(Redact),
+            "on_duplicate": get_args(OnDuplicateChoice),
+            "thumbs": get_args(ThumbsChoice),
+            "redact": get_args(RedactChoice),
         }
         choices = []
         for name, values in allowed.items():
@@ -745,11 +772,11 @@ class ReadOptions:
                 hint="give a count",
             )
 
-        if not 1 <= self.query_seconds <= LONGEST_QUERY:
+        if not 1 <= self.query_seconds <= MAX_QUERY_SECONDS:
             what = f"query_seconds is {self.query_seconds}"
             raise WrongUse(
                 what,
-                hint=f"give 1 to {LONGEST_QUERY}",
+                hint=f"give 1 to {MAX_QUERY_SECONDS}",
                 option={"query_seconds": str(QUERY_TIMEOUT_SECONDS)},
             )
 
@@ -770,7 +797,7 @@ class ReadOptions:
     @property
     def alone(self) -> bool:
         """Whether each conversation stands alone, since the user said so."""
-        return self.group_field == NONE
+        return self.group_field == NO_GROUPS
 
     @property
     def named_group(self) -> str | None:

@@ -22,38 +22,43 @@ from typing import IO
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, NotText, PollexError, WrongUse, spell_options
 from pollex.formats.bounds import (
-    DOCUMENT,
-    PART,
+    MAX_DOCUMENT_CHARS,
+    READ_CHUNK_SIZE,
     ByteLimit,
-    Guarded,
-    TooLong,
-    joined_or_cut,
-    lines_of,
+    ByteLimitedFile,
+    TooLongRow,
+    iterate_lines,
+    join_or_cut_parts,
 )
-from pollex.formats.csv_rows import csv_rows
-from pollex.formats.encodings import USUAL_ENCODING, encoding_of
-from pollex.formats.json_rows import LogRow, json_document, json_lines, yaml_rows
+from pollex.formats.csv_rows import iterate_csv_rows
+from pollex.formats.encodings import USUAL_ENCODING, detect_encoding
+from pollex.formats.json_rows import (
+    LogRow,
+    iterate_document_rows,
+    iterate_json_lines,
+    iterate_yaml_rows,
+)
 from pollex.formats.queries import (
-    is_query,
+    is_query_source,
+    iterate_parquet_rows,
+    iterate_query_rows,
     list_files_named_in_query,
-    parquet_rows,
-    sql_rows,
 )
-from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS, rows_of_query
-from pollex.formats.sheets import is_spreadsheet, sheet_rows
-from pollex.formats.tab_rows import holds_escapes, rows_of_tabs
-from pollex.formats.talk_files import LOOKED_AT, holds_talks, rows_of_talks
+from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS, run_query_in_process
+from pollex.formats.sheets import is_spreadsheet, iterate_spreadsheet_rows
+from pollex.formats.tab_rows import is_escaped_tab_table, iterate_tab_rows
+from pollex.formats.talk_files import MAX_LINES_EXAMINED, is_talk_text, iterate_talk_rows
 from pollex.formats.text_lines import (
-    kind_of_lines,
-    refuse_text,
-    rows_of_bars,
-    rows_of_pairs,
-    rows_of_prefixed,
+    detect_line_kind,
+    iterate_bar_rows,
+    iterate_pair_rows,
+    iterate_prefixed_rows,
+    refuse_text_file,
 )
 from pollex.text import parse_json
 
-STDIN = "-"
-FORMATS = {
+STDIN_NAME = "-"
+FORMAT_BY_ENDING = {
     ".jsonl": "lines",
     ".ndjson": "lines",
     ".csv": "csv",
@@ -61,13 +66,23 @@ FORMATS = {
     ".parquet": "parquet",
 }
 """What a file's ending promises; `.json` and others are told by their first characters."""
-SHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
-ENDINGS = (*FORMATS, *SHEETS, ".json", ".yaml", ".yml", ".gz", ".zst", ".zip", ".eval")
+SPREADSHEET_ENDINGS = (".xlsx", ".xlsm", ".xls", ".ods")
+LOG_FILE_ENDINGS = (
+    *FORMAT_BY_ENDING,
+    *SPREADSHEET_ENDINGS,
+    ".json",
+    ".yaml",
+    ".yml",
+    ".gz",
+    ".zst",
+    ".zip",
+    ".eval",
+)
 """Which files of a folder are read."""
-OF_YAML = (".yaml", ".yml")
-OF_TALKS = (".txt", ".log", ".md")
+YAML_ENDINGS = (".yaml", ".yml")
+TALK_TEXT_ENDINGS = (".txt", ".log", ".md")
 """Which are read where there are none of those."""
-COMPANIONS = frozenset(
+COMPANION_FILE_NAMES = frozenset(
     (
         *(
             "user.json",
@@ -96,7 +111,7 @@ COMPANIONS = frozenset(
     )
 )
 """Files that ChatGPT's, Claude's and Slack's exports have beside the conversations, without a word of them."""
-PATIENCE = 10
+PIPE_WAIT_SECONDS = 10
 """Seconds that a pipe is waited for which nobody writes into."""
 
 
@@ -122,7 +137,7 @@ def find_files(sources: Sequence[str | Path]) -> list[str]:
 
 def list_files_read(source: str) -> list[str]:
     """List the files that a source reads and that are there: of a folder its logs, of a query its database."""
-    if is_query(source):
+    if is_query_source(source):
         candidates = list_files_named_in_query(source)
     else:
         candidates = []
@@ -132,29 +147,29 @@ def list_files_read(source: str) -> list[str]:
     return [name for name in candidates if Path(name).is_file()]
 
 
-DATABASES = (".db", ".sqlite", ".sqlite3", ".sql", ".duckdb", ".ddb")
+DATABASE_ENDINGS = (".db", ".sqlite", ".sqlite3", ".sql", ".duckdb", ".ddb")
 
 
-def may_hold_tables(files: Sequence[str]) -> bool:
+def may_hold_several_tables(files: Sequence[str]) -> bool:
     """Return whether files may hold several tables: several files, a spreadsheet, an archive or a database."""
-    if any(map(is_query, files)):
+    if any(map(is_query_source, files)):
         return False
 
-    holders = (*SHEETS, *DATABASES, ".zip")
+    holders = (*SPREADSHEET_ENDINGS, *DATABASE_ENDINGS, ".zip")
     return len(files) > 1 or Path(files[0]).suffix.lower() in holders
 
 
-def _without_companions(names: Sequence[str]) -> list[str]:
+def _drop_companions(names: Sequence[str]) -> list[str]:
     """Leave out known companions of conversations, unless there is nothing else."""
     others = []
     for name in names:
-        if Path(name).name.casefold() not in COMPANIONS:
+        if Path(name).name.casefold() not in COMPANION_FILE_NAMES:
             others.append(name)
 
     return others or list(names)
 
 
-def rows_of(
+def iterate_file_rows(
     source: str,
     encoding: str,
     longest: int | None = None,
@@ -173,18 +188,18 @@ def rows_of(
         BadInput: The file can't be opened, decoded, or trusted in any part.
         WrongUse: No such encoding.
     """
-    if is_query(source):
-        yield from sql_rows(source, query_seconds)
+    if is_query_source(source):
+        yield from iterate_query_rows(source, query_seconds)
         return
 
     try:
         with (
-            _path_of(source) as path,
+            _open_source_path(source) as path,
             tempfile.TemporaryDirectory() as folder,
             unpack_files(source, path, Path(folder)) as files,
         ):
             for name, inner in files:
-                yield from _rows_of_path(name, inner, encoding, longest, notes)
+                yield from _iterate_path_rows(name, inner, encoding, longest, notes)
     except OSError as error:
         raise BadInput(
             f"can't be read: {error.strerror or error}",
@@ -194,16 +209,16 @@ def rows_of(
 
 
 def _expand_source(source: str) -> list[str]:
-    if is_query(source):
+    if is_query_source(source):
         return [source]
 
     path = Path(source)
-    if source == STDIN or path.is_fifo():
+    if source == STDIN_NAME or path.is_fifo():
         return [source]
     if path.is_dir():
         return _find_logs_inside(path)
     if path.exists():
-        _require_file(path)
+        _require_regular_file(path)
         return [source]
 
     matches = sorted(name for name in glob.glob(source, recursive=True) if Path(name).is_file())  # noqa: PTH207 Path.glob takes no absolute pattern
@@ -214,10 +229,10 @@ def _expand_source(source: str) -> list[str]:
             hint="check the path; a glob must match at least one file",
         )
 
-    return _without_companions(matches)
+    return _drop_companions(matches)
 
 
-def _require_file(path: Path) -> None:
+def _require_regular_file(path: Path) -> None:
     """Refuse what never ends: devices, sockets, and the kernel's own files, which say that they are files."""
     if not path.is_file() or str(path.resolve()).startswith(("/dev/", "/proc/", "/sys/")):
         raise BadInput(
@@ -235,10 +250,10 @@ def _find_logs_inside(folder: Path) -> list[str]:
 
     names = []
     for path in files:
-        if path.suffix.lower() in ENDINGS:
+        if path.suffix.lower() in LOG_FILE_ENDINGS:
             names.append(path)
 
-    names = names or [path for path in files if path.suffix.lower() in OF_TALKS]
+    names = names or [path for path in files if path.suffix.lower() in TALK_TEXT_ENDINGS]
     # hidden files, and those in hidden folders, are no logs
     logs = []
     for path in names:
@@ -246,27 +261,27 @@ def _find_logs_inside(folder: Path) -> list[str]:
             logs.append(str(path))
 
     if not logs:
-        hint = f"it must hold files that end in one of: {', '.join(ENDINGS)}"
+        hint = f"it must hold files that end in one of: {', '.join(LOG_FILE_ENDINGS)}"
         raise BadInput("a folder without logs", where=str(folder), hint=hint)
-    return _without_companions(logs)
+    return _drop_companions(logs)
 
 
 @contextmanager
-def _path_of(source: str) -> Iterator[Path]:
-    piped = source != STDIN and Path(source).is_fifo()
-    if source != STDIN and not piped:
+def _open_source_path(source: str) -> Iterator[Path]:
+    piped = source != STDIN_NAME and Path(source).is_fifo()
+    if source != STDIN_NAME and not piped:
         yield Path(source)
         return
 
     # a pipe can be read once alone, and a log is read several times
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stdin"
-        with _open_pipe(source) if piped else nullcontext(sys.stdin.buffer) as stream:
-            copy_unpacked(source, stream, path)
+        with _open_named_pipe(source) if piped else nullcontext(sys.stdin.buffer) as stream:
+            copy_unpacked_file(source, stream, path)
         yield path
 
 
-def _open_pipe(source: str) -> IO[bytes]:
+def _open_named_pipe(source: str) -> IO[bytes]:
     """Open a named pipe without waiting for ever for somebody who writes into it."""
     pipe = os.open(source, os.O_RDONLY | os.O_NONBLOCK)
     poll = select.poll()
@@ -274,7 +289,7 @@ def _open_pipe(source: str) -> IO[bytes]:
 
     try:
         # nothing comes, and the end is there at once: nobody has opened the pipe to write
-        if not poll.poll(PATIENCE * 1000) and os.read(pipe, 1) == b"":
+        if not poll.poll(PIPE_WAIT_SECONDS * 1000) and os.read(pipe, 1) == b"":
             hint = "start what writes into it, or give a file"
             raise BadInput(
                 "a pipe that nobody writes into",
@@ -292,7 +307,7 @@ def _open_pipe(source: str) -> IO[bytes]:
     return os.fdopen(pipe, "rb")
 
 
-def _rows_of_path(
+def _iterate_path_rows(
     source: str,
     path: Path,
     encoding: str,
@@ -300,145 +315,147 @@ def _rows_of_path(
     notes: dict[str, None] | None,
 ) -> Iterator[LogRow | BadRow]:
     # files of tables, known by their first bytes or their ending
-    if _is_parquet(path):
-        return parquet_rows(source, path)
+    if _is_parquet_file(path):
+        return iterate_parquet_rows(source, path)
 
     with path.open("rb") as file:
         begin = file.read(16)
 
     if is_spreadsheet(path, begin):
-        return sheet_rows(source, path)
-    if begin.startswith(SQLITE):
-        return rows_of_tables("sqlite", source, path)
-    if begin[8:12] == DUCKDB:
-        return rows_of_tables("duckdb", source, path)
+        return iterate_spreadsheet_rows(source, path)
+    if begin.startswith(SQLITE_MAGIC):
+        return iterate_database_rows("sqlite", source, path)
+    if begin[8:12] == DUCKDB_MAGIC:
+        return iterate_database_rows("duckdb", source, path)
 
     # where the user named no encoding, the file's own bytes may tell another
     if (
         notes is not None
         and encoding == USUAL_ENCODING
-        and (other := encoding_of(path)) is not None
+        and (other := detect_encoding(path)) is not None
     ):
         encoding = other
         note = f"{source} isn't UTF-8, and was read as {encoding}"
         advice = f"{note}; if letters are wrong, name the right one: {spell_options(encoding=None)}"
         notes[advice] = None
 
-    if path.suffix.lower() in OF_YAML:
-        whole = joined_or_cut(
+    if path.suffix.lower() in YAML_ENDINGS:
+        whole = join_or_cut_parts(
             _read_lines_with_ends(source, path, encoding, whole=True),
             longest,
-            DOCUMENT,
+            MAX_DOCUMENT_CHARS,
         )
-        return yaml_rows(source, whole)
+        return iterate_yaml_rows(source, whole)
 
     # a talk as text, such as one of WhatsApp
-    if _is_talk(source, path, encoding):
-        return _rows_of_talks(
+    if _is_talk_file(source, path, encoding):
+        return _iterate_talk_rows(
             source,
-            joined_or_cut(
-                _read_lines_with_ends(source, path, encoding, whole=True), longest, DOCUMENT
+            join_or_cut_parts(
+                _read_lines_with_ends(source, path, encoding, whole=True),
+                longest,
+                MAX_DOCUMENT_CHARS,
             ),
         )
 
     # the format: by the ending, else by the first lines
-    form = FORMATS.get(path.suffix.lower())
+    form = FORMAT_BY_ENDING.get(path.suffix.lower())
     if form in (None, "lines"):
         with closing(_read_lines_with_ends(source, path, encoding, longest)) as lines:
             if form is None:
-                form = _detect_format(lines)
+                form = _detect_text_format(lines)
             else:
-                form = _form_of_lines(lines)
+                form = _detect_line_form(lines)
 
     # a text that is no table may be a log of lines
-    if form == "csv" and path.suffix.lower() not in FORMATS:
+    if form == "csv" and path.suffix.lower() not in FORMAT_BY_ENDING:
         with closing(_read_lines_with_ends(source, path, encoding, longest)) as lines:
-            kind = kind_of_lines(lines)
-        refuse_text(source, kind)
-        if kind in OF_LINES:
-            return OF_LINES[kind](
+            kind = detect_line_kind(lines)
+        refuse_text_file(source, kind)
+        if kind in LINE_KIND_READERS:
+            return LINE_KIND_READERS[kind](
                 source,
                 _read_lines_with_ends(source, path, encoding, longest),
             )
 
     if form == "lines":
-        return json_lines(
+        return iterate_json_lines(
             source,
             _read_lines_with_ends(source, path, encoding, longest),
         )
 
     if form == "csv":
         with closing(_read_lines_with_ends(source, path, encoding, longest)) as lines:
-            escaped = holds_escapes(lines)
+            escaped = is_escaped_tab_table(lines)
         if escaped:
-            return rows_of_tabs(source, _read_lines_with_ends(source, path, encoding, longest))
-        return csv_rows(
+            return iterate_tab_rows(source, _read_lines_with_ends(source, path, encoding, longest))
+        return iterate_csv_rows(
             source,
             _read_lines_with_ends(source, path, encoding, whole=True),
             notes,
         )
 
     # what is left is one JSON document, which is held whole
-    whole = joined_or_cut(
+    whole = join_or_cut_parts(
         _read_lines_with_ends(source, path, encoding, whole=True),
         longest,
-        DOCUMENT,
+        MAX_DOCUMENT_CHARS,
     )
-    if isinstance(whole, TooLong):
+    if isinstance(whole, TooLongRow):
         raise BadInput(
             "a JSON document of more than 256 MB",
             where=source,
             hint="write it as JSON lines, one row each",
         )
 
-    return json_document(source, whole)
+    return iterate_document_rows(source, whole)
 
 
-_STAMPED = re.compile(r"\s*\[\d[\d.:/ -]*[^,\d]")
+_TIMESTAMPED_LINE_PATTERN = re.compile(r"\s*\[\d[\d.:/ -]*[^,\d]")
 """A line that begins with a time in brackets."""
-OF_LINES = {
-    "pairs": rows_of_pairs,
-    "bars": rows_of_bars,
-    "prefixed": rows_of_prefixed,
+LINE_KIND_READERS = {
+    "pairs": iterate_pair_rows,
+    "bars": iterate_bar_rows,
+    "prefixed": iterate_prefixed_rows,
 }
 
 
-def _is_talk(source: str, path: Path, encoding: str) -> bool:
+def _is_talk_file(source: str, path: Path, encoding: str) -> bool:
     """Return whether a file of text, as phones export it, holds a talk whose turns begin with who speaks."""
-    if path.suffix.lower() in FORMATS or path.suffix.lower() == ".json":
+    if path.suffix.lower() in FORMAT_BY_ENDING or path.suffix.lower() == ".json":
         return False
 
     with closing(_read_lines_with_ends(source, path, encoding)) as lines:
         begin = []
-        for line in islice(lines, LOOKED_AT):
+        for line in islice(lines, MAX_LINES_EXAMINED):
             begin.append(line.rstrip("\r\n"))
 
     # logs of lines have readers of their own
-    if kind_of_lines(begin) in OF_LINES:
+    if detect_line_kind(begin) in LINE_KIND_READERS:
         return False
 
     first = next((line.lstrip()[:1] for line in begin if line.strip()), "")
-    return first not in ("{", '"') and holds_talks(begin)
+    return first not in ("{", '"') and is_talk_text(begin)
 
 
-def _rows_of_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
+def _iterate_talk_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
     """Yield the talks of a file of text, one row each."""
-    if isinstance(text, TooLong):
+    if isinstance(text, TooLongRow):
         raise BadInput(
             "a talk of more than 256 MB",
             where=source,
             hint="split it into files",
         )
 
-    return rows_of_talks(source, text)
+    return iterate_talk_rows(source, text)
 
 
-def _is_parquet(path: Path) -> bool:
+def _is_parquet_file(path: Path) -> bool:
     with path.open("rb") as file:
-        return file.read(4) == b"PAR1" or FORMATS.get(path.suffix.lower()) == "parquet"
+        return file.read(4) == b"PAR1" or FORMAT_BY_ENDING.get(path.suffix.lower()) == "parquet"
 
 
-def _detect_format(lines: Iterable[str]) -> str:
+def _detect_text_format(lines: Iterable[str]) -> str:
     """Detect the format of text: JSON `lines`, a JSON `document`, or `csv`."""
     # the first two lines that aren't empty tell the format
     first, second = islice(
@@ -447,7 +464,7 @@ def _detect_format(lines: Iterable[str]) -> str:
     )
     start = first.lstrip()[:1]
     if start != "{":
-        if start == "[" and not _STAMPED.match(first):
+        if start == "[" and not _TIMESTAMPED_LINE_PATTERN.match(first):
             return "document"
         return "csv"
 
@@ -460,7 +477,7 @@ def _detect_format(lines: Iterable[str]) -> str:
     return "lines" if second else "document"
 
 
-def _form_of_lines(lines: Iterable[str]) -> str:
+def _detect_line_form(lines: Iterable[str]) -> str:
     """Return `document` for a file of lines that holds objects written over several lines."""
     first = next((line.strip() for line in lines if line.strip()), "")
     return "document" if first in ("{", "[") else "lines"
@@ -481,18 +498,18 @@ def _read_lines_with_ends(
     try:
         with (
             path.open("rb") as file,
-            io.BufferedReader(Guarded(file, source), PART) as raw,
+            io.BufferedReader(ByteLimitedFile(file, source), READ_CHUNK_SIZE) as raw,
             io.TextIOWrapper(raw, encoding, errors="surrogateescape", newline="") as text,
         ):
             # of a whole file, the pieces may end anywhere
             if whole:
-                lines = iter(partial(text.readline, PART), "")
+                lines = iter(partial(text.readline, READ_CHUNK_SIZE), "")
             else:
-                lines = lines_of(text, longest)
+                lines = iterate_lines(text, longest)
 
             for number, line in enumerate(lines, start=1):
                 if not line.isascii():
-                    _check_decoded(f"{source}:{number}", line, encoding, path)
+                    _require_decoded(f"{source}:{number}", line, encoding, path)
                 yield line
     except LookupError:
         raise WrongUse(
@@ -501,10 +518,10 @@ def _read_lines_with_ends(
             option={"encoding": "latin-1"},
         ) from None
     except UnicodeError as error:
-        raise _not_text(source, encoding, str(error), path) from None
+        raise _make_not_text_error(source, encoding, str(error), path) from None
 
 
-def _check_decoded(
+def _require_decoded(
     where: str,
     line: str,
     encoding: str,
@@ -514,7 +531,7 @@ def _check_decoded(
         # bytes that couldn't be decoded are lone surrogates here, which UTF-8 can't write
         line.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise _not_text(
+        raise _make_not_text_error(
             where,
             encoding,
             f"byte {ord(line[error.start]) & 0xFF:#04x}",
@@ -522,7 +539,7 @@ def _check_decoded(
         ) from None
 
 
-def _not_text(
+def _make_not_text_error(
     where: str,
     encoding: str,
     what: str,
@@ -532,7 +549,7 @@ def _not_text(
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
     others = "utf-8, cp1252 (Windows) or latin-1"
     likely = "cp1252" if name == "UTF-8" else "utf-8"
-    likely = encoding_of(path, whole=True) or likely
+    likely = detect_encoding(path, whole=True) or likely
     hint = f"name the file's encoding: {others}"
     option = {"encoding": likely}
 
@@ -544,17 +561,17 @@ def _not_text(
     )
 
 
-GZIP = b"\x1f\x8b"
-ZIP = b"PK\x03\x04"
-ZSTANDARD = b"\x28\xb5\x2f\xfd"
-SQLITE = b"SQLite format 3\x00"
-DUCKDB = b"DUCK"
+GZIP_MAGIC = b"\x1f\x8b"
+ZIP_MAGIC = b"PK\x03\x04"
+ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
+SQLITE_MAGIC = b"SQLite format 3\x00"
+DUCKDB_MAGIC = b"DUCK"
 """What a DuckDB file has behind a checksum of 8 bytes."""
-LIMIT = 20 << 30
+MAX_UNPACKED_BYTES = 20 << 30
 """Bytes that a file may unpack to."""
-METHOD_ZSTANDARD = 93
-_READABLE = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".txt")
-_LOCAL_HEADER = struct.Struct("<26xHH")
+ZIP_METHOD_ZSTANDARD = 93
+_READABLE_MEMBER_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".txt")
+_ZIP_LOCAL_HEADER = struct.Struct("<26xHH")
 
 
 @contextmanager
@@ -573,12 +590,12 @@ def unpack_files(source: str, path: Path, folder: Path) -> Iterator[list[tuple[s
     try:
         if is_spreadsheet(path, begin):
             yield [(source, path)]
-        elif begin.startswith(ZIP):
+        elif begin.startswith(ZIP_MAGIC):
             yield list(_unpack_members(source, path, folder))
-        elif begin.startswith((GZIP, ZSTANDARD)):
+        elif begin.startswith((GZIP_MAGIC, ZSTANDARD_MAGIC)):
             yield [(source, _unpack_stream(source, path, folder, begin))]
         else:
-            _refuse_database(source, path, begin)
+            _refuse_unreadable_database(source, path, begin)
             yield [(source, path)]
     except (zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError) as error:
         raise BadInput(
@@ -596,26 +613,26 @@ def _unpack_stream(
 ) -> Path:
     inner = folder / (path.stem if path.suffix in (".gz", ".zst", ".zstd") else path.name)
     with path.open("rb") as raw:
-        _write_pieces(source, _unpacked_pieces(source, raw, begin), inner)
+        _write_pieces(source, _iterate_unpacked_pieces(source, raw, begin), inner)
     return inner
 
 
-def _unpacked_pieces(source: str, raw: IO[bytes], begin: bytes) -> Iterator[bytes]:
+def _iterate_unpacked_pieces(source: str, raw: IO[bytes], begin: bytes) -> Iterator[bytes]:
     """Yield what a stream of gzip or Zstandard unpacks to, piece by piece."""
-    if not begin.startswith(GZIP):
-        yield from _pieces_of_zstandard(source, raw)
+    if not begin.startswith(GZIP_MAGIC):
+        yield from _iterate_zstandard_pieces(source, raw)
         return
 
     with gzip.open(raw) as packed:
-        yield from _read_pieces(packed)
+        yield from _iterate_pieces(packed)
 
 
-def _read_pieces(packed: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
+def _iterate_pieces(packed: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
     while piece := packed.read(1 << 20):
         yield piece
 
 
-def _pieces_of_zstandard(source: str, raw: IO[bytes] | io.RawIOBase) -> Iterator[bytes]:
+def _iterate_zstandard_pieces(source: str, raw: IO[bytes] | io.RawIOBase) -> Iterator[bytes]:
     import zstandard  # A quarter of all readings would pay for it, few need it.
 
     # a file may be several frames, one after the other, of which the last must be complete
@@ -644,13 +661,13 @@ def _pieces_of_zstandard(source: str, raw: IO[bytes] | io.RawIOBase) -> Iterator
         )
 
 
-def copy_unpacked(
+def copy_unpacked_file(
     source: str,
     packed: IO[bytes] | gzip.GzipFile,
     inner: Path,
 ) -> None:
     """Write the data to a file of its own, up to the size limit; raise `BadInput` where no row can come of it."""
-    _write_pieces(source, _read_pieces(packed), inner)
+    _write_pieces(source, _iterate_pieces(packed), inner)
 
 
 def _write_pieces(source: str, pieces: Iterable[bytes], inner: Path) -> None:
@@ -660,11 +677,11 @@ def _write_pieces(source: str, pieces: Iterable[bytes], inner: Path) -> None:
         for piece in pieces:
             file.write(guard.watch(piece))
             size += len(piece)
-            _require_small(source, size)
+            _require_size_below_limit(source, size)
 
 
-def _require_small(source: str, size: int) -> None:
-    if size > LIMIT:
+def _require_size_below_limit(source: str, size: int) -> None:
+    if size > MAX_UNPACKED_BYTES:
         raise BadInput(
             "unpacks to more than 20 GB",
             where=source,
@@ -682,10 +699,10 @@ def count_unpacked_bytes(source: str, path: Path, most: int) -> int:
         begin = raw.read(16)
         raw.seek(0)
         try:
-            if begin.startswith(ZIP):
-                return _unpacked_members(source, path, most)
-            if begin.startswith((GZIP, ZSTANDARD)):
-                return _count_bytes(_unpacked_pieces(source, raw, begin), most)
+            if begin.startswith(ZIP_MAGIC):
+                return _count_member_bytes(source, path, most)
+            if begin.startswith((GZIP_MAGIC, ZSTANDARD_MAGIC)):
+                return _count_piece_bytes(_iterate_unpacked_pieces(source, raw, begin), most)
         except (zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError) as error:
             raise BadInput(
                 f"can't be unpacked: {error}",
@@ -696,13 +713,13 @@ def count_unpacked_bytes(source: str, path: Path, most: int) -> int:
     return path.stat().st_size
 
 
-def _unpacked_members(source: str, path: Path, most: int) -> int:
+def _count_member_bytes(source: str, path: Path, most: int) -> int:
     """Count the bytes of all members: what a header says of them may be wrong."""
     size = 0
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
-            size += _count_bytes(
-                _pieces_of_member(source, archive, info),
+            size += _count_piece_bytes(
+                _iterate_member_pieces(source, archive, info),
                 most - size,
             )
             if size > most:
@@ -711,7 +728,7 @@ def _unpacked_members(source: str, path: Path, most: int) -> int:
     return size
 
 
-def _count_bytes(pieces: Iterable[bytes], most: int) -> int:
+def _count_piece_bytes(pieces: Iterable[bytes], most: int) -> int:
     size = 0
     for piece in pieces:
         size += len(piece)
@@ -732,11 +749,11 @@ def _unpack_members(source: str, path: Path, folder: Path) -> Iterator[tuple[str
 
         readable_names = []
         for name in infos:
-            if name.lower().endswith(_READABLE):
+            if name.lower().endswith(_READABLE_MEMBER_ENDINGS):
                 readable_names.append(name)
 
         readable = sorted(readable_names)
-        names = sorted(samples) or _without_companions(
+        names = sorted(samples) or _drop_companions(
             [name for name in readable if not name.startswith("__MACOSX/")]
         )
         if not names:
@@ -751,13 +768,13 @@ def _unpack_members(source: str, path: Path, folder: Path) -> Iterator[tuple[str
             inner = folder / f"{number}{Path(name).suffix.lower()}"
             _write_pieces(
                 source,
-                _pieces_of_member(source, archive, infos[name]),
+                _iterate_member_pieces(source, archive, infos[name]),
                 inner,
             )
             yield f"{source}!{name}", inner
 
 
-def _pieces_of_member(
+def _iterate_member_pieces(
     source: str,
     archive: zipfile.ZipFile,
     info: zipfile.ZipInfo,
@@ -767,10 +784,10 @@ def _pieces_of_member(
     Python before 3.14 can't read Zstandard in zip archives, so the member's bytes are located by
     hand.
     """
-    if info.compress_type != METHOD_ZSTANDARD:
+    if info.compress_type != ZIP_METHOD_ZSTANDARD:
         try:
             with archive.open(info) as packed:
-                yield from _read_pieces(packed)
+                yield from _iterate_pieces(packed)
         except (NotImplementedError, RuntimeError) as error:
             raise BadInput(
                 f"can't be unpacked: {error}",
@@ -784,12 +801,12 @@ def _pieces_of_member(
     assert raw is not None
     # the header before the data has its own lengths of the name and the extra field
     raw.seek(info.header_offset)
-    name, extra = _LOCAL_HEADER.unpack(raw.read(_LOCAL_HEADER.size))
-    raw.seek(info.header_offset + _LOCAL_HEADER.size + name + extra)
-    yield from _pieces_of_zstandard(source, _Member(raw, info.compress_size))
+    name, extra = _ZIP_LOCAL_HEADER.unpack(raw.read(_ZIP_LOCAL_HEADER.size))
+    raw.seek(info.header_offset + _ZIP_LOCAL_HEADER.size + name + extra)
+    yield from _iterate_zstandard_pieces(source, _ZipMemberFile(raw, info.compress_size))
 
 
-class _Member(io.RawIOBase):
+class _ZipMemberFile(io.RawIOBase):
     def __init__(self, file: IO[bytes], size: int) -> None:
         super().__init__()
         self._file = file
@@ -802,8 +819,8 @@ class _Member(io.RawIOBase):
         return data
 
 
-def _refuse_database(source: str, path: Path, begin: bytes) -> None:
-    if not begin.startswith(SQLITE):
+def _refuse_unreadable_database(source: str, path: Path, begin: bytes) -> None:
+    if not begin.startswith(SQLITE_MAGIC):
         return
 
     # tools whose databases can't be read as they are, by the tables that they have
@@ -811,7 +828,7 @@ def _refuse_database(source: str, path: Path, begin: bytes) -> None:
         ("checkpoints",): "export the threads of LangGraph as JSON: client.threads.search()",
         ("feedback", "chat"): "export the feedback in Open WebUI: Admin, Evaluations, Feedbacks",
     }
-    tables = _tables_of_database(path)
+    tables = _list_sqlite_tables(path)
     hint = next(
         (advice for names, advice in remedies.items() if {*names} <= {*tables}),
         "",
@@ -824,7 +841,7 @@ def _refuse_database(source: str, path: Path, begin: bytes) -> None:
         )
 
 
-def _tables_of_database(path: Path) -> list[str]:
+def _list_sqlite_tables(path: Path) -> list[str]:
     """Return the tables of a SQLite database; none where it can't be read."""
     try:
         # immutable: nothing is locked or written, not even a journal beside the file
@@ -839,26 +856,26 @@ def _tables_of_database(path: Path) -> list[str]:
         return []
 
 
-_TABLES_OF_DUCKDB = (
+_DUCKDB_TABLES_QUERY = (
     "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY table_oid"
 )
 
 
-def rows_of_tables(kind: str, source: str, path: Path) -> Iterator[LogRow]:
+def iterate_database_rows(kind: str, source: str, path: Path) -> Iterator[LogRow]:
     """Yield the rows of all tables of a database, each table like a file of its own.
 
     Args:
         kind: `sqlite` or `duckdb`.
     """
     if kind == "sqlite":
-        names = _tables_of_database(path)
+        names = _list_sqlite_tables(path)
     else:
-        listed = rows_of_query(kind, str(path), _TABLES_OF_DUCKDB)
+        listed = run_query_in_process(kind, str(path), _DUCKDB_TABLES_QUERY)
         names = [row["table_name"] for row in listed]
 
     for table in names:
         # quotes inside a quoted name are doubled
         quoted = table.replace('"', '""')
-        rows = rows_of_query(kind, str(path), f'SELECT * FROM "{quoted}"')  # noqa: S608 - a name, quoted
+        rows = run_query_in_process(kind, str(path), f'SELECT * FROM "{quoted}"')  # noqa: S608 - a name, quoted
         for number, fields in enumerate(rows, start=1):
             yield LogRow(f"{source}:{table}", number, fields)

@@ -5,8 +5,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from pollex.errors import WrongUse
 
-SHAPES = "give paths, conversations, a list of dicts, or a pandas, polars or Arrow table"
-FACTS = ("metadata", "created_at", "tasks")
+ACCEPTED_INPUTS_HINT = (
+    "give paths, conversations, a list of dicts, or a pandas, polars or Arrow table"
+)
+STATE_FACT_NAMES = ("metadata", "created_at", "tasks")
 """Fields of a LangGraph state beside its values."""
 
 
@@ -18,10 +20,10 @@ class DataTable(Protocol):
     def columns(self) -> Any: ...
 
 
-Rows = Iterable[Mapping[str, Any]] | DataTable
+RowSource = Iterable[Mapping[str, Any]] | DataTable
 
 
-def iterate_rows(log: Rows) -> Iterator[dict[str, Any]]:
+def iterate_rows(log: RowSource) -> Iterator[dict[str, Any]]:
     """Yield rows with plain Python values; missing values of tables are None.
 
     Raises:
@@ -34,27 +36,27 @@ def iterate_rows(log: Rows) -> Iterator[dict[str, Any]]:
         yield from read()
     elif isinstance(log, DataTable) and hasattr(log, "to_dict"):
         for record in log.to_dict("records"):
-            yield {str(name): as_plain(value) for name, value in record.items()}
+            yield {str(name): convert_to_plain(value) for name, value in record.items()}
     elif isinstance(log, Mapping) and log.keys() & {"messages", "values"}:
-        yield convert_to_dicts(log)
+        yield convert_messages_to_dicts(log)
     elif isinstance(log, Iterable) and not isinstance(log, str | Mapping):
         # a list of messages is one conversation
         rows: list[Any] = list(log)
-        if rows and all(map(_is_message, rows)):
+        if rows and all(map(_is_langchain_message, rows)):
             rows = [rows]
-        for number, row in enumerate(map(convert_to_dicts, rows), start=1):
+        for number, row in enumerate(map(convert_messages_to_dicts, rows), start=1):
             if not isinstance(row, Mapping):
                 raise WrongUse(
                     f"not a log: item {number} is {type(rows[number - 1]).__name__}",
-                    hint=SHAPES,
+                    hint=ACCEPTED_INPUTS_HINT,
                 )
 
             yield dict(row)
     else:
-        raise WrongUse(f"not a log, but {type(log).__name__}", hint=SHAPES)
+        raise WrongUse(f"not a log, but {type(log).__name__}", hint=ACCEPTED_INPUTS_HINT)
 
 
-def as_plain(value: Any) -> Any:
+def convert_to_plain(value: Any) -> Any:
     """Convert a table's value to plain Python: arrays to lists, NaN and NaT to None."""
     if hasattr(value, "tolist"):
         value = value.tolist()
@@ -65,7 +67,7 @@ def as_plain(value: Any) -> Any:
     return value
 
 
-def convert_to_dicts(log: Any) -> Any:
+def convert_messages_to_dicts(log: Any) -> Any:
     """Convert LangChain messages and LangGraph states to dicts; keep everything else.
 
     A list of messages becomes a conversation.
@@ -73,34 +75,34 @@ def convert_to_dicts(log: Any) -> Any:
     # a snapshot of a LangGraph state, whose thread stands in its config
     if not isinstance(log, Mapping) and isinstance(getattr(log, "values", None), Mapping):
         configurable = (getattr(log, "config", None) or {}).get("configurable") or {}
-        facts = {name: getattr(log, name, None) for name in FACTS}
+        facts = {name: getattr(log, name, None) for name in STATE_FACT_NAMES}
         log = {
             "thread_id": configurable.get("thread_id"),
             "values": log.values,
             **facts,
         }
 
-    if isinstance(log, list | tuple) and log and all(map(_is_message, log)):
+    if isinstance(log, list | tuple) and log and all(map(_is_langchain_message, log)):
         log = {"messages": log}
-    return _as_plain_dicts(log)
+    return _convert_to_plain_dicts(log)
 
 
-def _is_message(value: Any) -> bool:
+def _is_langchain_message(value: Any) -> bool:
     return isinstance(getattr(value, "type", None), str) and hasattr(value, "content")
 
 
-def _as_plain_dicts(value: Any) -> Any:
+def _convert_to_plain_dicts(value: Any) -> Any:
     if hasattr(value, "_asdict"):
         value = value._asdict()
 
     if isinstance(value, Mapping):
         dicts = {}
         for name, inner in value.items():
-            dicts[name] = _as_plain_dicts(inner)
+            dicts[name] = _convert_to_plain_dicts(inner)
         return dicts
     if isinstance(value, list | tuple):
-        return [_as_plain_dicts(inner) for inner in value]
-    if _is_message(value):
+        return [_convert_to_plain_dicts(inner) for inner in value]
+    if _is_langchain_message(value):
         names = ("type", "content", "id", "name", "tool_calls", "tool_call_id", "status")
         attributes = {}
         for name in names:

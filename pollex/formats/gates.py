@@ -4,19 +4,19 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
-Verdict = tuple[str, str, str]
+GateVerdict = tuple[str, str, str]
 """Condition; `passed`, `undecided` or `failed`; message."""
 
-MOST = 9
+MAX_ANNOTATIONS = 9
 """Annotations that are printed: GitHub keeps ten of a step."""
 
-CONTROL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+XML_FORBIDDEN_PATTERN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 can't hold."""
 
 
-def make_junit_report(verdicts: Sequence[Verdict], *, strict: bool = False) -> bytes:
+def make_junit_report(verdicts: Sequence[GateVerdict], *, strict: bool = False) -> bytes:
     """Return a suite with a test a condition; an undecided one fails where that is asked for."""
-    failures = sum(is_failed(status, strict=strict) for _, status, _ in verdicts)
+    failures = sum(fails_gate(status, strict=strict) for _, status, _ in verdicts)
     skipped = sum(status == "undecided" and not strict for _, status, _ in verdicts)
     about = {
         "tests": len(verdicts),
@@ -37,13 +37,13 @@ def make_junit_report(verdicts: Sequence[Verdict], *, strict: bool = False) -> b
             suite,
             "testcase",
             classname="pollex.check",
-            name=f"{number}. {_without_controls(condition)}",
+            name=f"{number}. {_remove_controls(condition)}",
         )
         if status != "passed":
-            kind = "failure" if is_failed(status, strict=strict) else "skipped"
+            kind = "failure" if fails_gate(status, strict=strict) else "skipped"
             ElementTree.SubElement(
-                case, kind, message=_without_controls(message)
-            ).text = _without_controls(message)
+                case, kind, message=_remove_controls(message)
+            ).text = _remove_controls(message)
 
     xml: bytes = ElementTree.tostring(
         suites,
@@ -53,12 +53,14 @@ def make_junit_report(verdicts: Sequence[Verdict], *, strict: bool = False) -> b
     return xml
 
 
-def is_failed(status: str, *, strict: bool) -> bool:
+def fails_gate(status: str, *, strict: bool) -> bool:
     """Tell whether a condition of this status fails the gate."""
     return status == "failed" or (strict and status == "undecided")
 
 
-def workflow_commands(verdicts: Sequence[Verdict], *, strict: bool = False) -> Iterator[str]:
+def iterate_workflow_commands(
+    verdicts: Sequence[GateVerdict], *, strict: bool = False
+) -> Iterator[str]:
     """Yield GitHub's workflow commands: errors, then warnings; nothing for what passed."""
     verdicts_unmet = []
     for verdict in verdicts:
@@ -66,40 +68,42 @@ def workflow_commands(verdicts: Sequence[Verdict], *, strict: bool = False) -> I
             verdicts_unmet.append(verdict)
     unmet = sorted(
         verdicts_unmet,
-        key=lambda verdict: not is_failed(verdict[1], strict=strict),
+        key=lambda verdict: not fails_gate(verdict[1], strict=strict),
     )
-    for condition, status, message in unmet[:MOST]:
-        kind = "error" if is_failed(status, strict=strict) else "warning"
-        yield f"::{kind} title={_escape_property(condition)}::{_escape_data(message)}"
+    for condition, status, message in unmet[:MAX_ANNOTATIONS]:
+        kind = "error" if fails_gate(status, strict=strict) else "warning"
+        yield f"::{kind} title={_escape_command_property(condition)}::{_escape_command_data(message)}"
 
-    if len(unmet) > MOST:
-        yield f"::warning title=pollex check::and {len(unmet) - MOST} more"
+    if len(unmet) > MAX_ANNOTATIONS:
+        yield f"::warning title=pollex check::and {len(unmet) - MAX_ANNOTATIONS} more"
 
 
-def summarize_verdicts(verdicts: Sequence[Verdict]) -> str:
+def format_verdict_table(verdicts: Sequence[GateVerdict]) -> str:
     """Return a Markdown table of all verdicts for the summary of a step."""
     rows = []
     for condition, status, message in verdicts:
-        rows.append(f"| {_escape_cell(condition)} | {status} | {_escape_cell(message)} |")
+        rows.append(
+            f"| {_escape_table_cell(condition)} | {status} | {_escape_table_cell(message)} |"
+        )
 
     return "\n".join(
         ["### pollex check", "", "| fails if | | figures |", "|---|---|---|", *rows, ""]
     )
 
 
-def _without_controls(text: str) -> str:
-    return CONTROL.sub("", text)
+def _remove_controls(text: str) -> str:
+    return XML_FORBIDDEN_PATTERN.sub("", text)
 
 
-def _escape_data(text: str) -> str:
+def _escape_command_data(text: str) -> str:
     # the percent sign first, since the others bring some
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _escape_property(text: str) -> str:
-    return _escape_data(text).replace(":", "%3A").replace(",", "%2C")
+def _escape_command_property(text: str) -> str:
+    return _escape_command_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def _escape_cell(text: str) -> str:
+def _escape_table_cell(text: str) -> str:
     flat = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
     return flat.replace("\\", "\\\\").replace("|", "\\|").replace("`", "\\`")

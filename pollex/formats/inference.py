@@ -18,62 +18,83 @@ from typing import Any
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, PollexError
-from pollex.formats.assembly.beside import is_likely
-from pollex.formats.columns import Column, ListOfTurns, columns_in, lists_in
+from pollex.formats.assembly.beside import is_named_like_feedback
+from pollex.formats.columns import Column, ListOfTurns, find_lists_of_turns, list_columns
 from pollex.formats.comments import may_hold_comments
-from pollex.formats.conservation import LEFT_OUT
-from pollex.formats.feedback import COMMENT_NAMES
-from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES, ReadOptions
-from pollex.formats.label_columns import (
-    NO_LABELS,
-    in_order_of_likelihood,
-    is_doubtful_label,
-    is_of_users,
-    is_plainly_label,
-    label_likelihood,
-    sides_of_column,
+from pollex.formats.conservation import OUTCOME_LEFT_OUT
+from pollex.formats.feedback import COMMENT_FIELD_NAMES
+from pollex.formats.fields import (
+    CONVERSATION_ID_NAMES,
+    LABEL_FIELD_NAMES,
+    RATING_FIELD_NAMES,
+    ReadOptions,
 )
-from pollex.formats.labels import as_number, is_usual
-from pollex.formats.log_shapes.choices import CHOSEN
-from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
-from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, TEXT_NAMES, role_of
-from pollex.formats.mapping import ANY_OTHER, NO_ROLE, WHOLE_FILE, as_word, roots_of
-from pollex.formats.names import SPEAKERS, is_called, plain, words_of
-from pollex.formats.opposites import find_opposites
+from pollex.formats.label_columns import (
+    NON_LABEL_NAME_WORDS,
+    are_plain_thumbs,
+    estimate_label_likelihood,
+    infer_column_sides,
+    is_about_user_turns,
+    is_ambiguous_label_column,
+    rank_label_columns,
+)
+from pollex.formats.labels import is_usual_thumb, normalize_number
+from pollex.formats.log_shapes.choices import CHOSEN_FIELD_NAMES
+from pollex.formats.log_shapes.transcripts import is_transcript, parse_transcript
+from pollex.formats.log_shapes.turns import (
+    ROLE_BY_SPELLING,
+    ROLE_FIELD_NAMES,
+    TEXT_FIELD_NAMES,
+    parse_role,
+)
+from pollex.formats.mapping import (
+    ANY_OTHER_ROLE,
+    NO_TURN_ROLE,
+    WHOLE_FILE_COLUMN,
+    find_root_ids,
+    format_role_word,
+)
+from pollex.formats.names import (
+    ROLE_BY_SPEAKER_WORD,
+    is_named_as_part,
+    remove_accents,
+    split_name_words,
+)
+from pollex.formats.opposites import find_opposite_columns
 from pollex.formats.paths import parse_if_json, split_path
 
-MOST_CANDIDATES = 48
+MAX_CANDIDATES = 48
 """Candidates that are read."""
-MOST_ROLES = 12
+MAX_ROLES_LISTED = 12
 """Names of roles that a proposal lists."""
-MOST_SPEAKERS = 40
+MAX_SPEAKER_NAMES = 40
 """Names that a column of roles has at most."""
-SURE_LABEL = 0.9
+SURE_LABEL_LIKELIHOOD = 0.9
 """The likelihood above which a column is rather the label than one that is named so, and can't be read."""
-MANY_SPEAKERS = 5
+MIN_SPEAKERS_FOR_WILDCARD = 5
 """Names from which on all but one side are told by `*`."""
-MOST_OF_ONE = 60
+MAX_TURNS_OF_SINGLE_TALK = 60
 """Turns that the only conversation of a log has at most."""
-MOST_OF_SAMPLE = 600
+MAX_TURNS_OF_SAMPLED_FILE = 600
 """Turns that the only conversation of a sample of several files has at most."""
-GOOD_ENOUGH = 0.65
+MIN_READING_SCORE = 0.65
 """The score from which a reading holds."""
-MOST_LEFT_OUT = 0.7
+MAX_LEFT_OUT_SHARE = 0.7
 """The share of rows that are no turns in a log of what a tool did, too."""
-MOST_VALUES = 5
+MAX_SHORT_VALUES = 5
 """Different values of a column that is no text, since each of them is short."""
-LONGEST_VALUE = 25
+MAX_SHORT_VALUE_CHARS = 25
 """Characters of the longest of these values."""
-MOST_OF_BLOCKS = 0.6
+MAX_BLOCK_START_SHARE = 0.6
 """Share of the rows that begin a block at most, where a cell above holds for those below."""
-UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]")
+UNSPACED_SCRIPT_PATTERN = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]")
 """Letters of scripts that put no space between words, or few."""
-LONGEST_UNSPACED_WORD = 6
+MAX_UNSPACED_WORD_CHARS = 6
 MOST_REPEATED = 0.6
 """Share of the talks that differ at most, where several people rated the same ones."""
-FEWEST_ANSWERED = 3
+MIN_ANSWERED_ROWS = 3
 """Rows that others answer, where a column names what a row answers."""
-SIDES_OF_KEYS = {
+ROLE_BY_EXCHANGE_KEY = {
     **dict.fromkeys(("0", "u", "q", "h"), "user"),
     **dict.fromkeys(("1", "a", "b"), "assistant"),
 }
@@ -84,24 +105,24 @@ LETTERS = {
     "s": "system",
 }
 """Sides of single letters in place of names: visitor, customer, user; agent, bot, operator."""
-OF_REPLIES = 0.5
+REPLY_CHAIN_LIKELIHOOD = 0.5
 """The likelihood that conversations are told so; a column that names them goes before it."""
-GREETED = 0.3
+MIN_GREETING_SHARE = 0.3
 """Share of the talks from which on words that open them are the assistant's greeting."""
-FEWEST_GREETED = 3
-FEWEST_GREETING_WORDS = 3
-GUESSED = 0.1
+MIN_GREETED_TALKS = 3
+MIN_GREETING_WORDS = 3
+GUESSED_ROLES_PENALTY = 0.1
 """How much less a reading is likely whose names of roles say nothing of either side."""
-IN_MOST = 0.8
+MIN_ASSISTANT_PRESENCE = 0.8
 """Share of conversations that one who answers all users is in."""
-PEOPLE = frozenset("name email mail person people phone nome nom nombre naam namn".split())  # noqa: SIM905
-NO_TURN_WORDS = frozenset(
+PERSON_WORDS = frozenset("name email mail person people phone nome nom nombre naam namn".split())  # noqa: SIM905
+NON_TURN_ROLE_WORDS = frozenset(
     "event trace typing status queue-operation summary info log notification endofconversation".split()  # noqa: SIM905
 )
 """Names in place of roles by rows that are no turns."""
 
-Rows = Sequence[Mapping[str, Any]]
-Read = Callable[[Rows, ReadOptions], Logs]
+SampleRows = Sequence[Mapping[str, Any]]
+SampleReader = Callable[[SampleRows, ReadOptions], Logs]
 
 
 @dataclass(frozen=True)
@@ -158,7 +179,7 @@ class Reading:
     @property
     def holds(self) -> bool:
         """Whether it may be proposed."""
-        return not self.faults and self.score >= GOOD_ENOUGH
+        return not self.faults and self.score >= MIN_READING_SCORE
 
     @property
     def first_talks(self) -> tuple[Conversation, ...]:
@@ -166,16 +187,16 @@ class Reading:
         return tuple(islice(self.logs, 3))
 
 
-def rank_readings(rows: Rows, options: ReadOptions, read: Read) -> list[Reading]:
+def rank_readings(rows: SampleRows, options: ReadOptions, read: SampleReader) -> list[Reading]:
     """Return how rows can be read, the best first; those that can't be read at all are left out."""
     ranked = []
-    for candidate in islice(iterate_candidates(rows, options), MOST_CANDIDATES):
+    for candidate in islice(iterate_candidates(rows, options), MAX_CANDIDATES):
         try:
             logs = read(rows, candidate.options(options))
         except PollexError:
             continue
 
-        ranked.append(judge_reading(candidate, logs, len(rows)))
+        ranked.append(score_reading(candidate, logs, len(rows)))
 
     # readings without faults first; names of columns decide between scores that are close
     return sorted(
@@ -185,7 +206,7 @@ def rank_readings(rows: Rows, options: ReadOptions, read: Read) -> list[Reading]
     )
 
 
-def judge_reading(
+def score_reading(
     candidate: Candidate,
     logs: Logs,
     rows: int,
@@ -232,22 +253,22 @@ def judge_reading(
     # what the words look like: filled, sentences, several words, different from each other
     words = [turn.content for turn in turns if turn.content.strip()]
     full = sum(bool(turn.content.strip() or turn.calls) for turn in turns) / len(turns)
-    sentences = sum(looks_said(text) for text in words) / max(len(words), 1)
+    sentences = sum(looks_spoken(text) for text in words) / max(len(words), 1)
     several = sum(" " in text.strip() or not text.isascii() for text in words) / max(len(words), 1)
     begun = _measure_begun_share(spoken)
     different = len(set(words)) / max(len(words), 1)
     sizes = sorted(len(talk) for talk in spoken)
     # The rows that a sample has of several files are one conversation there, where each file is
     # one.
-    of_files = candidate.columns.get("conversation") == WHOLE_FILE
+    of_files = candidate.columns.get("conversation") == WHOLE_FILE_COLUMN
     if of_files and not whole:
-        longest = MOST_OF_SAMPLE
+        longest = MAX_TURNS_OF_SAMPLED_FILE
     else:
-        longest = MOST_OF_ONE
+        longest = MAX_TURNS_OF_SINGLE_TALK
 
     repetitions = []
     for role in ("user", "assistant"):
-        if _repeats(turns, role):
+        if _repeats_few_words(turns, role):
             repetitions.append(f"the {role} says the same again and again")
     faults = [
         *(["most conversations have one side alone"] if two_sided < 0.6 else []),
@@ -258,7 +279,7 @@ def judge_reading(
         *repetitions,
         *(["the same words come again and again"] if len(words) >= 10 and different < 0.1 else []),
         *(["all rows are one conversation"] if len(talks) == 1 and sizes[-1] > longest else []),
-        *(["most rows are no turns"] if _measure_left_out_share(logs) > MOST_LEFT_OUT else []),
+        *(["most rows are no turns"] if _measure_left_out_share(logs) > MAX_LEFT_OUT_SHARE else []),
         *(["rows can't be read"] if len(logs.bad_rows) > 0.02 * rows else []),
     ]
     # conversations of 2 to 200 turns are usual
@@ -275,14 +296,14 @@ def _measure_begun_share(talks: Sequence[Sequence[Turn]]) -> float:
     begun = 0
     for talk in talks:
         times = openings[talk[0].content.strip()]
-        several_words = len(talk[0].content.split()) >= FEWEST_GREETING_WORDS
-        greets = several_words and times >= max(FEWEST_GREETED, GREETED * len(talks))
+        several_words = len(talk[0].content.split()) >= MIN_GREETING_WORDS
+        greets = several_words and times >= max(MIN_GREETED_TALKS, MIN_GREETING_SHARE * len(talks))
         begun += greets != (talk[0].role == "user")
 
     return begun / len(talks)
 
 
-def _repeats(turns: Sequence[Turn], role: str) -> bool:
+def _repeats_few_words(turns: Sequence[Turn], role: str) -> bool:
     """Return whether one side has a few single words alone, as names and kinds are."""
     texts = []
     for turn in turns:
@@ -299,7 +320,9 @@ def _repeats(turns: Sequence[Turn], role: str) -> bool:
 
 def _has_several_words(text: str) -> bool:
     """Return whether a text is more than a word, also in a script that puts no space between them."""
-    return " " in text or (bool(UNSPACED.search(text)) and len(text) > LONGEST_UNSPACED_WORD)
+    return " " in text or (
+        bool(UNSPACED_SCRIPT_PATTERN.search(text)) and len(text) > MAX_UNSPACED_WORD_CHARS
+    )
 
 
 def _measure_left_out_share(logs: Logs) -> float:
@@ -307,15 +330,15 @@ def _measure_left_out_share(logs: Logs) -> float:
     became = Counter[str]()
     for rows in logs.account.rows.values():
         became.update(rows)
-    return became[LEFT_OUT] / max(became.total(), 1)
+    return became[OUTCOME_LEFT_OUT] / max(became.total(), 1)
 
 
-def looks_said(text: str) -> bool:
+def looks_spoken(text: str) -> bool:
     """Return whether a text may be what somebody said: words with spaces, no JSON, no date, no key."""
     start = text.strip()[:200]
     if not start or start[0] in "{[" or re.fullmatch(r"[\d\s:./TZ+-]+(?:UTC|[AP]M)?", start):
         return False
-    if UNSPACED.search(start):
+    if UNSPACED_SCRIPT_PATTERN.search(start):
         return len(start) > 1
 
     # a single word may be said, too; letters are at least half of the signs
@@ -325,28 +348,35 @@ def looks_said(text: str) -> bool:
     )
 
 
-def iterate_candidates(rows: Rows, options: ReadOptions) -> Iterator[Candidate]:
+def iterate_candidates(rows: SampleRows, options: ReadOptions) -> Iterator[Candidate]:
     """Yield ways to read rows, the likeliest first."""
-    columns = columns_in(rows)
+    columns = list_columns(rows)
     named_columns = dict(options.columns)
     proposals = [
-        *_of_lists(rows, columns, named_columns, options),
-        *_of_turns(
-            _outside_lists(_of_rows_with_words(rows, columns)), columns, named_columns, options
+        *_iterate_list_candidates(rows, columns, named_columns, options),
+        *_iterate_turn_table_candidates(
+            _list_columns_outside_lists(_list_columns_of_rows_with_words(rows, columns)),
+            columns,
+            named_columns,
+            options,
         ),
-        *_of_exchanges(_outside_lists(columns), columns, named_columns, options),
-        *_of_transcripts(columns, named_columns, options),
-        *_of_wide(columns, named_columns, options),
+        *_iterate_exchange_candidates(
+            _list_columns_outside_lists(columns), columns, named_columns, options
+        ),
+        *_iterate_transcript_candidates(columns, named_columns, options),
+        *_iterate_wide_table_candidates(columns, named_columns, options),
     ]
     yield from sorted(proposals, key=lambda candidate: candidate.prior, reverse=True)
 
 
-def _of_rows_with_words(rows: Rows, columns: Sequence[Column]) -> Sequence[Column]:
+def _list_columns_of_rows_with_words(
+    rows: SampleRows, columns: Sequence[Column]
+) -> Sequence[Column]:
     """Return the columns of the rows in which something is said: events and other tables may stand between them."""
     # the likeliest words, rather those of a column that many rows have filled
     says = max(
         columns,
-        key=lambda column: text_likelihood(column) * (len(rows) + column.filled),
+        key=lambda column: estimate_text_likelihood(column) * (len(rows) + column.filled),
         default=None,
     )
     if says is None or says.filled == len(rows):
@@ -356,10 +386,10 @@ def _of_rows_with_words(rows: Rows, columns: Sequence[Column]) -> Sequence[Colum
     for row, words in zip(rows, says.values, strict=True):
         if words not in (None, "", [], {}):
             rows_with_words.append(row)
-    return columns_in(rows_with_words)
+    return list_columns(rows_with_words)
 
 
-def _of_turns(
+def _iterate_turn_table_candidates(
     columns: Sequence[Column],
     all_columns: Sequence[Column],
     named_columns: Mapping[str, str],
@@ -370,35 +400,37 @@ def _of_turns(
     Args:
         all_columns: Those of rows without words, too, which may have the label.
     """
-    roles = _likeliest_columns(
+    roles = _find_likeliest_columns(
         columns,
         named_columns,
         "role",
-        role_likelihood,
+        estimate_role_likelihood,
         5,
     )
-    texts = _likeliest_columns(
+    texts = _find_likeliest_columns(
         columns,
         named_columns,
         "text",
-        text_likelihood,
+        estimate_text_likelihood,
         3,
     )
-    ids = _likeliest_columns(
+    ids = _find_likeliest_columns(
         columns,
         named_columns,
         "conversation",
-        owner_likelihood,
+        estimate_conversation_id_likelihood,
         4,
     )
     # a cell that holds for the rows below it may name the conversation
-    filled = {column.path: column for column in map(_filled_down, columns) if column is not None}
+    filled = {
+        column.path: column for column in map(_fill_down_column, columns) if column is not None
+    }
     if "conversation" not in named_columns:
-        ids |= _likeliest_columns(
+        ids |= _find_likeliest_columns(
             list(filled.values()),
             named_columns,
             "conversation",
-            owner_likelihood,
+            estimate_conversation_id_likelihood,
             1,
         )
 
@@ -406,20 +438,24 @@ def _of_turns(
     if "conversation" in named_columns:
         replies = {}
     else:
-        replies = _reply_columns(columns)
+        replies = _find_reply_columns(columns)
 
-    ids |= dict.fromkeys(replies, OF_REPLIES)
+    ids |= dict.fromkeys(replies, REPLY_CHAIN_LIKELIHOOD)
     # each file may be one, where nothing better is found
     if columns and "conversation" not in named_columns:
-        ids[Column(WHOLE_FILE, [None] * len(columns[0].values))] = -1.0
+        ids[Column(WHOLE_FILE_COLUMN, [None] * len(columns[0].values))] = -1.0
 
     # what orders the turns, if anything does
     time = next(
-        iter(_likeliest_columns(columns, named_columns, "time", time_likelihood, 1)),
+        iter(_find_likeliest_columns(columns, named_columns, "time", estimate_time_likelihood, 1)),
         None,
     )
     turn = next(
-        iter(_likeliest_columns(columns, named_columns, "turn", turn_likelihood, 1)),
+        iter(
+            _find_likeliest_columns(
+                columns, named_columns, "turn", estimate_turn_number_likelihood, 1
+            )
+        ),
         None,
     )
     # every plausible triple of conversation, role and text is a candidate
@@ -427,7 +463,9 @@ def _of_turns(
         for role, speaks in roles.items():
             for text, says in texts.items():
                 # a column is one part only, and who speaks is no name of the talk
-                if len({id_.path, role.path, text.path}) < 3 or _names_the_talk(role, id_):
+                if len({id_.path, role.path, text.path}) < 3 or _is_constant_within_talks(
+                    role, id_
+                ):
                     continue
                 owner = replies.get(id_, {"conversation": id_.path})
                 parts = {**owner, "role": role.path, "text": text.path}
@@ -438,18 +476,20 @@ def _of_turns(
                 elif turn is not None and turn.path not in parts.values():
                     parts["turn"] = turn.path
 
-                names = _guess_roles(
+                names = _iterate_role_guesses(
                     role,
-                    _first_said(role, id_),
+                    _count_first_speakers(role, id_),
                     options,
-                    _shares_of_talks(role, id_),
+                    _measure_presence_in_talks(role, id_),
                     presence=role.sparse,
-                    answering=_find_answering(role, id_, text),
+                    answering=_find_answering_names(role, id_, text),
                 )
                 for named in names:
-                    prior = (owned + speaks + says) / 10 - GUESSED * _are_guessed(named)
-                    guesses = _guesses_at_users(columns, id_, role, named)
-                    yield _with_labels(
+                    prior = (
+                        owned + speaks + says
+                    ) / 10 - GUESSED_ROLES_PENALTY * _are_roles_guessed(named)
+                    guesses = _list_user_guess_columns(columns, id_, role, named)
+                    yield _add_label_and_comment(
                         all_columns,
                         parts,
                         named,
@@ -460,24 +500,24 @@ def _of_turns(
                     )
 
 
-def _are_guessed(named: Sequence[tuple[str, str]]) -> bool:
+def _are_roles_guessed(named: Sequence[tuple[str, str]]) -> bool:
     """Return whether no name of a role says itself whose turns it means."""
-    names = [name for _, name in named if name != ANY_OTHER]
-    return bool(names) and not any(map(find_side, names))
+    names = [name for _, name in named if name != ANY_OTHER_ROLE]
+    return bool(names) and not any(map(find_role_by_name, names))
 
 
-def _find_answering(role: Column, owner: Column, text: Column) -> frozenset[str]:
+def _find_answering_names(role: Column, owner: Column, text: Column) -> frozenset[str]:
     """Return the names that speak next after a user, most times with words of their own."""
     after_user = Counter[str]()
     turns = Counter[str]()
     words: dict[str, set[str]] = {}
     latest: dict[str, str | None] = {}
     for id_, value, said in zip(owner.values, role.values, text.values, strict=True):
-        name = as_word(value)
+        name = format_role_word(value)
         after_user[name] += latest.get(str(id_)) == "user"
         turns[name] += 1
         words.setdefault(name, set()).add(str(said))
-        latest[str(id_)] = find_side(name)
+        latest[str(id_)] = find_role_by_name(name)
 
     answering = []
     for name, times in turns.items():
@@ -487,35 +527,35 @@ def _find_answering(role: Column, owner: Column, text: Column) -> frozenset[str]
     return frozenset(answering)
 
 
-def _reply_columns(columns: Sequence[Column]) -> dict[Column, dict[str, str]]:
+def _find_reply_columns(columns: Sequence[Column]) -> dict[Column, dict[str, str]]:
     """Return the conversations of rows that name what they answer, each with its columns of the parent and the id."""
     ids = [column for column in columns if column.unique]
     replies: dict[Column, dict[str, str]] = {}
     for parent in columns:
         # values by which rows name a parent; only some rows have one
-        answered = {as_word(value) for value in parent.values} - {""}
-        if len(answered) < FEWEST_ANSWERED or not 0 < parent.filled < len(parent.values):
+        answered = {format_role_word(value) for value in parent.values} - {""}
+        if len(answered) < MIN_ANSWERED_ROWS or not 0 < parent.filled < len(parent.values):
             continue
         for own in ids:
-            names = {as_word(value) for value in own.values}
-            if own is parent or len(answered & names) < IN_MOST * len(answered):
+            names = {format_role_word(value) for value in own.values}
+            if own is parent or len(answered & names) < MIN_ASSISTANT_PRESENCE * len(answered):
                 continue
             # a row belongs to the conversation of the root of its chain
             rows = []
             for above, id_ in zip(parent.values, own.values, strict=True):
                 rows.append({"parent": above, "id": id_})
-            column = Column(own.path, roots_of(rows, "parent", "id"))
-            if owner_likelihood(column):
+            column = Column(own.path, find_root_ids(rows, "parent", "id"))
+            if estimate_conversation_id_likelihood(column):
                 replies[column] = {"parent": parent.path, "id": own.path}
             break
 
     return replies
 
 
-def _filled_down(column: Column) -> Column | None:
+def _fill_down_column(column: Column) -> Column | None:
     """Return a column that is filled in the first row of each block alone, with the rest filled, too."""
     there = [value not in (None, "") for value in column.values]
-    if not there or not there[0] or not 2 <= sum(there) <= MOST_OF_BLOCKS * len(there):
+    if not there or not there[0] or not 2 <= sum(there) <= MAX_BLOCK_START_SHARE * len(there):
         return None
 
     values = [value for value, filled in zip(column.values, there, strict=True) if filled]
@@ -529,7 +569,7 @@ def _filled_down(column: Column) -> Column | None:
     return Column(column.path, latest)
 
 
-def _guesses_at_users(
+def _list_user_guess_columns(
     columns: Sequence[Column],
     owner: Column,
     role: Column,
@@ -537,66 +577,68 @@ def _guesses_at_users(
 ) -> list[str]:
     """Return the columns that say something of each turn of users, which are no labels."""
     # names of roles as the candidate reads them, else by usual spellings
-    roles = {plain(name): side for side, name in named}
+    roles = {remove_accents(name): side for side, name in named}
     sides = []
-    for word in map(as_word, role.values):
-        sides.append(roles.get(plain(word)) or find_side(word))
+    for word in map(format_role_word, role.values):
+        sides.append(roles.get(remove_accents(word)) or find_role_by_name(word))
 
     guesses: list[str] = []
     for column in columns:
-        if label_likelihood(column) > 0 and is_of_users(column, owner.values, sides):
+        if estimate_label_likelihood(column) > 0 and is_about_user_turns(
+            column, owner.values, sides
+        ):
             guesses.append(column.path)
 
     return guesses
 
 
-def _names_the_talk(role: Column, owner: Column) -> bool:
+def _is_constant_within_talks(role: Column, owner: Column) -> bool:
     """Return whether a column says the same in all rows of most conversations, as no column of speakers does."""
     # filled for one side alone: a value for about every conversation names the talk
     if role.sparse:
-        words = {*map(as_word, role.values)} - {""}
+        words = {*map(format_role_word, role.values)} - {""}
         owners = {*map(str, owner.values)}
-        return len(words) > MANY_SPEAKERS // 2 and len(words) >= 0.5 * len(owners)
+        return len(words) > MIN_SPEAKERS_FOR_WILDCARD // 2 and len(words) >= 0.5 * len(owners)
 
     names: dict[str, set[str]] = {}
     for id_, value in zip(owner.values, role.values, strict=True):
-        names.setdefault(str(id_), set()).add(as_word(value))
+        names.setdefault(str(id_), set()).add(format_role_word(value))
 
     return sum(len(spoken_names) > 1 for spoken_names in names.values()) < 0.3 * len(names)
 
 
-def _outside_lists(columns: Sequence[Column]) -> Sequence[Column]:
+def _list_columns_outside_lists(columns: Sequence[Column]) -> Sequence[Column]:
     """Return the columns of which a row has one value."""
     return [column for column in columns if "[]" not in column.path]
 
 
-def _of_exchanges(
+def _iterate_exchange_candidates(
     columns: Sequence[Column],
     all_columns: Sequence[Column],
     named_columns: Mapping[str, str],
     options: ReadOptions,
 ) -> Iterator[Candidate]:
     """Yield ways to read rows that are exchanges: what was asked, and what was answered."""
-    questions = _likeliest_columns(
+    questions = _find_likeliest_columns(
         columns,
         named_columns,
         "user",
-        _side_likelihood("user"),
+        _make_side_likelihood("user"),
         3,
     )
-    single = [column for column in columns if not _is_one_of_several(column, columns)]
-    answered = _likeliest_columns(
+    single = [column for column in columns if not _is_numbered_answer(column, columns)]
+    answered = _find_likeliest_columns(
         single,
         named_columns,
         "assistant",
-        _side_likelihood("assistant"),
+        _make_side_likelihood("assistant"),
         3,
     )
-    owned_by = _likeliest_columns(
+    owned_by = _find_likeliest_columns(
         columns,
         named_columns,
         "conversation",
-        owner_likelihood,
+        estimate_conversation_id_likelihood,
         2,
     )
     # rows may also be conversations of one exchange, without an owner
@@ -605,7 +647,7 @@ def _of_exchanges(
         **{column.path: likelihood for column, likelihood in owned_by.items()},
     }
     time = next(
-        iter(_likeliest_columns(columns, named_columns, "time", time_likelihood, 1)),
+        iter(_find_likeliest_columns(columns, named_columns, "time", estimate_time_likelihood, 1)),
         None,
     )
     # every pair of a question and an answer, with each owner
@@ -618,7 +660,7 @@ def _of_exchanges(
                 parts = {"conversation": owner, **parts} if owner else parts
                 if owner and time is not None:
                     parts["time"] = time.path
-                yield _with_labels(
+                yield _add_label_and_comment(
                     all_columns,
                     parts,
                     (),
@@ -628,7 +670,7 @@ def _of_exchanges(
                 )
 
 
-def _of_wide(
+def _iterate_wide_table_candidates(
     columns: Sequence[Column],
     named_columns: Mapping[str, str],
     options: ReadOptions,
@@ -650,17 +692,17 @@ def _of_wide(
     sides: dict[str, list[str]] = {"user": [], "assistant": []}
     for name in several:
         for side, paths in sides.items():
-            if is_called(name, side) or find_side(name.replace("*", " ")) == side:
+            if is_named_as_part(name, side) or find_role_by_name(name.replace("*", " ")) == side:
                 paths.append(name)
 
     for user in sides["user"]:
         for assistant in sides["assistant"]:
             if user != assistant:
-                parts = _owner_of_whole(columns, named_columns) | {
+                parts = _find_whole_conversation_id(columns, named_columns) | {
                     "user": user,
                     "assistant": assistant,
                 }
-                yield _with_labels(
+                yield _add_label_and_comment(
                     columns,
                     parts,
                     (),
@@ -670,7 +712,7 @@ def _of_wide(
                 )
 
 
-def _is_one_of_several(column: Column, columns: Sequence[Column]) -> bool:
+def _is_numbered_answer(column: Column, columns: Sequence[Column]) -> bool:
     """Return whether a column is one of several answers to a question, by the number at its name's end."""
     stem = column.path.rstrip("0123456789")
     return (
@@ -679,18 +721,20 @@ def _is_one_of_several(column: Column, columns: Sequence[Column]) -> bool:
     )
 
 
-def _side_likelihood(side: str) -> Callable[[Column], float]:
-    return lambda column: text_likelihood(column) if is_called(column.path, side) else 0.0
+def _make_side_likelihood(side: str) -> Callable[[Column], float]:
+    return lambda column: (
+        estimate_text_likelihood(column) if is_named_as_part(column.path, side) else 0.0
+    )
 
 
-def _of_lists(
-    rows: Rows,
+def _iterate_list_candidates(
+    rows: SampleRows,
     columns: Sequence[Column],
     named_columns: Mapping[str, str],
     options: ReadOptions,
 ) -> Iterator[Candidate]:
     """Yield ways to read rows that have a list of turns."""
-    for listed in lists_in(rows):
+    for listed in find_lists_of_turns(rows):
         if named_columns.get("messages", listed.path) != listed.path:
             continue
         inner = listed.columns
@@ -699,42 +743,44 @@ def _of_lists(
         for part in ("role", "text"):
             if part in named_columns:
                 inside[part] = named_columns[part]
-        roles = _likeliest_columns(
+        roles = _find_likeliest_columns(
             inner,
             inside,
             "role",
-            role_likelihood,
+            estimate_role_likelihood,
             4,
         )
-        texts = _likeliest_columns(
+        texts = _find_likeliest_columns(
             inner,
             inside,
             "text",
-            text_likelihood,
+            estimate_text_likelihood,
             3,
         )
-        yield from _of_listed_exchanges(columns, listed, named_columns, options)
+        yield from _iterate_listed_exchange_candidates(columns, listed, named_columns, options)
 
         for role, speaks in roles.items():
             for text, says in texts.items():
                 if role.path == text.path:
                     continue
-                parts = _owner_of_whole(columns, named_columns) | {"messages": listed.path}
+                parts = _find_whole_conversation_id(columns, named_columns) | {
+                    "messages": listed.path
+                }
                 parts |= {"role": role.path, "text": text.path}
-                firsts = _first_of_lists(listed, role)
-                met = _met_in_lists(listed, role)
-                names = _guess_roles(
+                firsts = _count_first_speakers_in_lists(listed, role)
+                met = _measure_presence_in_lists(listed, role)
+                names = _iterate_role_guesses(
                     role,
                     firsts,
                     options,
                     met,
                     presence=role.sparse,
-                    answering=_find_answering(role, listed.owner, text),
+                    answering=_find_answering_names(role, listed.owner, text),
                 )
                 for named in names:
                     prior = (speaks + says + listed.likelihood) / 10 + 0.05
-                    prior -= GUESSED * _are_guessed(named)
-                    yield _with_labels(
+                    prior -= GUESSED_ROLES_PENALTY * _are_roles_guessed(named)
+                    yield _add_label_and_comment(
                         columns,
                         parts,
                         named,
@@ -745,7 +791,7 @@ def _of_lists(
                     )
 
 
-def _of_listed_exchanges(
+def _iterate_listed_exchange_candidates(
     columns: Sequence[Column],
     listed: ListOfTurns,
     named_columns: Mapping[str, str],
@@ -757,18 +803,20 @@ def _of_listed_exchanges(
     for column in listed.columns:
         for side, side_columns in sides.items():
             named = (
-                any(is_called(step, side) for step in split_path(column.path))
-                or SIDES_OF_KEYS.get(column.path.casefold()) == side
+                any(is_named_as_part(step, side) for step in split_path(column.path))
+                or ROLE_BY_EXCHANGE_KEY.get(column.path.casefold()) == side
             )
-            if named and text_likelihood(column) > 0:
+            if named and estimate_text_likelihood(column) > 0:
                 side_columns.append(column)
 
     for question in sides["user"]:
         for answer in sides["assistant"]:
             if question.path != answer.path:
-                parts = _owner_of_whole(columns, named_columns) | {"messages": listed.path}
+                parts = _find_whole_conversation_id(columns, named_columns) | {
+                    "messages": listed.path
+                }
                 parts |= {"user": question.path, "assistant": answer.path}
-                yield _with_labels(
+                yield _add_label_and_comment(
                     columns,
                     parts,
                     (),
@@ -779,7 +827,7 @@ def _of_listed_exchanges(
                 )
 
 
-def _of_transcripts(
+def _iterate_transcript_candidates(
     columns: Sequence[Column],
     named_columns: Mapping[str, str],
     options: ReadOptions,
@@ -790,7 +838,7 @@ def _of_transcripts(
         if not texts or sum(map(is_transcript, texts)) < 0.6 * len(texts):
             continue
         # who speaks, who begins, and in which share of the talks each name is met
-        talks = [messages_in(text) for text in texts]
+        talks = [parse_transcript(text) for text in texts]
         names: Counter[str] = Counter()
         for turns in talks:
             for turn in turns:
@@ -799,8 +847,8 @@ def _of_transcripts(
         for turns in talks:
             if turns:
                 firsts[turns[0]["role"]] += 1
-        owner = _owner_of_whole(columns, named_columns, column.values)
-        speakers = Column("", [name for name, _ in names.most_common(MOST_ROLES)])
+        owner = _find_whole_conversation_id(columns, named_columns, column.values)
+        speakers = Column("", [name for name, _ in names.most_common(MAX_ROLES_LISTED)])
         met: Counter[str] = Counter()
         for turns in talks:
             for name in {turn["role"] for turn in turns}:
@@ -808,8 +856,8 @@ def _of_transcripts(
         shares = {}
         for name, times in met.items():
             shares[name] = times / len(talks)
-        for named in _guess_roles(speakers, firsts, options, shares):
-            yield _with_labels(
+        for named in _iterate_role_guesses(speakers, firsts, options, shares):
+            yield _add_label_and_comment(
                 columns,
                 owner | {"messages": column.path},
                 named,
@@ -819,7 +867,7 @@ def _of_transcripts(
             )
 
 
-def _likeliest_columns(
+def _find_likeliest_columns(
     columns: Sequence[Column],
     named_columns: Mapping[str, str],
     part: str,
@@ -835,12 +883,12 @@ def _likeliest_columns(
     scored = {}
     for column in left:
         if (score := float(likelihood(column))) > 0:
-            scored[column] = score + 0.6 * is_called(column.path, part)
+            scored[column] = score + 0.6 * is_named_as_part(column.path, part)
 
     return dict(sorted(scored.items(), key=lambda pair: pair[1], reverse=True)[:most])
 
 
-def text_likelihood(column: Column) -> float:
+def estimate_text_likelihood(column: Column) -> float:
     """Return how much a column's values look like what people said, from 0 to 1."""
     texts = column.texts
     if not texts or len(texts) < 0.3 * column.filled:
@@ -851,13 +899,21 @@ def text_likelihood(column: Column) -> float:
     else:
         few = set(texts[:1000])
 
-    if len(texts) > 4 and len(few) <= MOST_ROLES and all(find_side(text) for text in few):
+    if (
+        len(texts) > 4
+        and len(few) <= MAX_ROLES_LISTED
+        and all(find_role_by_name(text) for text in few)
+    ):
         return 0.0  # names of who speaks
-    if len(texts) >= 10 and len(few) <= MOST_VALUES and max(map(len, few)) <= LONGEST_VALUE:
+    if (
+        len(texts) >= 10
+        and len(few) <= MAX_SHORT_VALUES
+        and max(map(len, few)) <= MAX_SHORT_VALUE_CHARS
+    ):
         return 0.0  # values of a label, or of what else has few
 
     # what people say has several words, and seldom comes again
-    spoken = sum(map(looks_said, texts)) / len(texts)
+    spoken = sum(map(looks_spoken, texts)) / len(texts)
     several = sum(" " in text.strip() for text in texts) / len(texts)
     different = len(set(texts)) / len(texts)
     if several >= 0.2 or spoken >= 0.8:
@@ -865,32 +921,39 @@ def text_likelihood(column: Column) -> float:
     return 0.0
 
 
-def role_likelihood(column: Column) -> float:
+def estimate_role_likelihood(column: Column) -> float:
     """Return how much a column's values look like names of who speaks, from 0 to 1."""
-    words = [as_word(value) for value in column.values]
+    words = [format_role_word(value) for value in column.values]
     filled = [word for word in words if word]
     names = Counter(filled)
-    if not filled or len(names) > MOST_SPEAKERS or max(map(len, names)) > 60:
+    if not filled or len(names) > MAX_SPEAKER_NAMES or max(map(len, names)) > 60:
         return 0.0
     # columns whose name says that they are something else
-    if NO_LABELS & {*words_of(column.path)} or is_likely(column.path):
+    if NON_LABEL_NAME_WORDS & {*split_name_words(column.path)} or is_named_like_feedback(
+        column.path
+    ):
         return 0.0  # what a machine says of a turn, or a person
-    if CHOSEN.intersection(split_path(column.path)[-1:]):
+    if CHOSEN_FIELD_NAMES.intersection(split_path(column.path)[-1:]):
         return 0.0  # which answer of several somebody chose
 
     # columns of thumbs, unless their values may stand for two sides
-    may_be_bits = any(map(as_number, names)) or {*map(plain, names)} & {"true", "false"}
-    thumbs = all(map(is_usual, names)) or label_likelihood(column) > SURE_LABEL
+    may_be_bits = any(map(normalize_number, names)) or {*map(remove_accents, names)} & {
+        "true",
+        "false",
+    }
+    thumbs = (
+        all(map(is_usual_thumb, names)) or estimate_label_likelihood(column) > SURE_LABEL_LIKELIHOOD
+    )
     if thumbs and not may_be_bits:
         return 0.0
 
     # usual names of both sides settle it; else few names that take turns
     sided = 0
     for name, times in names.items():
-        if find_side(name):
+        if find_role_by_name(name):
             sided += times
     usual_share = sided / len(filled)
-    sides = {find_side(name) for name in names} - {None}
+    sides = {find_role_by_name(name) for name in names} - {None}
     if {"user", "assistant"} <= sides:
         return 0.6 + 0.4 * usual_share
     if len(names) == 1:  # there for one side alone
@@ -905,7 +968,7 @@ def role_likelihood(column: Column) -> float:
     return float(0.4 * turns * few + 0.2 * usual_share + (0.1 if sides else 0))
 
 
-def owner_likelihood(column: Column) -> float:
+def estimate_conversation_id_likelihood(column: Column) -> float:
     """Return how much a column's values look like ids that the rows of a conversation share, from 0 to 1."""
     # nearly all rows have an id, and ids are no sentences
     ids = []
@@ -920,17 +983,19 @@ def owner_likelihood(column: Column) -> float:
 
     # columns that name something else than a conversation
     sizes = Counter(ids)
-    if len(sizes) < 2 and (len(ids) > 60 or not is_called(column.path, "conversation")):
+    if len(sizes) < 2 and (len(ids) > 60 or not is_named_as_part(column.path, "conversation")):
         return 0.0
     if re.search("turn|message|utterance", column.path.rpartition(".")[2].casefold()):
         return 0.0  # it names a turn, or a question with its answer
 
     # half of the conversations have 2 to 200 rows, and values of a label are no ids
     rows = median(sizes.values())
-    is_label = label_likelihood(column) > 0 and not is_called(column.path, "conversation")
+    is_label = estimate_label_likelihood(column) > 0 and not is_named_as_part(
+        column.path, "conversation"
+    )
     if not 2 <= rows <= 200 or is_label:
         return 0.0
-    if names_people(column.path) and not is_called(column.path, "conversation"):
+    if is_named_after_people(column.path) and not is_named_as_part(column.path, "conversation"):
         return 0.05  # who asks may come again
 
     # many ids, whose rows follow each other, speak for it
@@ -944,61 +1009,65 @@ def owner_likelihood(column: Column) -> float:
     return float((0.15 if len(sizes) < 2 else 0.4) + 0.2 * apart + short + fine)
 
 
-def names_people(path: str) -> bool:
+def is_named_after_people(path: str) -> bool:
     """Return whether a name says that a column names people, and no conversations."""
-    words = words_of(path)
-    return any(word in PEOPLE or SPEAKERS.get(word) == "user" for word in words)
+    words = split_name_words(path)
+    return any(word in PERSON_WORDS or ROLE_BY_SPEAKER_WORD.get(word) == "user" for word in words)
 
 
-def time_likelihood(column: Column) -> float:
+def estimate_time_likelihood(column: Column) -> float:
     """Return how much a column's values look like times, from 0 to 1."""
     return column.times
 
 
-def turn_likelihood(column: Column) -> float:
+def estimate_turn_number_likelihood(column: Column) -> float:
     """Return how much a column numbers turns: numbers that rise, under a name that says so."""
     numbers = []
     for value in column.values:
-        if number := as_number(value):
+        if number := normalize_number(value):
             numbers.append(float(number))
 
-    if len(numbers) == len(column.values) and is_called(column.path, "turn"):
+    if len(numbers) == len(column.values) and is_named_as_part(column.path, "turn"):
         return 0.5
     return 0.0
 
 
-def find_side(name: str) -> str | None:
+def find_role_by_name(name: str) -> str | None:
     """Return whose turns a name of a role means, by usual spellings of some languages; None for others."""
     try:
-        return role_of(name)
+        return parse_role(name)
     except BadInput:
         # a name of several words counts where the words that are known agree
-        words = words_of(name)
-        sides = {ROLES.get(word) or SPEAKERS.get(word) for word in words} - {None}
-        return ROLES.get(plain(name)) or (sides.pop() if len(sides) == 1 else None)
+        words = split_name_words(name)
+        sides = {ROLE_BY_SPELLING.get(word) or ROLE_BY_SPEAKER_WORD.get(word) for word in words} - {
+            None
+        }
+        return ROLE_BY_SPELLING.get(remove_accents(name)) or (
+            sides.pop() if len(sides) == 1 else None
+        )
 
 
-def _first_said(role: Column, owner: Column) -> Counter[str]:
+def _count_first_speakers(role: Column, owner: Column) -> Counter[str]:
     """Return how often each name speaks first in a conversation."""
     first: dict[str, str] = {}
     for id_, value in zip(owner.values, role.values, strict=True):
-        first.setdefault(str(id_), as_word(value))
+        first.setdefault(str(id_), format_role_word(value))
     return Counter(first.values())
 
 
-def _first_of_lists(listed: ListOfTurns, role: Column) -> Counter[str]:
+def _count_first_speakers_in_lists(listed: ListOfTurns, role: Column) -> Counter[str]:
     first_roles: Counter[str] = Counter()
     for start in listed.starts:
         if start < len(role.values):
-            first_roles[as_word(role.values[start])] += 1
+            first_roles[format_role_word(role.values[start])] += 1
     return first_roles
 
 
-def _shares_of_talks(role: Column, owner: Column) -> dict[str, float]:
+def _measure_presence_in_talks(role: Column, owner: Column) -> dict[str, float]:
     """Return in which share of the conversations each name speaks."""
     talks: dict[str, set[str]] = {}
     for id_, value in zip(owner.values, role.values, strict=True):
-        talks.setdefault(str(id_), set()).add(as_word(value))
+        talks.setdefault(str(id_), set()).add(format_role_word(value))
 
     times: Counter[str] = Counter()
     for names in talks.values():
@@ -1011,12 +1080,12 @@ def _shares_of_talks(role: Column, owner: Column) -> dict[str, float]:
     return shares
 
 
-def _met_in_lists(listed: ListOfTurns, role: Column) -> dict[str, float]:
+def _measure_presence_in_lists(listed: ListOfTurns, role: Column) -> dict[str, float]:
     """Return in which share of the lists each name speaks."""
     ends = [*listed.starts[1:], len(role.values)]
     talks = []
     for a, b in zip(listed.starts, ends, strict=True):
-        talks.append({as_word(speaker) for speaker in role.values[a:b]})
+        talks.append({format_role_word(speaker) for speaker in role.values[a:b]})
 
     times: Counter[str] = Counter()
     for names in talks:
@@ -1025,7 +1094,7 @@ def _met_in_lists(listed: ListOfTurns, role: Column) -> dict[str, float]:
     return {name: number / len(talks) for name, number in times.items()}
 
 
-def _guess_roles(
+def _iterate_role_guesses(
     role: Column,
     firsts: Counter[str],
     options: ReadOptions,
@@ -1039,17 +1108,19 @@ def _guess_roles(
     Args:
         answering: Names that answer users; of those that nobody knows, they are the assistant's.
     """
-    names = Counter(as_word(value) for value in role.values)
+    names = Counter(format_role_word(value) for value in role.values)
     # what the user said of names goes before usual spellings
     named_roles = {}
     for side, spelling in options.roles:
-        named_roles[plain(spelling)] = (side, spelling)
+        named_roles[remove_accents(spelling)] = (side, spelling)
 
     side_of_name = {}
     for name in names:
         if name:
             side_of_name[name] = (
-                named_roles[plain(name)][0] if plain(name) in named_roles else _usual_side(name)
+                named_roles[remove_accents(name)][0]
+                if remove_accents(name) in named_roles
+                else _find_usual_role(name)
             )
 
     if (
@@ -1064,26 +1135,28 @@ def _guess_roles(
     sides = {}
     for name in names:
         if name:
-            sides[name] = side_of_name[name] or find_side(name)
+            sides[name] = side_of_name[name] or find_role_by_name(name)
 
     sides |= {
-        name: NO_ROLE for name in sides if not side_of_name[name] and plain(name) in NO_TURN_WORDS
+        name: NO_TURN_ROLE
+        for name in sides
+        if not side_of_name[name] and remove_accents(name) in NON_TURN_ROLE_WORDS
     }
     sides |= _sides_of_letters(sides)
     open_names = [name for name, side in sides.items() if side is None]
     missing = [side for side in ("user", "assistant") if side not in sides.values()]
     # empty cells are the other side where the column is filled for one side alone
     if presence and names[""]:
-        yield from _by_presence(sides, options)
+        yield from _iterate_roles_by_presence(sides, options)
         return
     # all names are known: the roles hold if both sides are among them
     if not open_names:
         if not missing:
-            yield _as_pairs(sides, options)
+            yield _format_role_pairs(sides, options)
         return
     # one side is missing: every open name belongs to it
     if len(missing) == 1:
-        yield _as_pairs(
+        yield _format_role_pairs(
             {name: side or missing[0] for name, side in sides.items()},
             options,
         )
@@ -1094,7 +1167,7 @@ def _guess_roles(
         settled = {}
         for name, known_side in sides.items():
             settled[name] = known_side or ("assistant" if name in answering else "system")
-        yield _as_pairs(settled, options)
+        yield _format_role_pairs(settled, options)
         return
 
     # Neither side is known: whoever begins most conversations asks, and who is in most of them
@@ -1112,8 +1185,8 @@ def _guess_roles(
             other = open_names[1]
 
         asks = begins if begins in open_names else open_names[0]
-        yield _as_pairs(sides | {asks: "user", other: "assistant"}, options)
-        yield _as_pairs(sides | {asks: "assistant", other: "user"}, options)
+        yield _format_role_pairs(sides | {asks: "user", other: "assistant"}, options)
+        yield _format_role_pairs(sides | {asks: "assistant", other: "user"}, options)
     elif len(open_names) > 2:
         # many open names: the one in most conversations answers all the others
         answers = max(open_names, key=lambda name: met.get(name, 0))
@@ -1121,9 +1194,9 @@ def _guess_roles(
         for name in open_names:
             if name != answers:
                 others.append(met.get(name, 0))
-        if met.get(answers, 0) < IN_MOST or max(others) >= IN_MOST:
+        if met.get(answers, 0) < MIN_ASSISTANT_PRESENCE or max(others) >= MIN_ASSISTANT_PRESENCE:
             return
-        yield _as_pairs(
+        yield _format_role_pairs(
             sides | {name: "assistant" if name == answers else "user" for name in open_names},
             options,
         )
@@ -1140,26 +1213,32 @@ def _sides_of_letters(names: Collection[str]) -> dict[str, str]:
     return sides if both and sides.keys() == {*names} else {}
 
 
-def _usual_side(name: str) -> str | None:
+def _find_usual_role(name: str) -> str | None:
     """Return the role of a spelling that every reader knows."""
     try:
-        return role_of(name)
+        return parse_role(name)
     except BadInput:
         return None
 
 
-def _by_presence(
+def _iterate_roles_by_presence(
     sides: Mapping[str, str | None], options: ReadOptions
 ) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield roles where a column is filled for one side alone, as a bot's id is."""
-    named = [name for name, side in sides.items() if side != NO_ROLE]
+    named = [name for name, side in sides.items() if side != NO_TURN_ROLE]
     for side, other in (("assistant", "user"), ("user", "assistant")):
-        yield (*options.roles, *((side, name) for name in named[:MOST_ROLES]), (other, ANY_OTHER))
+        yield (
+            *options.roles,
+            *((side, name) for name in named[:MAX_ROLES_LISTED]),
+            (other, ANY_OTHER_ROLE),
+        )
 
 
-def _as_pairs(sides: Mapping[str, str | None], options: ReadOptions) -> tuple[tuple[str, str], ...]:
+def _format_role_pairs(
+    sides: Mapping[str, str | None], options: ReadOptions
+) -> tuple[tuple[str, str], ...]:
     """Return pairs of ours and the log's names; a side with many names is told by `*`."""
-    order = ("user", "assistant", "system", "tool", NO_ROLE)
+    order = ("user", "assistant", "system", "tool", NO_TURN_ROLE)
     by_side: dict[str, list[str]] = {}
     for name, side in sides.items():
         by_side.setdefault(side or "system", []).append(name)
@@ -1168,21 +1247,21 @@ def _as_pairs(sides: Mapping[str, str | None], options: ReadOptions) -> tuple[tu
     pairs = []
     for side in order:
         for name in by_side.get(side, ()):
-            if _usual_side(name) != side:
+            if _find_usual_role(name) != side:
                 pairs.append((side, name))
 
     many = max(by_side, key=lambda side: len(by_side[side]))
-    if len(pairs) > MANY_SPEAKERS:
+    if len(pairs) > MIN_SPEAKERS_FOR_WILDCARD:
         other_pairs = []
         for side, name in pairs:
             if side != many:
                 other_pairs.append((side, name))
-        pairs = [*other_pairs, (many, ANY_OTHER)]
+        pairs = [*other_pairs, (many, ANY_OTHER_ROLE)]
 
-    named_words = {plain(name) for _, name in options.roles}
+    named_words = {remove_accents(name) for _, name in options.roles}
     unnamed_pairs = []
     for side, name in pairs:
-        if plain(name) not in named_words:
+        if remove_accents(name) not in named_words:
             unnamed_pairs.append((side, name))
     return (
         *options.roles,
@@ -1190,7 +1269,7 @@ def _as_pairs(sides: Mapping[str, str | None], options: ReadOptions) -> tuple[tu
     )
 
 
-def _owner_of_whole(
+def _find_whole_conversation_id(
     columns: Sequence[Column],
     named_columns: Mapping[str, str],
     talks: Sequence[object] = (),
@@ -1217,7 +1296,7 @@ def _owner_of_whole(
 
     named = []
     for column in unique:
-        if is_called(column.path, "id") or is_called(column.path, "conversation"):
+        if is_named_as_part(column.path, "id") or is_named_as_part(column.path, "conversation"):
             named.append(column)
 
     # a column called `id` first, else the one that is called most like a conversation
@@ -1226,8 +1305,8 @@ def _owner_of_whole(
     for column in named:
         order.append(
             (
-                is_called(column.path, "conversation"),
-                is_called(column.path, "id"),
+                is_named_as_part(column.path, "conversation"),
+                is_named_as_part(column.path, "id"),
                 -len(column.path),
             )
         )
@@ -1243,20 +1322,22 @@ def _owner_of_repeated(columns: Sequence[Column], talks: Sequence[object]) -> st
         return None
 
     for column in columns:
-        ids = [as_word(value) for value in column.values]
+        ids = [format_role_word(value) for value in column.values]
         one_each = len({*ids}) == len({*said}) == len({*zip(ids, said, strict=True)})
         if (
             one_each
             and "" not in ids
             and not any(map(is_transcript, ids))
-            and (is_called(column.path, "id") or is_called(column.path, "conversation"))
+            and (
+                is_named_as_part(column.path, "id") or is_named_as_part(column.path, "conversation")
+            )
         ):
             return column.path
 
     return None
 
 
-def _with_labels(
+def _add_label_and_comment(
     columns: Sequence[Column],
     parts: Mapping[str, str],
     roles: tuple[tuple[str, str], ...],
@@ -1277,7 +1358,7 @@ def _with_labels(
 
     # a label that the user named, or one that needs no name
     if options.label_field or "label" in candidate.columns:
-        return _with_values(
+        return _add_label_meaning(
             candidate,
             columns,
             options.label_field or candidate.columns["label"],
@@ -1287,7 +1368,7 @@ def _with_labels(
     if listed:
         inside = []
         for column in listed.columns:
-            inside.append(replace_path(column, listed))
+            inside.append(qualify_column_path(column, listed))
     else:
         inside = []
 
@@ -1295,7 +1376,7 @@ def _with_labels(
     for column in columns:
         if "[]" not in column.path:
             examples[column.path] = column.example
-    if find_opposites(examples):
+    if find_opposite_columns(examples):
         return candidate
 
     # the likeliest of the columns that are nothing else
@@ -1304,17 +1385,17 @@ def _with_labels(
         if column.path not in used_paths | set(without):
             free.append(column)
 
-    likeliest = next(in_order_of_likelihood(free), None)
-    doubtful = next(filter(is_doubtful_label, free), None)
+    likeliest = next(rank_label_columns(free), None)
+    doubtful = next(filter(is_ambiguous_label_column, free), None)
     # a doubtful column is asked about, unless another is surely the label
-    if likeliest is not None and (doubtful is None or likeliest[1] > SURE_LABEL):
-        return _with_comment(
-            _with_label(candidate, likeliest[0]),
+    if likeliest is not None and (doubtful is None or likeliest[1] > SURE_LABEL_LIKELIHOOD):
+        return _add_comment(
+            _add_label(candidate, likeliest[0]),
             [*columns, *inside],
         )
 
     if doubtful is not None:
-        return _with_comment(
+        return _add_comment(
             replace(candidate, doubtful=doubtful),
             [*columns, *inside],
         )
@@ -1322,12 +1403,12 @@ def _with_labels(
     return candidate
 
 
-def replace_path(column: Column, listed: ListOfTurns) -> Column:
+def qualify_column_path(column: Column, listed: ListOfTurns) -> Column:
     """Return a column of a list's items by its path in the row."""
     return Column(f"{listed.path}[].{column.path}", column.values)
 
 
-def _with_values(
+def _add_label_meaning(
     candidate: Candidate,
     columns: Sequence[Column],
     path: str,
@@ -1338,14 +1419,14 @@ def _with_values(
     if column is None or options.positive or options.negative:
         return candidate
 
-    labels = _with_label(candidate, column).labels
+    labels = _add_label(candidate, column).labels
     return replace(candidate, labels=labels)
 
 
-def _with_label(candidate: Candidate, column: Column) -> Candidate:
+def _add_label(candidate: Candidate, column: Column) -> Candidate:
     """Return a candidate with a column as its label, and what its values mean."""
-    labels = sides_of_column(column)
-    top_level = column.path in (*LABEL_NAMES, *RATING_NAMES)
+    labels = infer_column_sides(column)
+    top_level = column.path in (*LABEL_FIELD_NAMES, *RATING_FIELD_NAMES)
     if labels is None:
         return candidate
 
@@ -1359,7 +1440,7 @@ def _with_label(candidate: Candidate, column: Column) -> Candidate:
     return replace(candidate, columns=columns, labels=labels)
 
 
-def _with_comment(candidate: Candidate, columns: Sequence[Column]) -> Candidate:
+def _add_comment(candidate: Candidate, columns: Sequence[Column]) -> Candidate:
     """Return a candidate with the likeliest column of comments, unless its name is usual."""
     used_paths = set(candidate.columns.values())
     if "comment" in candidate.columns:
@@ -1372,25 +1453,25 @@ def _with_comment(candidate: Candidate, columns: Sequence[Column]) -> Candidate:
         key=lambda column: (column.path.rpartition(".")[0] != holder, "[]" in column.path),
     )
     for column in nearest_first:
-        is_usual_name = column.path in COMMENT_NAMES
+        is_usual_name = column.path in COMMENT_FIELD_NAMES
         if column.path not in used_paths and not is_usual_name and may_hold_comments(column):
             return replace(candidate, columns={**candidate.columns, "comment": column.path})
 
     return candidate
 
 
-def find_plain_label(rows: Rows, offered: Sequence[str]) -> Candidate | None:
+def find_plain_label_candidate(rows: SampleRows, offered: Sequence[str]) -> Candidate | None:
     """Return the one column that is plainly a thumb by its name and its values; None if none is, or several are.
 
     Args:
         offered: Columns that are named like feedback.
     """
     plain = []
-    for column in columns_in(rows):
+    for column in list_columns(rows):
         if (
             column.path in offered
-            and is_plainly_label(column.words)
-            and NO_LABELS.isdisjoint(words_of(column.path))
+            and are_plain_thumbs(column.words)
+            and NON_LABEL_NAME_WORDS.isdisjoint(split_name_words(column.path))
         ):
             plain.append(column)
 
@@ -1399,14 +1480,16 @@ def find_plain_label(rows: Rows, offered: Sequence[str]) -> Candidate | None:
 
     labels = {"label_field": plain[0].path}
     # of two numbers, the higher one is good
-    if all(map(as_number, plain[0].words)):
+    if all(map(normalize_number, plain[0].words)):
         low, high = sorted(plain[0].words, key=float)
         labels |= {"positive": high, "negative": low}
 
     return Candidate({}, (), labels)
 
 
-def guess_speakers(rows: Rows, options: ReadOptions) -> Iterator[tuple[tuple[str, str], ...]]:
+def iterate_speaker_guesses(
+    rows: SampleRows, options: ReadOptions
+) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield whose turns the names of roles may be in rows of a known shape."""
     values = list[Any]()
     firsts = Counter[str]()
@@ -1417,47 +1500,49 @@ def guess_speakers(rows: Rows, options: ReadOptions) -> Iterator[tuple[tuple[str
     owners = [*owner_columns]
     begun: set[str] = set()
     for number, row in enumerate(rows):
-        for spoken in _spoken_in(row, options):
+        for spoken in _iterate_role_lists(row, options):
             values += spoken
             # the first name of a list, or of the first row of a conversation, begins
             if len(spoken) > 1:
-                firsts[as_word(spoken[0])] += 1
-            elif (id_ := _id_of(row, owners, number)) not in begun:
+                firsts[format_role_word(spoken[0])] += 1
+            elif (id_ := _get_conversation_id(row, owners, number)) not in begun:
                 begun.add(id_)
-                firsts[as_word(spoken[0])] += 1
+                firsts[format_role_word(spoken[0])] += 1
 
     if values:
-        met = {name: 1.0 for name in map(as_word, values) if find_side(name)}
-        yield from _guess_roles(Column("", values), firsts, options, met)
+        met = {name: 1.0 for name in map(format_role_word, values) if find_role_by_name(name)}
+        yield from _iterate_role_guesses(Column("", values), firsts, options, met)
 
 
-def _id_of(
+def _get_conversation_id(
     row: Mapping[str, Any],
     owners: Sequence[str],
     number: int,
 ) -> str:
     name = next(
-        (column for column in (*owners, *OWNER_NAMES, "id") if column in row),
+        (column for column in (*owners, *CONVERSATION_ID_NAMES, "id") if column in row),
         None,
     )
     return str(row[name]) if name else str(number)
 
 
-def _spoken_in(row: Mapping[str, Any], options: ReadOptions) -> Iterator[list[Any]]:
+def _iterate_role_lists(row: Mapping[str, Any], options: ReadOptions) -> Iterator[list[Any]]:
     """Yield the names of roles in a row, of its lists one by one."""
     columns = dict(options.columns)
     role_columns = []
-    for name in (columns.get("role"), *ROLE_NAMES):
+    for name in (columns.get("role"), *ROLE_FIELD_NAMES):
         if name and name in row:
             role_columns.append(name)
 
-    if role_columns and any(name in row for name in (columns.get("text"), *TEXT_NAMES) if name):
+    if role_columns and any(
+        name in row for name in (columns.get("text"), *TEXT_FIELD_NAMES) if name
+    ):
         yield [row[role_columns[0]]]
 
     # lists of turns and transcripts inside the row
     for value in row.values():
         if isinstance(value, str) and is_transcript(value):
-            listed = messages_in(value)
+            listed = parse_transcript(value)
         else:
             listed = parse_if_json(value)
 
@@ -1470,7 +1555,7 @@ def _spoken_in(row: Mapping[str, Any], options: ReadOptions) -> Iterator[list[An
             for entry in listed:
                 names.append(
                     next(
-                        (entry[name] for name in ROLE_NAMES if name in entry),
+                        (entry[name] for name in ROLE_FIELD_NAMES if name in entry),
                         None,
                     )
                 )
@@ -1479,8 +1564,8 @@ def _spoken_in(row: Mapping[str, Any], options: ReadOptions) -> Iterator[list[An
                 yield names
 
 
-def labeled_beside(
-    rows: Rows,
+def iterate_labeled_candidates(
+    rows: SampleRows,
     candidate: Candidate,
     options: ReadOptions,
 ) -> Iterator[Candidate]:
@@ -1488,8 +1573,8 @@ def labeled_beside(
     if options.label_field or "label" in candidate.columns:
         return
 
-    used_names = {*candidate.columns.values(), *ROLE_NAMES}
-    free = [column for column in columns_in(rows) if column.path not in used_names]
-    for column, _ in islice(in_order_of_likelihood(free), 1):
-        sides = sides_of_column(column) or {}
+    used_names = {*candidate.columns.values(), *ROLE_FIELD_NAMES}
+    free = [column for column in list_columns(rows) if column.path not in used_names]
+    for column, _ in islice(rank_label_columns(free), 1):
+        sides = infer_column_sides(column) or {}
         yield replace(candidate, labels={"label_field": column.path, **sides})

@@ -11,56 +11,68 @@ from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import PollexError
-from pollex.formats.columns import Column, columns_in, lists_in
-from pollex.formats.conservation import BESIDE, LABELS, LEFT_OUT
-from pollex.formats.fields import JUDGE_NAMES
-from pollex.formats.files import may_hold_tables
-from pollex.formats.inference import find_side, names_people, role_likelihood, text_likelihood
+from pollex.formats.columns import Column, find_lists_of_turns, list_columns
+from pollex.formats.conservation import OUTCOME_BESIDE, OUTCOME_LABELS, OUTCOME_LEFT_OUT
+from pollex.formats.fields import JUDGE_FIELD_NAMES
+from pollex.formats.files import may_hold_several_tables
+from pollex.formats.inference import (
+    estimate_role_likelihood,
+    estimate_text_likelihood,
+    find_role_by_name,
+    is_named_after_people,
+)
 from pollex.formats.json_rows import LogRow
 from pollex.formats.label_columns import (
-    is_doubtful_label,
-    is_named_label,
-    label_likelihood,
-    names_rater,
+    estimate_label_likelihood,
+    is_ambiguous_label_column,
+    is_label_column_name,
+    is_rater_column_name,
 )
-from pollex.formats.log_shapes.chat_rows import is_vote
-from pollex.formats.log_shapes.tools import export_of, has_words
+from pollex.formats.log_shapes.chat_rows import is_vote_row
+from pollex.formats.log_shapes.tools import find_export_format, has_spoken_words
 from pollex.formats.log_shapes.transcripts import is_transcript
-from pollex.formats.names import is_called, is_called_comment, plain, words_of
+from pollex.formats.names import (
+    is_named_as_comment,
+    is_named_as_part,
+    remove_accents,
+    split_name_words,
+)
 from pollex.formats.paths import find_value
-from pollex.formats.tally import Skipped
+from pollex.formats.tally import SkippedRow
 from pollex.text import escape_controls, format_count
 
-Rows = Iterable[LogRow | BadRow]
-Open = Callable[[], Iterable[Rows]]
+FileRows = Iterable[LogRow | BadRow]
+OpenSources = Callable[[], Iterable[FileRows]]
 
-SAMPLE = 100
+SAMPLE_ROWS = 100
 """Rows of a table by which it is told what it is."""
-MOST_ROWS = 300_000
+MAX_JOINED_ROWS = 300_000
 """Rows of a table beside the log, which is held in memory."""
-MOST_ROWS_OF_LOG = 2_000_000
+MAX_LOG_ROWS = 2_000_000
 """Rows of the log, whose keys are held in memory."""
-SAME_COLUMNS = 0.6
+MIN_SHARED_COLUMN_SHARE = 0.6
 """Share of the columns from which on two files are one table."""
-FEWEST_KEYS = 5
+MIN_KEY_VALUES = 5
 """Different values that a key has at least, unless each row has its own."""
-OVERLAP = 0.5
+MIN_KEY_OVERLAP = 0.5
 """Share of the values of a key that the other table has, too."""
 OF_JOINED = 0.25
 """How much less a key counts that another table brought to the log."""
-MANY_TABLES = 60
-OWN_FILE = "*"
+MAX_TABLES = 60
+FILE_NAME_COLUMN = "*"
 """Stands for the file's name where each file is a conversation."""
-TALKS = 2
+TALKS_RANK = 2
 """The rank of a table that has whole conversations in a cell."""
-TURNS = 1
+TURNS_RANK = 1
 """The rank of a table that has texts."""
-_KEY_WORDS = frozenset("id ids ref key nr no num number uuid file name hash".split())  # noqa: SIM905
-_ENDING = re.compile(r"\.(?:txt|log|csv|tsv|json|jsonl|ndjson|html|md)$", re.IGNORECASE)
+_KEY_NAME_WORDS = frozenset("id ids ref key nr no num number uuid file name hash".split())  # noqa: SIM905
+_FILE_ENDING_PATTERN = re.compile(
+    r"\.(?:txt|log|csv|tsv|json|jsonl|ndjson|html|md)$", re.IGNORECASE
+)
 
 
 @dataclass
-class Table:
+class SourceTable:
     """A table: files, sheets or database tables with the same columns.
 
     Attributes:
@@ -75,22 +87,22 @@ class Table:
     def is_like(self, fields: Mapping[str, Any]) -> bool:
         """Return whether a row has the columns of this table, but for a few."""
         names = set(self.rows[0])
-        return len(names & fields.keys()) >= SAME_COLUMNS * len(names | fields.keys())
+        return len(names & fields.keys()) >= MIN_SHARED_COLUMN_SHARE * len(names | fields.keys())
 
     @property
     def columns(self) -> list[Column]:
-        return columns_in(self.rows[:SAMPLE])
+        return list_columns(self.rows[:SAMPLE_ROWS])
 
     @property
     def name(self) -> str:
         """What people call it: the name of the sheet or the database's table, else of the file."""
-        return _table_name(self.sources[0])
+        return _get_table_name(self.sources[0])
 
     @property
     def words(self) -> set[str]:
         """The words of its name, without an s at their ends."""
         words: set[str] = set()
-        for word in words_of(Path(self.name).stem):
+        for word in split_name_words(Path(self.name).stem):
             words.add(word.removesuffix("s"))
         return words
 
@@ -98,30 +110,30 @@ class Table:
     def rank(self) -> int:
         """How much of a talk it holds: `TALKS`, `TURNS`, or nothing."""
         columns = self.columns
-        if lists_in(self.rows[:SAMPLE]):
-            return TALKS
+        if find_lists_of_turns(self.rows[:SAMPLE_ROWS]):
+            return TALKS_RANK
         if any(
             sum(map(is_transcript, column.texts)) > 0.5 * len(column.texts)
             for column in columns
             if column.texts
         ):
-            return TALKS
-        if any(text_likelihood(column) > 0.2 for column in columns):
-            return TURNS
+            return TALKS_RANK
+        if any(estimate_text_likelihood(column) > 0.2 for column in columns):
+            return TURNS_RANK
         return 0
 
     @property
     def has_speakers(self) -> bool:
         """Whether a column names both sides of a talk."""
         return any(
-            {"user", "assistant"} <= {find_side(word) for word in column.words}
+            {"user", "assistant"} <= {find_role_by_name(word) for word in column.words}
             for column in self.columns
-            if role_likelihood(column) > 0.5
+            if estimate_role_likelihood(column) > 0.5
         )
 
 
 @dataclass(frozen=True)
-class Key:
+class JoinKey:
     """Where two tables meet.
 
     Attributes:
@@ -136,7 +148,7 @@ class Key:
 
 
 @dataclass
-class Join:
+class TableJoin:
     """A table beside the log, by its key.
 
     Attributes:
@@ -145,8 +157,8 @@ class Join:
         labels: Columns that may be the label, by their names in the log's rows.
     """
 
-    table: Table
-    key: Key
+    table: SourceTable
+    key: JoinKey
     names: Mapping[str, str]
     by_key: Mapping[str, Mapping[str, Any]]
     labels: Sequence[str]
@@ -154,7 +166,7 @@ class Join:
 
 
 @dataclass
-class Joins:
+class LogJoins:
     """What is joined to the rows of a log.
 
     Attributes:
@@ -163,18 +175,18 @@ class Joins:
     """
 
     log: frozenset[str]
-    joins: Sequence[Join]
+    joins: Sequence[TableJoin]
     log_keys: Mapping[str, frozenset[str]]
-    idle: Sequence[Table] = ()
+    idle: Sequence[SourceTable] = ()
 
-    def rows(self, rows: Rows) -> Iterator[LogRow | BadRow | Skipped]:
+    def rows(self, rows: FileRows) -> Iterator[LogRow | BadRow | SkippedRow]:
         """Yield the log's rows with what the other tables say of them; those tables' rows as what they are."""
         for row in rows:
             if isinstance(row, LogRow) and row.source in self.log:
                 yield replace(row, fields=self.widened(row))
                 continue
             if any(row.source in table.sources for table in self.idle):
-                yield Skipped(row.source, row.line, LEFT_OUT)
+                yield SkippedRow(row.source, row.line, OUTCOME_LEFT_OUT)
                 continue
             beside = next(
                 (join for join in self.joins if row.source in join.table.sources),
@@ -183,12 +195,12 @@ class Joins:
             if beside is None or isinstance(row, BadRow):
                 yield row
                 continue
-            key = key_of(find_value(row.fields, beside.key.own))
+            key = normalize_key(find_value(row.fields, beside.key.own))
             there = key in self.log_keys[beside.key.of_log]
-            yield Skipped(
+            yield SkippedRow(
                 row.source,
                 row.line,
-                beside.outcome if there else LEFT_OUT,
+                beside.outcome if there else OUTCOME_LEFT_OUT,
             )
 
     def widened(self, row: LogRow) -> dict[str, Any]:
@@ -197,13 +209,15 @@ class Joins:
         # in the order in which they were found: a join may bring the key of the next
         for join in self.joins:
             place = join.key.of_log
-            if place == OWN_FILE:
+            if place == FILE_NAME_COLUMN:
                 value = row.source
             else:
                 value = find_value(fields, place)
 
             # all rows have the same columns, as those of one table have
-            fields |= dict.fromkeys(join.names.values()) | dict(join.by_key.get(key_of(value), {}))
+            fields |= dict.fromkeys(join.names.values()) | dict(
+                join.by_key.get(normalize_key(value), {})
+            )
 
         return fields
 
@@ -226,8 +240,8 @@ class Joins:
             log_keys = self.log_keys[join.key.of_log]
             orphans = 0
             for row in join.table.rows:
-                orphans += key_of(find_value(row, join.key.own)) not in log_keys
-            if join.key.of_log == OWN_FILE:
+                orphans += normalize_key(find_value(row, join.key.own)) not in log_keys
+            if join.key.of_log == FILE_NAME_COLUMN:
                 of_log = "the file's name"
             else:
                 of_log = repr(join.key.of_log)
@@ -240,23 +254,23 @@ class Joins:
             )
 
 
-def key_of(value: object) -> str:
+def normalize_key(value: object) -> str:
     """Return a value as keys are compared: text, a file's name without its folder and ending; empty for nothing."""
     if value is None or isinstance(value, bool | list | dict):
         return ""
     # whole numbers become decimals in a column with empty cells
     if isinstance(value, float):
         return f"{value:g}" if value.is_integer() else ""
-    return _ENDING.sub("", str(value).strip().rpartition("/")[2])
+    return _FILE_ENDING_PATTERN.sub("", str(value).strip().rpartition("/")[2])
 
 
-def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
+def find_joins(files: Sequence[str], opened: OpenSources) -> LogJoins | None:
     """Return how the tables of some files are joined; None where one alone has rows, or nothing joins them."""
     try:
-        tables = _tables_of_files(files, opened())
-        log = _log_among(tables, alone=len(files) == 1)
+        tables = _sample_tables(files, opened())
+        log = _find_log_table(tables, alone=len(files) == 1)
         beside = [table for table in tables if table is not log]
-        if log is None or not _read_whole(log, beside, opened()):
+        if log is None or not _read_all_rows(log, beside, opened()):
             return None
     except PollexError:  # the reading itself says it
         return None
@@ -264,17 +278,17 @@ def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
     # the keys that the log has: its columns, and its files where it has several
     keys = dict(log.keys)
     if len(log.sources) > 1:
-        keys[OWN_FILE] = {key_of(source) for source in log.sources}
+        keys[FILE_NAME_COLUMN] = {normalize_key(source) for source in log.sources}
 
     owners = dict.fromkeys(keys, log)
-    joins: list[Join] = []
+    joins: list[TableJoin] = []
     # the best join first; the columns that it brings may be keys of the next
-    while (best := _best_of(beside, keys, owners, log)) is not None:
+    while (best := _find_best_join(beside, keys, owners, log)) is not None:
         table, key = best
-        join = _join_table(table, key, keys)
+        join = _build_join(table, key, keys)
         joins.append(join)
         beside.remove(table)
-        for path, values in _keys_in(table).items():
+        for path, values in _collect_key_values(table).items():
             if path in join.names:
                 keys[join.names[path]] = values
                 owners[join.names[path]] = table
@@ -285,19 +299,19 @@ def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
         return None
 
     log_keys = {join.key.of_log: frozenset(keys[join.key.of_log]) for join in joins}
-    return Joins(frozenset(log.sources), joins, log_keys, idle)
+    return LogJoins(frozenset(log.sources), joins, log_keys, idle)
 
 
-def _tables_of_files(files: Sequence[str], sources: Iterable[Rows]) -> list[Table]:
+def _sample_tables(files: Sequence[str], sources: Iterable[FileRows]) -> list[SourceTable]:
     """Return the tables of some files with their first rows, those of the same columns as one."""
-    gathered: list[Table] = []
-    of_source: dict[str, Table] = {}
+    gathered: list[SourceTable] = []
+    of_source: dict[str, SourceTable] = {}
     for file, rows in zip(files, sources, strict=True):
         # where a file is one table, its first rows say which
-        if may_hold_tables([file]):
+        if may_hold_several_tables([file]):
             looked_at = rows
         else:
-            looked_at = islice(rows, SAMPLE)
+            looked_at = islice(rows, SAMPLE_ROWS)
 
         for row in looked_at:
             if not isinstance(row, LogRow):
@@ -309,30 +323,30 @@ def _tables_of_files(files: Sequence[str], sources: Iterable[Rows]) -> list[Tabl
                     None,
                 )
                 if table is None:
-                    table = Table([])
+                    table = SourceTable([])
                     gathered.append(table)
                 of_source[row.source] = table
                 table.sources.append(row.source)
 
-            if len(table.rows) < SAMPLE:
+            if len(table.rows) < SAMPLE_ROWS:
                 table.rows.append(row.fields)
 
     return gathered
 
 
-def _log_among(tables: Sequence[Table], *, alone: bool) -> Table | None:
+def _find_log_table(tables: Sequence[SourceTable], *, alone: bool) -> SourceTable | None:
     """Return the one table that has what was said; None where there are several, or tables that tools write.
 
     Args:
         alone: Whether all are in one file, where a table that looks like a tool's is none.
     """
-    if not 1 < len(tables) <= MANY_TABLES:
+    if not 1 < len(tables) <= MAX_TABLES:
         return None
 
     # most of a talk first, then columns of speakers, then the longest texts
     log = max(
         tables,
-        key=lambda table: (table.rank, table.has_speakers, _count_characters(table)),
+        key=lambda table: (table.rank, table.has_speakers, _measure_longest_column(table)),
     )
     others = []
     for table in tables:
@@ -342,20 +356,20 @@ def _log_among(tables: Sequence[Table], *, alone: bool) -> Table | None:
     # exports of tools have readers of their own, and two logs aren't joined
     exports = []
     for table in others:
-        if _is_export(table) and not (_are_votes(table) and _is_unknown(log)):
+        if _is_tool_export(table) and not (_are_votes(table) and _is_unknown(log)):
             exports.append(table)
 
-    if _is_export(log) or (not alone and exports):
+    if _is_tool_export(log) or (not alone and exports):
         return None
-    if not log.rank or any(map(_is_talk, others)):
+    if not log.rank or any(map(_is_log_table, others)):
         return None
     return log
 
 
-def _read_whole(
-    log: Table,
-    beside: Sequence[Table],
-    sources: Iterable[Rows],
+def _read_all_rows(
+    log: SourceTable,
+    beside: Sequence[SourceTable],
+    sources: Iterable[FileRows],
 ) -> bool:
     """Take all rows of the tables beside a log, and all keys of the log; return whether they could be held."""
     of_source = {}
@@ -366,7 +380,7 @@ def _read_whole(
     log_sources = set(log.sources)
     paths = []
     for column in log.columns:
-        if _may_be_key(column):
+        if _may_be_key_column(column):
             paths.append(column.path)
 
     log.keys = {path: set() for path in paths}
@@ -381,17 +395,17 @@ def _read_whole(
         if row.source in log_sources:
             rows_of_log += 1
             for path in paths:
-                log.keys[path].add(key_of(find_value(row.fields, path)))
+                log.keys[path].add(normalize_key(find_value(row.fields, path)))
         elif (other := of_source.get(row.source)) is not None:
             other.rows.append(row.fields)
-            if len(other.rows) > MOST_ROWS:
+            if len(other.rows) > MAX_JOINED_ROWS:
                 return False
 
-        if rows_of_log > MOST_ROWS_OF_LOG:
+        if rows_of_log > MAX_LOG_ROWS:
             return False
 
     # a key has several values
-    fewest = min(FEWEST_KEYS, 0.5 * rows_of_log)
+    fewest = min(MIN_KEY_VALUES, 0.5 * rows_of_log)
     key_values = {}
     for path, values in log.keys.items():
         if len(values) >= fewest:
@@ -401,56 +415,56 @@ def _read_whole(
     return True
 
 
-def _is_export(table: Table) -> bool:
-    return any(export_of(row) is not None for row in islice(table.rows, 3))
+def _is_tool_export(table: SourceTable) -> bool:
+    return any(find_export_format(row) is not None for row in islice(table.rows, 3))
 
 
-def _are_votes(table: Table) -> bool:
+def _are_votes(table: SourceTable) -> bool:
     """Return whether a table has thumbs under usual names, which join a log of any shape."""
-    return all(map(is_vote, islice(table.rows, 3)))
+    return all(map(is_vote_row, islice(table.rows, 3)))
 
 
-def _is_unknown(log: Table) -> bool:
+def _is_unknown(log: SourceTable) -> bool:
     """Return whether no reader knows the rows of a log, and none could take thumbs for them."""
-    return not any(has_words(row) for row in islice(log.rows, 3))
+    return not any(has_spoken_words(row) for row in islice(log.rows, 3))
 
 
-def _is_talk(table: Table) -> bool:
+def _is_log_table(table: SourceTable) -> bool:
     """Return whether a table is a log itself, and nothing beside one."""
-    return table.rank == TALKS or (table.rank == TURNS and table.has_speakers)
+    return table.rank == TALKS_RANK or (table.rank == TURNS_RANK and table.has_speakers)
 
 
-def _count_characters(table: Table) -> int:
+def _measure_longest_column(table: SourceTable) -> int:
     return max((sum(map(len, column.texts)) for column in table.columns), default=0)
 
 
-def _table_name(source: str) -> str:
+def _get_table_name(source: str) -> str:
     name = Path(source).name
     for sign in ("!", ":"):
         name = name.rpartition(sign)[2] or name
     return name
 
 
-def _keys_in(table: Table) -> dict[str, set[str]]:
+def _collect_key_values(table: SourceTable) -> dict[str, set[str]]:
     """Return the values of the columns of a table that may be keys."""
     paths = []
     for column in table.columns:
-        if _may_be_key(column):
+        if _may_be_key_column(column):
             paths.append(column.path)
 
     gathered: dict[str, set[str]] = {}
     for path in paths:
-        values = {key_of(find_value(row, path)) for row in table.rows} - {""}
-        if len(values) >= min(FEWEST_KEYS, 0.5 * len(table.rows)):
+        values = {normalize_key(find_value(row, path)) for row in table.rows} - {""}
+        if len(values) >= min(MIN_KEY_VALUES, 0.5 * len(table.rows)):
             gathered[path] = values
 
     return gathered
 
 
-def _may_be_key(column: Column) -> bool:
+def _may_be_key_column(column: Column) -> bool:
     if "[]" in column.path or not column.filled or column.times > 0.8:
         return False
-    if is_called(column.path, "time") and not is_called(column.path, "conversation"):
+    if is_named_as_part(column.path, "time") and not is_named_as_part(column.path, "conversation"):
         return False
 
     filled = []
@@ -459,39 +473,43 @@ def _may_be_key(column: Column) -> bool:
             filled.append(value)
 
     short = all(isinstance(value, str | int | float) and len(str(value)) <= 120 for value in filled)
-    is_id = bool(_KEY_WORDS & {*words_of(column.path)})  # a file's name may be words
-    return short and label_likelihood(column) == 0 and (is_id or text_likelihood(column) < 0.5)
+    is_id = bool(_KEY_NAME_WORDS & {*split_name_words(column.path)})  # a file's name may be words
+    return (
+        short
+        and estimate_label_likelihood(column) == 0
+        and (is_id or estimate_text_likelihood(column) < 0.5)
+    )
 
 
-def _best_of(
-    tables: Sequence[Table],
+def _find_best_join(
+    tables: Sequence[SourceTable],
     keys: Mapping[str, set[str]],
-    owners: Mapping[str, Table],
-    log: Table,
-) -> tuple[Table, Key] | None:
+    owners: Mapping[str, SourceTable],
+    log: SourceTable,
+) -> tuple[SourceTable, JoinKey] | None:
     """Return the table that joins best, and its key; None where none does."""
     gathered = []
     for table in tables:
-        if (key := _key_of(table, keys, owners, log)) is not None:
+        if (key := _find_join_key(table, keys, owners, log)) is not None:
             gathered.append((table, key))
 
     return max(gathered, key=lambda pair: pair[1].score, default=None)
 
 
-def _key_of(
-    table: Table,
+def _find_join_key(
+    table: SourceTable,
     keys: Mapping[str, set[str]],
-    owners: Mapping[str, Table],
-    log: Table,
-) -> Key | None:
+    owners: Mapping[str, SourceTable],
+    log: SourceTable,
+) -> JoinKey | None:
     """Return by which column a table meets the log, rather a column of its own than one brought to it."""
     gathered = []
-    for path, values in _keys_in(table).items():
+    for path, values in _collect_key_values(table).items():
         for of_log, others in keys.items():
             shared = len(values & others)
             # both have this share of the smaller set of values
             share = shared / min(len(values), len(others))
-            alike = _likeness_of_names(
+            alike = _measure_name_likeness(
                 path,
                 table,
                 of_log,
@@ -499,28 +517,28 @@ def _key_of(
             )
             # small numbers meet by chance, unless the names are alike
             counted = all(value.isdecimal() and len(value) < 7 for value in islice(values, 50))
-            if shared < 2 or share < OVERLAP or (counted and not alike):
+            if shared < 2 or share < MIN_KEY_OVERLAP or (counted and not alike):
                 continue
             # the log's own column goes before one that another table brought
             brought = OF_JOINED if owners.get(of_log) is not log else 0.0
-            gathered.append(Key(path, of_log, alike + share - brought, shared))
+            gathered.append(JoinKey(path, of_log, alike + share - brought, shared))
 
     return max(gathered, key=lambda key: key.score, default=None)
 
 
-def _likeness_of_names(
+def _measure_name_likeness(
     path: str,
-    table: Table,
+    table: SourceTable,
     of_log: str,
-    other: Table,
+    other: SourceTable,
 ) -> float:
     """Return how much two names say that they name the same: `message_id`, and `id` of a table of messages."""
-    if of_log == OWN_FILE:
+    if of_log == FILE_NAME_COLUMN:
         return 1.0
 
-    words = _naming_words(path)
-    others = _naming_words(_without_table(of_log, other))
-    if plain(path) == plain(of_log) and words:
+    words = _list_naming_words(path)
+    others = _list_naming_words(_without_table(of_log, other))
+    if remove_accents(path) == remove_accents(of_log) and words:
         return 1.0
     # an id is named after its table: of all its words, or of some
     if words & others or (not others and words == other.words):
@@ -530,32 +548,32 @@ def _likeness_of_names(
     if (not others and words & other.words) or (not words and others & table.words):
         return 0.8
     # who sent a message is one of the people of a table
-    if not words and names_people(table.name) and _names_person(of_log):
+    if not words and is_named_after_people(table.name) and _names_person(of_log):
         return 0.8
 
-    both = all(is_called(name, "conversation") for name in (path, of_log))
+    both = all(is_named_as_part(name, "conversation") for name in (path, of_log))
     return 0.5 if both else 0.0
 
 
-def _without_table(column: str, table: Table) -> str:
+def _without_table(column: str, table: SourceTable) -> str:
     """Return a column's own name, without the table's that was put before it."""
     return column.removeprefix(f"{Path(table.name).stem}.")
 
 
 def _names_person(column: str) -> bool:
-    return is_called(column, "role") or names_people(column)
+    return is_named_as_part(column, "role") or is_named_after_people(column)
 
 
-def _naming_words(name: str) -> set[str]:
+def _list_naming_words(name: str) -> set[str]:
     """Return the words of a key's name that say what it names."""
-    return {word.removesuffix("s") for word in words_of(name)} - _KEY_WORDS
+    return {word.removesuffix("s") for word in split_name_words(name)} - _KEY_NAME_WORDS
 
 
-def _join_table(
-    table: Table,
-    key: Key,
+def _build_join(
+    table: SourceTable,
+    key: JoinKey,
     keys: Mapping[str, set[str]],
-) -> Join:
+) -> TableJoin:
     """Return a table as it is joined; its columns keep their names where the log has none of that name."""
     columns = []
     for column in table.columns:
@@ -564,52 +582,56 @@ def _join_table(
 
     rows_of_key: dict[str, list[Mapping[str, Any]]] = {}
     for row in table.rows:
-        rows_of_key.setdefault(key_of(find_value(row, key.own)), []).append(row)
+        rows_of_key.setdefault(normalize_key(find_value(row, key.own)), []).append(row)
 
     several = any(len(rows) > 1 for rows in rows_of_key.values())
-    top_level = dict.fromkeys(name for row in table.rows[:SAMPLE] for name in row)
+    top_level = dict.fromkeys(name for row in table.rows[:SAMPLE_ROWS] for name in row)
     # the names that its columns get in the log's rows
     stem = Path(table.name).stem
     # several rows of a key make lists, which can't be the log's judge
-    of_raters = frozenset(JUDGE_NAMES if several else ())
+    of_raters = frozenset(JUDGE_FIELD_NAMES if several else ())
     names = {}
     for name in top_level:
         if name != key.own:
             names[name] = (
                 name
-                if _may_keep_its_name(name) and name not in {*keys, *of_raters}
+                if _keeps_column_name(name) and name not in {*keys, *of_raters}
                 else f"{stem}.{name}"
             )
 
     by_key = {}
     for value, rows in rows_of_key.items():
         if value:
-            by_key[value] = _fields_of_key(rows, names)
+            by_key[value] = _merge_joined_fields(rows, names)
 
     # what in it may be the label
     labels = []
     for column in columns:
-        if column.path in names and (label_likelihood(column) > 0 or is_doubtful_label(column)):
+        if column.path in names and (
+            estimate_label_likelihood(column) > 0 or is_ambiguous_label_column(column)
+        ):
             labels.append(names[column.path])
 
-    has_label = any(is_named_label(name) for name in names)
-    return Join(
+    has_label = any(is_label_column_name(name) for name in names)
+    return TableJoin(
         table,
         key,
         names,
         by_key,
         labels,
-        LABELS if labels or has_label else BESIDE,
+        OUTCOME_LABELS if labels or has_label else OUTCOME_BESIDE,
     )
 
 
-def _may_keep_its_name(name: str) -> bool:
+def _keeps_column_name(name: str) -> bool:
     """Return whether a column's name says what it is of the log: a label, a comment, or who asked."""
-    says = is_named_label(name) or names_rater(name) or is_called_comment(name)
-    return says or names_people(name)
+    says = is_label_column_name(name) or is_rater_column_name(name) or is_named_as_comment(name)
+    return says or is_named_after_people(name)
 
 
-def _fields_of_key(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, Any]:
+def _merge_joined_fields(
+    rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]
+) -> dict[str, Any]:
     """Return the fields of the rows of a key; a list where there are several rows."""
     fields: dict[str, Any] = {}
     for name, new in names.items():

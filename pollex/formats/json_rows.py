@@ -16,17 +16,17 @@ from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
-from pollex.formats.bounds import TooLong
-from pollex.formats.documents import rows_within, with_values_by_id
-from pollex.formats.log_shapes.dialects import is_dialect
-from pollex.formats.log_shapes.readers import READERS
-from pollex.formats.log_shapes.tools import export_of
-from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, is_item
-from pollex.formats.log_shapes.unfolded import carried_row
-from pollex.formats.names import is_called
+from pollex.formats.bounds import TooLongRow
+from pollex.formats.documents import add_values_by_id, find_rows_within
+from pollex.formats.log_shapes.dialects import is_dialect_message
+from pollex.formats.log_shapes.readers import LOG_SHAPE_READERS
+from pollex.formats.log_shapes.tools import find_export_format
+from pollex.formats.log_shapes.turns import ROLE_FIELD_NAMES, TEXT_FIELD_NAMES, is_responses_item
+from pollex.formats.log_shapes.unfolded import extract_carried_row
+from pollex.formats.names import is_named_as_part
 from pollex.text import parse_json
 
-ENVELOPES = (
+ENVELOPE_LIST_NAMES = (
     *(
         "conversations",
         "data",
@@ -42,26 +42,26 @@ ENVELOPES = (
     *("tickets", "threads", "result", "payload", "value", "Items"),
 )
 """Names of lists whose items are rows, whatever stands beside them."""
-_PAGE = """
+_PAGE_FIELD_WORDS = """
     object has_more first_id last_id meta next_cursor next_page_token limit page size total next count type sortableby
     export_info pages total_count next_page previous_page prev_page links page_info nextcursor nextpagetoken pageinfo
     per_page total_pages previous after_cursor before_cursor after_url before_url end_of_stream end_time facets cursor
     has_next has_next_page hasmore hasnextpage offset ok response_metadata
     @odata.context @odata.count @odata.nextlink code status success message
 """
-PAGE_NAMES = frozenset(_PAGE.split())
+PAGE_FIELD_NAMES = frozenset(_PAGE_FIELD_WORDS.split())
 """What stands beside the list in an answer of an interface, in lower case."""
-_OWNERS = "conversation_id conversationId session_id sessionId thread_id threadId chatId chat_id ticket_id"
-OWNERS = frozenset(_OWNERS.split())
+_MESSAGE_OWNER_WORDS = "conversation_id conversationId session_id sessionId thread_id threadId chatId chat_id ticket_id"
+MESSAGE_OWNER_NAMES = frozenset(_MESSAGE_OWNER_WORDS.split())
 """Fields of a message that name its conversation."""
 
 
-def json_lines(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]:
+def iterate_json_lines(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]:
     """Yield one row for each line; unreadable lines become bad rows, blank ones are skipped."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        if isinstance(line, TooLong):
+        if isinstance(line, TooLongRow):
             yield BadRow(
                 source,
                 number,
@@ -76,22 +76,22 @@ def json_lines(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]:
             yield BadRow(
                 source,
                 number,
-                f"not a JSON line: {_reason(error)}",
+                f"not a JSON line: {_describe_parse_error(error)}",
                 "correct or remove the line",
             )
             continue
 
-        yield from rows_in(source, number, value)
+        yield from iterate_value_rows(source, number, value)
 
 
-def rows_in(source: str, number: int, value: object) -> Iterator[LogRow | BadRow]:
+def iterate_value_rows(source: str, number: int, value: object) -> Iterator[LogRow | BadRow]:
     """Yield the rows of the value of a line: one, or those of a page of them."""
-    items, beside = _page_of(value) or ([value], {})
+    items, beside = _extract_page(value) or ([value], {})
     for item in items:
-        yield _row(source, number, item, beside)
+        yield _make_row(source, number, item, beside)
 
 
-def json_document(source: str, text: str) -> Iterator[LogRow | BadRow]:
+def iterate_document_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
     """Yield the items of a JSON list, possibly in an envelope such as `{"data": […]}`.
 
     A single object is one row; so is each of several one after another, written over several lines.
@@ -102,25 +102,25 @@ def json_document(source: str, text: str) -> Iterator[LogRow | BadRow]:
     try:
         value = parse_json(text)
     except ValueError as error:
-        if parts := _one_after_another(text):
-            pages = [_page_of(part) or ([part], {}) for part in parts]
+        if parts := _parse_concatenated_json(text):
+            pages = [_extract_page(part) or ([part], {}) for part in parts]
             rows = [(item, beside) for items, beside in pages for item in items]
             for number, row in enumerate(rows, start=1):
-                yield _row(source, number, *row)
+                yield _make_row(source, number, *row)
             return
 
         raise BadInput(
-            f"not JSON: {_reason(error)}",
+            f"not JSON: {_describe_parse_error(error)}",
             where=source,
             hint="correct the file, or use JSON lines",
         ) from None
 
-    items, beside = items_of(value)
+    items, beside = extract_items(value)
     for number, item in enumerate(items, start=1):
-        yield _row(source, number, item, beside)
+        yield _make_row(source, number, item, beside)
 
 
-def yaml_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
+def iterate_yaml_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
     """Yield the items of YAML as those of the same JSON; several documents are several rows.
 
     Raises:
@@ -128,22 +128,22 @@ def yaml_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
     """
     import yaml  # other logs don't need it
 
-    if isinstance(text, TooLong):
+    if isinstance(text, TooLongRow):
         what = "YAML of more than 256 MB"
         raise BadInput(what, where=source, hint="write it as JSON lines, one row each")
     try:
-        documents = list(yaml.load_all(text, Loader=_TextLoader()))
+        documents = list(yaml.load_all(text, Loader=_make_yaml_loader()))
     except (yaml.YAMLError, RecursionError) as error:
         reason = " ".join(str(error).split())
         hint = "correct the file, or use JSON lines"
         raise BadInput(f"not YAML: {reason:.200}", where=source, hint=hint) from None
-    items, beside = items_of(documents[0] if len(documents) == 1 else documents)
+    items, beside = extract_items(documents[0] if len(documents) == 1 else documents)
     for number, item in enumerate(items, start=1):
-        yield _row(source, number, item, beside)
+        yield _make_row(source, number, item, beside)
 
 
 @cache
-def _TextLoader() -> Any:  # noqa: N802 - a class
+def _make_yaml_loader() -> Any:
     """Return what loads YAML without dates and without yes and no as true and false: they stay what was written."""
     import yaml
 
@@ -158,7 +158,7 @@ def _TextLoader() -> Any:  # noqa: N802 - a class
     return TextLoader
 
 
-def _one_after_another(text: str) -> list[Any]:
+def _parse_concatenated_json(text: str) -> list[Any]:
     documents = []
     decoder = json.JSONDecoder()
     start = 0
@@ -179,35 +179,35 @@ def _one_after_another(text: str) -> list[Any]:
     return []
 
 
-def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
+def extract_items(value: object) -> tuple[list[Any], Mapping[str, Any]]:
     """Return the rows in a JSON value, and the other fields of their envelope.
 
     A list of messages is one conversation, also in the envelope of an API response.
     """
     if isinstance(value, list):
         # a list of pages, as a program wrote that fetched one after the other
-        pages = [_page_of(entry) for entry in value]
+        pages = [_extract_page(entry) for entry in value]
         if pages and all(pages):
             # the last page tells whether more follow
             return [row for page in pages if page for row in page[0]], (pages[-1] or ([], {}))[1]
-        return ([{"messages": value}] if _are_messages(value) else value), {}
+        return ([{"messages": value}] if _are_messages_of_one_talk(value) else value), {}
     if not isinstance(value, dict):
         return [value], {}
-    if (rows := _rows_of_columns(value)) is not None:
+    if (rows := _transpose_columns(value)) is not None:
         return rows, {}
     # the answer of a search in an index
     hits = value.get("hits")
     if isinstance(hits, dict) and isinstance(hits.get("hits"), list):
         return hits["hits"], {}
-    if page := _page_of(value):
+    if page := _extract_page(value):
         return page
 
     # an envelope around one conversation
     alone = value.get("data")
     if (
         isinstance(alone, dict)
-        and export_of(alone)
-        and {name.casefold() for name in value} <= {"data", "error", *PAGE_NAMES}
+        and find_export_format(alone)
+        and {name.casefold() for name in value} <= {"data", "error", *PAGE_FIELD_NAMES}
     ):
         return [alone], {}
 
@@ -218,45 +218,45 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
         inner = value
 
     lists = []
-    for name in ENVELOPES:
+    for name in ENVELOPE_LIST_NAMES:
         if isinstance(inner.get(name), list) and "role" not in inner:
             lists.append(name)
 
     # A single ShareGPT conversation has a list named like an envelope; its items are turns.
-    if len(lists) == 1 and not any(_is_turn(item) for item in inner[lists[0]]):
-        return _unwrapped(value, inner, lists[0])
+    if len(lists) == 1 and not any(_is_sharegpt_turn(item) for item in inner[lists[0]]):
+        return _unwrap_envelope(value, inner, lists[0])
 
     # an object with one list that has owners, or is the export of a tool
     counts = all(isinstance(field, list | int | None) for field in value.values())
     owned = []
     for name, items in value.items():
-        if _are_owned(items) or (counts and _are_exports(items)):
+        if _are_rows_with_owner(items) or (counts and _are_export_rows(items)):
             owned.append(name)
 
-    if len(owned) == 1 and not export_of(value):
-        return _unwrapped(value, value, owned[0])
+    if len(owned) == 1 and not find_export_format(value):
+        return _unwrap_envelope(value, value, owned[0])
 
     # a list of whole conversations, or of rows of a known export
     tables = []
     for name, items in value.items():
-        if _are_talks(items) or _are_exports(items):
+        if _are_conversations(items) or _are_export_rows(items):
             tables.append(name)
 
-    if len(tables) == 1 and not export_of(value) and not _is_known(value):
-        return _unwrapped(value, value, tables[0])
+    if len(tables) == 1 and not find_export_format(value) and not _is_known_row(value):
+        return _unwrap_envelope(value, value, tables[0])
     # rows of a known export may stand deeper, beside other tables of the tool
     deeper = []
     for inner in value.values():
         if isinstance(inner, dict):
-            deeper += [items for items in inner.values() if _are_exports(items)]
+            deeper += [items for items in inner.values() if _are_export_rows(items)]
 
-    if len(deeper) == 1 and not _is_known(value):
+    if len(deeper) == 1 and not _is_known_row(value):
         return deeper[0], {}
     # rows may stand deeper; else the object is one row
-    return (None if _is_known(value) else rows_within(value)) or [value], {}
+    return (None if _is_known_row(value) else find_rows_within(value)) or [value], {}
 
 
-def _rows_of_columns(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+def _transpose_columns(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Return the rows of a table whose columns are objects by row number, as pandas writes it; None for others."""
     columns = list(value.values())
     if len(columns) < 2 or not all(isinstance(column, dict) and column for column in columns):
@@ -270,7 +270,7 @@ def _rows_of_columns(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     return [{name: value[name][number] for name in value} for number in numbers]
 
 
-def _are_talks(items: object) -> bool:
+def _are_conversations(items: object) -> bool:
     """Return whether a list's items are conversations: each has a list of turns."""
     if (
         not isinstance(items, list)
@@ -279,18 +279,19 @@ def _are_talks(items: object) -> bool:
     ):
         return False
 
-    return all(any(_are_turns(inner) for inner in item.values()) for item in items)
+    return all(any(_are_all_turns(inner) for inner in item.values()) for item in items)
 
 
-def _are_exports(items: object) -> bool:
+def _are_export_rows(items: object) -> bool:
     """Return whether a list's items are rows of an export that is known."""
     listed = items if isinstance(items, list) else []
     return bool(listed) and all(
-        isinstance(item, dict) and (export_of(item) or carried_row(item)) for item in listed[:3]
+        isinstance(item, dict) and (find_export_format(item) or extract_carried_row(item))
+        for item in listed[:3]
     )
 
 
-def _are_owned(items: object) -> bool:
+def _are_rows_with_owner(items: object) -> bool:
     """Return whether a list's items are rows that name their conversation, of which there are several."""
     listed = items if isinstance(items, list) else []
     rows = []
@@ -301,47 +302,51 @@ def _are_owned(items: object) -> bool:
     if len(rows) < len(listed) or not rows:
         return False
 
-    names = set.intersection(*(set(row) for row in rows)) & OWNERS
+    names = set.intersection(*(set(row) for row in rows)) & MESSAGE_OWNER_NAMES
     return any(len({str(row[name]) for row in rows}) > 1 for name in names)
 
 
-def _are_turns(items: object) -> bool:
+def _are_all_turns(items: object) -> bool:
     if not isinstance(items, list) or not items:
         return False
-    return all(isinstance(item, dict) and item.keys() & set(ROLE_NAMES) for item in items)
+    return all(isinstance(item, dict) and item.keys() & set(ROLE_FIELD_NAMES) for item in items)
 
 
-def _page_of(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
+def _extract_page(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
     """Return the rows of a value that is nothing but a page of a list, or nothing but tables; None for others."""
     if not isinstance(value, dict):
         return None
 
     for name, inner in value.items():  # most rows end here
-        if not isinstance(inner, list) and name.casefold() not in PAGE_NAMES:
+        if not isinstance(inner, list) and name.casefold() not in PAGE_FIELD_NAMES:
             return None
 
     names = []
     for name in value:
-        if name.casefold() not in PAGE_NAMES:
+        if name.casefold() not in PAGE_FIELD_NAMES:
             names.append(name)
 
-    if not names or not all(_is_table(value[name], name) for name in names):
+    if not names or not all(_is_row_list(value[name], name) for name in names):
         return None
 
     # rows that name their conversation, or are of a known export
     owned = any(
-        item.keys() & OWNERS or export_of(item) for name in names for item in value[name][:1]
+        item.keys() & MESSAGE_OWNER_NAMES or find_export_format(item)
+        for name in names
+        for item in value[name][:1]
     )
     # an object that a reader knows is a row itself, whatever lists it has
-    if not set(names) <= set(ENVELOPES) and (export_of(value) or (not owned and _is_known(value))):
+    if not set(names) <= set(ENVELOPE_LIST_NAMES) and (
+        find_export_format(value) or (not owned and _is_known_row(value))
+    ):
         return None
     if len(names) == 1:
-        return _unwrapped(value, value, names[0])
+        return _unwrap_envelope(value, value, names[0])
 
     # of several lists, those whose first item a reader knows
     known_names = []
     for name in names:
-        if value[name] and _is_known(value[name][0]):
+        if value[name] and _is_known_row(value[name][0]):
             known_names.append(name)
 
     if known_names:
@@ -349,20 +354,25 @@ def _page_of(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
     return None
 
 
-def _is_known(row: Mapping[str, Any]) -> bool:
-    return export_of(row) is not None or any(reader.recognises(row) for reader in READERS)
+def _is_known_row(row: Mapping[str, Any]) -> bool:
+    return find_export_format(row) is not None or any(
+        reader.recognises(row) for reader in LOG_SHAPE_READERS
+    )
 
 
-def _is_table(value: object, name: str) -> bool:
+def _is_row_list(value: object, name: str) -> bool:
     """Return whether a list's items are rows, and not the turns of one conversation."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         return False
-    if name in ENVELOPES:
-        return not any(_is_turn(item) for item in value)
-    return all(item.keys() & OWNERS or not item.keys() & set(ROLE_NAMES) for item in value)
+    if name in ENVELOPE_LIST_NAMES:
+        return not any(_is_sharegpt_turn(item) for item in value)
+    return all(
+        item.keys() & MESSAGE_OWNER_NAMES or not item.keys() & set(ROLE_FIELD_NAMES)
+        for item in value
+    )
 
 
-def _unwrapped(
+def _unwrap_envelope(
     value: Mapping[str, Any],
     inner: Mapping[str, Any],
     name: str,
@@ -372,8 +382,8 @@ def _unwrapped(
         if other != name:
             beside[other] = inner_value
 
-    items = with_values_by_id(inner[name], beside)
-    if not _are_messages(items):
+    items = add_values_by_id(inner[name], beside)
+    if not _are_messages_of_one_talk(items):
         return items, beside
 
     # the assistant begins and somebody else ends: the newest message is first
@@ -383,11 +393,11 @@ def _unwrapped(
     return [{**beside, "messages": items[::-1] if newest_first else items}], beside
 
 
-def _are_messages(items: list[Any]) -> bool:
-    if not items or not all(isinstance(item, dict) and _is_message(item) for item in items):
+def _are_messages_of_one_talk(items: list[Any]) -> bool:
+    if not items or not all(isinstance(item, dict) and _is_usual_message(item) for item in items):
         return False
     # where a field names conversations, the items are rows of several
-    if any(_names_talks(items, name) for name in items[0]):
+    if any(_names_conversations(items, name) for name in items[0]):
         return False
 
     ids = []
@@ -397,20 +407,20 @@ def _are_messages(items: list[Any]) -> bool:
 
     spoken = []
     for item in items:
-        if "role" in item or is_dialect(item):
+        if "role" in item or is_dialect_message(item):
             spoken.append(item)
 
     return bool(spoken) and len(set(ids)) == len(ids)
 
 
-def _names_talks(items: list[dict[str, Any]], name: str) -> bool:
+def _names_conversations(items: list[dict[str, Any]], name: str) -> bool:
     """Return whether a field names the conversation of each message, by its name or by blocks that users begin."""
     values = [item.get(name) for item in items]
-    if name in (*ROLE_NAMES, *TEXT_NAMES) or not all(
+    if name in (*ROLE_FIELD_NAMES, *TEXT_FIELD_NAMES) or not all(
         isinstance(value, str | int) for value in values
     ):
         return False
-    if is_called(name, "conversation") and not is_called(name, "time"):
+    if is_named_as_part(name, "conversation") and not is_named_as_part(name, "time"):
         return True
 
     # blocks of equal values that users begin are conversations
@@ -423,24 +433,24 @@ def _names_talks(items: list[dict[str, Any]], name: str) -> bool:
     return 1 < len(starts) == len(set(values)) < len(items) / 1.5 and begun_by_users
 
 
-def _is_message(item: dict[str, Any]) -> bool:
-    if is_dialect(item):
+def _is_usual_message(item: dict[str, Any]) -> bool:
+    if is_dialect_message(item):
         return True
-    if item.keys() & OWNERS:
+    if item.keys() & MESSAGE_OWNER_NAMES:
         return False
 
     return (
         {"role", "content"} <= item.keys()
         or {"role", "parts"} <= item.keys()
-        or is_item(item.get("type"))
+        or is_responses_item(item.get("type"))
     )
 
 
-def _is_turn(item: object) -> bool:
+def _is_sharegpt_turn(item: object) -> bool:
     return isinstance(item, dict) and item.keys() >= {"from", "value"}
 
 
-def _row(
+def _make_row(
     source: str,
     number: int,
     value: object,
@@ -457,7 +467,7 @@ def _row(
     )
 
 
-def _reason(error: ValueError) -> str:
+def _describe_parse_error(error: ValueError) -> str:
     """Describe a parser's error and its position; with a line only in texts of several."""
     if isinstance(error, json.JSONDecodeError):
         reason = error.msg.removesuffix(" at").removesuffix(" starting")

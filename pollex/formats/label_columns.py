@@ -7,85 +7,87 @@ from collections.abc import Iterator, Sequence
 
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import BadRow
-from pollex.formats.assembly.beside import is_likely
+from pollex.formats.assembly.beside import is_named_like_feedback
 from pollex.formats.columns import Column
 from pollex.formats.labels import (
-    EMPTY,
-    MISSING,
-    NPS,
-    as_number,
-    bounds_of,
-    is_missing,
-    is_usual,
-    side_meant,
+    EMPTY_VALUE_NAME,
+    MISSING_LABEL_SPELLINGS,
+    NPS_HIGHEST,
+    infer_rating_bounds,
+    infer_thumb_side,
+    is_missing_label,
+    is_usual_thumb,
+    normalize_number,
 )
-from pollex.formats.names import folded_name, is_called, words_of
+from pollex.formats.names import is_named_as_part, normalize_word, split_name_words
 from pollex.formats.paths import split_path
-from pollex.formats.reactions import names_reactions, reactions_in
+from pollex.formats.reactions import is_reactions_column_name, parse_reactions
 
-FEW_LABELS = 12
+MAX_LABEL_WORDS = 12
 """Different words that a label has at most."""
-MOST_RATINGS = 101
+MAX_RATING_VALUES = 101
 """Different numbers that a rating has at most."""
-LONGEST_LABEL = 40
-LONGEST_REACTIONS = 400
+MAX_LABEL_CHARS = 40
+MAX_REACTIONS_CHARS = 400
 """Characters of all reactions on a message."""
-TWO_NUMBERS = ({"0", "1"}, {"-1", "1"}, {"0", "100"})
+BINARY_NUMBER_SETS = ({"0", "1"}, {"-1", "1"}, {"0", "100"})
 """Numbers that are two sides, where a column has no others."""
-CODES = ({0.0, 1.0, 2.0}, {1.0, 2.0}, {0.0, 2.0})
+AMBIGUOUS_CODE_SETS = ({0.0, 1.0, 2.0}, {1.0, 2.0}, {0.0, 2.0})
 """Numbers that may be codes as well as a rating: of 1 and 2, either may be the thumb down."""
-DOUBTFUL = frozenset("true false yes no y n t f ja nein si oui non sim nao tak nie".split())  # noqa: SIM905
+AMBIGUOUS_YES_NO_WORDS = frozenset(
+    "true false yes no y n t f ja nein si oui non sim nao tak nie".split()  # noqa: SIM905
+)
 """Words that say yes or no to anything, and not to a thumb alone."""
-NO_LABELS = frozenset(
+NON_LABEL_NAME_WORDS = frozenset(
     "sentiment confidence delivered delivery predicted status state intent priority severity".split()  # noqa: SIM905
 )
 """Words in names of what a machine says of a turn, and not whoever asked."""
-_RATER = re.compile(
+_RATER_NAME_PATTERN = re.compile(
     r"(?i)(?:rater|annotator|judge|reviewer|labell?er|coder|expert|assessor|evaluator|bewerter)[_ .-]?(?=\w)"
 )
-_SCALES = frozenset("stars star rating ratings score points csat nps".split())  # noqa: SIM905
+_RATING_NAME_WORDS = frozenset("stars star rating ratings score points csat nps".split())  # noqa: SIM905
 """Words in names of numbers of which more is better."""
 
 
-def label_likelihood(column: Column) -> float:
+def estimate_label_likelihood(column: Column) -> float:
     """Return how much a column's values look like thumbs or ratings whose meaning is known, from 0 to 2."""
     words = column.words
-    if not _may_hold_labels(column) or sides_of_column(column) is None:
+    if not _may_hold_labels(column) or infer_column_sides(column) is None:
         return 0.0
 
-    usual = all(map(is_usual, words))
-    numbers = all(map(as_number, words))
+    usual = all(map(is_usual_thumb, words))
+    numbers = all(map(normalize_number, words))
     if numbers and len(words) < 2:
         return 0.0
-    if is_named_label(column.path):
+    if is_label_column_name(column.path):
         if usual and not numbers:
             return 2.0
         return 1.5
     if numbers:
         # a number alone may be anything, `4/5` and `80 %` hardly
-        return 0.9 if not any(map(_is_bare, words)) else 0.0
+        return 0.9 if not any(map(_is_bare_number, words)) else 0.0
     # yes and no may be about anything; thumbs are missing in some rows
-    if all(folded_name(word) in DOUBTFUL for word in words):
+    if all(normalize_word(word) in AMBIGUOUS_YES_NO_WORDS for word in words):
         if column.filled < len(column.values) and len(words) == 2:
             return 0.6
         return 0.0
     return 1.0 if len(words) > 1 else 0.0
 
 
-def is_doubtful_label(column: Column) -> bool:
+def is_ambiguous_label_column(column: Column) -> bool:
     """Return whether a column is named like a thumb, and nobody can tell what its few values mean."""
     if not _may_hold_labels(column) or len(column.words) < 2:
         return False
 
-    named = any(is_called(step, "label") for step in split_path(column.path))
-    return named and sides_of_column(column) is None
+    named = any(is_named_as_part(step, "label") for step in split_path(column.path))
+    return named and infer_column_sides(column) is None
 
 
-def columns_of_raters(columns: Sequence[Column]) -> Iterator[Column]:
+def iterate_merged_rater_columns(columns: Sequence[Column]) -> Iterator[Column]:
     """Yield several raters' columns side by side, such as `rater_1` and `rater_2`, as one whose values are lists."""
     by_stem: dict[str, list[Column]] = {}
     for column in columns:
-        begins = _RATER.match(column.path)
+        begins = _RATER_NAME_PATTERN.match(column.path)
         if begins is not None and _may_hold_labels(column):
             by_stem.setdefault(begins[0], []).append(column)
 
@@ -95,24 +97,26 @@ def columns_of_raters(columns: Sequence[Column]) -> Iterator[Column]:
             yield Column(f"{stem}*", [list(row) for row in rows])
 
 
-def names_rater(path: str) -> bool:
+def is_rater_column_name(path: str) -> bool:
     """Return whether a column is named after one of several raters, as `rater_1` is."""
-    return _RATER.match(path) is not None
+    return _RATER_NAME_PATTERN.match(path) is not None
 
 
-def is_named_label(path: str) -> bool:
+def is_label_column_name(path: str) -> bool:
     """Return whether a name says that a column is a thumb or a rating."""
-    return any(is_called(step, "label") for step in split_path(path)) or is_likely(path)
+    return any(
+        is_named_as_part(step, "label") for step in split_path(path)
+    ) or is_named_like_feedback(path)
 
 
 def _may_hold_labels(column: Column) -> bool:
     words = column.words
-    if words and names_reactions(column.path):
-        return max(map(len, words)) <= LONGEST_REACTIONS
-    if not words or max(map(len, words)) > LONGEST_LABEL:
+    if words and is_reactions_column_name(column.path):
+        return max(map(len, words)) <= MAX_REACTIONS_CHARS
+    if not words or max(map(len, words)) > MAX_LABEL_CHARS:
         return False
     # ratings may have many different numbers, labels few words
-    if len(words) > (MOST_RATINGS if all(map(as_number, words)) else FEW_LABELS):
+    if len(words) > (MAX_RATING_VALUES if all(map(normalize_number, words)) else MAX_LABEL_WORDS):
         return False
 
     if split_path(column.path):
@@ -120,64 +124,69 @@ def _may_hold_labels(column: Column) -> bool:
     else:
         last = column.path
 
-    if NO_LABELS & {*words_of(last)}:
+    if NON_LABEL_NAME_WORDS & {*split_name_words(last)}:
         return False
     return not column.path.endswith(("count", "users", "type", "id"))
 
 
-def _is_bare(word: str) -> bool:
+def _is_bare_number(word: str) -> bool:
     return re.fullmatch(r"\s*[+-]?[\d.,]+\s*", word) is not None
 
 
-def sides_of_column(column: Column) -> dict[str, str] | None:
+def infer_column_sides(column: Column) -> dict[str, str] | None:
     """Return what a column's values mean as options, none for usual ones; None where nobody can tell."""
     words = column.words
-    if names_reactions(column.path):
-        return {} if any(map(_has_thumb, words)) else None
+    if is_reactions_column_name(column.path):
+        return {} if any(map(_has_thumb_reaction, words)) else None
 
     numbers = set()
     for word in words:
-        if number := as_number(word):
+        if number := normalize_number(word):
             numbers.add(float(number))
 
-    is_scale = bool(_SCALES & {*words_of(column.path)})
-    if numbers in CODES and len(numbers) == len(words) and not is_scale:
+    is_scale = bool(_RATING_NAME_WORDS & {*split_name_words(column.path)})
+    if numbers in AMBIGUOUS_CODE_SETS and len(numbers) == len(words) and not is_scale:
         return None
 
     # how likely somebody recommends: 7 and 8 are on neither side
-    if "nps" in words_of(column.path) and numbers and max(numbers) <= NPS and min(numbers) >= 0:
+    if (
+        "nps" in split_name_words(column.path)
+        and numbers
+        and max(numbers) <= NPS_HIGHEST
+        and min(numbers) >= 0
+    ):
         return {"positive": ">=9", "negative": "<=6"}
 
-    named = is_named_label(column.path)
-    return sides_of(words, one_is_enough=named)
+    named = is_label_column_name(column.path)
+    return infer_sides(words, one_is_enough=named)
 
 
-def _has_thumb(reactions: str) -> bool:
-    return any(is_usual(name) for name, _ in reactions_in(reactions) or ())
+def _has_thumb_reaction(reactions: str) -> bool:
+    return any(is_usual_thumb(name) for name, _ in parse_reactions(reactions) or ())
 
 
-def sides_of(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, str] | None:
+def infer_sides(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, str] | None:
     """Return what values mean as options, none for usual ones; None where nobody can tell.
 
     Args:
         one_is_enough: Of two values, one whose meaning is known tells the other's.
     """
-    if all(map(is_usual, words)):
+    if all(map(is_usual_thumb, words)):
         return {}
 
     # numbers alone: the two ends of their scale
     rating_values = set()
     for word in words:
-        if number := as_number(word):
+        if number := normalize_number(word):
             rating_values.add(float(number))
 
     numbers = sorted(rating_values)
     if numbers and len(numbers) == len({*words}):
-        low, high = bounds_of(numbers)
+        low, high = infer_rating_bounds(numbers)
         return {"positive": f">={high:g}", "negative": f"<={low:g}"}
 
     # words: what each means; of two words one tells the other
-    meant = {word: side_meant(word) for word in words}
+    meant = {word: infer_thumb_side(word) for word in words}
     unknown = []
     for word, side in meant.items():
         if side is None:
@@ -200,7 +209,7 @@ def sides_of(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, 
 
     unrated_words = []
     for word, side in meant.items():
-        if _is_named_unrated(word, side):
+        if _is_neutral_word(word, side):
             unrated_words.append(word)
 
     sides = {
@@ -213,30 +222,34 @@ def sides_of(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, 
     spellings = {}
     for meaning, values in sides.items():
         if values:
-            spellings[meaning] = ",".join(map(_quoted, values))
+            spellings[meaning] = ",".join(map(_quote_if_comma, values))
 
     return spellings
 
 
-def _is_named_unrated(word: str, side: Label | None) -> bool:
-    return side is Label.NONE and not is_missing(word)
+def _is_neutral_word(word: str, side: Label | None) -> bool:
+    return side is Label.NONE and not is_missing_label(word)
 
 
-def _quoted(word: str) -> str:
+def _quote_if_comma(word: str) -> str:
     return f'"{word}"' if "," in word else word
 
 
-def is_plainly_label(words: Sequence[str]) -> bool:
+def are_plain_thumbs(words: Sequence[str]) -> bool:
     """Return whether a column's values are thumbs of both sides, and nothing else."""
-    if {as_number(word) for word in words} in TWO_NUMBERS:
+    if {normalize_number(word) for word in words} in BINARY_NUMBER_SETS:
         return True
 
-    sides = {side_meant(word) for word in words}
+    sides = {infer_thumb_side(word) for word in words}
     both = {Label.POSITIVE, Label.NEGATIVE}
-    return sides == both and all(map(is_usual, words)) and not any(map(as_number, words))
+    return (
+        sides == both and all(map(is_usual_thumb, words)) and not any(map(normalize_number, words))
+    )
 
 
-def meaning_of_labels(bad_rows: Sequence[BadRow], taken_labels: Sequence[str]) -> dict[str, object]:
+def infer_label_options(
+    bad_rows: Sequence[BadRow], taken_labels: Sequence[str]
+) -> dict[str, object]:
     """Return options that say what unknown labels mean; none where other rows are bad, too, or nobody can tell.
 
     Args:
@@ -256,19 +269,19 @@ def meaning_of_labels(bad_rows: Sequence[BadRow], taken_labels: Sequence[str]) -
 
     words = []
     for word in dict.fromkeys((*sorted(unknown), *taken_labels)):
-        if word.strip().casefold() not in MISSING:
+        if word.strip().casefold() not in MISSING_LABEL_SPELLINGS:
             words.append(word)
 
     filled_words = []
     for word in words:
-        if word != EMPTY:
+        if word != EMPTY_VALUE_NAME:
             filled_words.append(word)
 
-    sides = sides_of(filled_words)
+    sides = infer_sides(filled_words)
     return {} if sides is None else {**options, **sides}
 
 
-def values_told(column: Column, most: int = FEW_LABELS) -> str:
+def format_value_counts(column: Column, most: int = MAX_LABEL_WORDS) -> str:
     """Return the values of a column with their numbers, the most frequent first."""
     counts: dict[str, int] = {}
     for value in column.values:
@@ -280,7 +293,7 @@ def values_told(column: Column, most: int = FEW_LABELS) -> str:
     return ", ".join(f"{value} ({times})" for value, times in most_frequent)
 
 
-def is_of_users(
+def is_about_user_turns(
     column: Column,
     owners: Sequence[object],
     sides: Sequence[str | None],
@@ -302,7 +315,7 @@ def is_of_users(
             if row_side == side:
                 filled_of_side.append(is_filled)
 
-        shares[side] = _share(filled_of_side)
+        shares[side] = _measure_share(filled_of_side)
 
     if shares["user"] < 0.5 or shares["assistant"] > 0.1:
         return False
@@ -316,21 +329,21 @@ def is_of_users(
     return len({*several}) < 0.8 * len(several)
 
 
-def _share(of: Sequence[bool]) -> float:
+def _measure_share(of: Sequence[bool]) -> float:
     return sum(of) / len(of) if of else 0.0
 
 
-def in_order_of_likelihood(columns: Sequence[Column]) -> Iterator[tuple[Column, float]]:
+def rank_label_columns(columns: Sequence[Column]) -> Iterator[tuple[Column, float]]:
     """Yield the columns that may be the label, the likeliest first."""
     together = []
-    for raters in columns_of_raters(columns):
-        if label_likelihood(raters) > 0:
+    for raters in iterate_merged_rater_columns(columns):
+        if estimate_label_likelihood(raters) > 0:
             together.append(raters)
 
     for raters in together:
         yield (raters, 2.0)
 
-    likelihoods = {column: label_likelihood(column) for column in columns}
+    likelihoods = {column: estimate_label_likelihood(column) for column in columns}
     for column in sorted(columns, key=lambda candidate: likelihoods[candidate], reverse=True):
         if likelihoods[column] > 0:
             yield column, likelihoods[column]

@@ -5,24 +5,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pollex.conversations.conversation import DRAWN, Conversation, Label
+from pollex.conversations.conversation import DRAWN_FIELD, Conversation, Label
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.fields import ID_NAMES, Picker, ReadOptions
-from pollex.formats.files import find_files, rows_of
+from pollex.formats.fields import WHOLE_CONVERSATION_ID_NAMES, FieldPicker, ReadOptions
+from pollex.formats.files import find_files, iterate_file_rows
 from pollex.formats.json_rows import LogRow
-from pollex.formats.labels import EMPTY
-from pollex.formats.paths import look_up
-from pollex.formats.questionnaires import SheetQuestion, questionnaire_at
-from pollex.formats.write import write_lines, write_rows
+from pollex.formats.labels import EMPTY_VALUE_NAME
+from pollex.formats.paths import get_path_value
+from pollex.formats.questionnaires import SheetQuestion, load_questionnaire
+from pollex.formats.write import write_json_lines, write_rows
 from pollex.text import escape_controls
 
-Request = dict[str, Any]
+LabelRequest = dict[str, Any]
 
-LOGGED = "logged"
+LOGGED_CONVERSATION_KEY = "logged"
 """Where a row to be written has its conversation, as the log has it."""
 
-SHEET = {
+SHEET_COLUMN_TYPES = {
     "text_id": "VARCHAR",
     "question": "VARCHAR",
     "judge": "VARCHAR",
@@ -31,12 +31,12 @@ SHEET = {
 }
 """Columns of a sheet to fill in, with DuckDB's types."""
 
-FORMATS = (".jsonl", ".csv")
+LABEL_FILE_ENDINGS = (".jsonl", ".csv")
 
 
-def write_requests(
+def write_label_requests(
     out: Path,
-    rows: Sequence[Request],
+    rows: Sequence[LabelRequest],
     questions: Sequence[SheetQuestion] = (),
     conversations: Mapping[str, Conversation] | None = None,
 ) -> None:
@@ -50,19 +50,19 @@ def write_requests(
         conversations: By id, where they are known: a question that doesn't apply to one has no row.
     """
     if questions:
-        sheet_rows: list[Request] = []
+        sheet_rows: list[LabelRequest] = []
         for row in rows:
-            sheet_rows.extend(_sheet_rows(row, questions, conversations or {}))
-        write_rows(out, sheet_rows, SHEET)
+            sheet_rows.extend(_iterate_sheet_rows(row, questions, conversations or {}))
+        write_rows(out, sheet_rows, SHEET_COLUMN_TYPES)
         return
     if out.suffix == ".jsonl":
-        write_lines(out, (row.get(LOGGED, row) for row in rows))
+        write_json_lines(out, (row.get(LOGGED_CONVERSATION_KEY, row) for row in rows))
         return
 
     if rows:
         names = []
         for name in rows[0]:
-            if name not in (LOGGED, "probabilities"):
+            if name not in (LOGGED_CONVERSATION_KEY, "probabilities"):
                 names.append(name)
     else:
         names = ["id"]
@@ -76,7 +76,7 @@ def write_requests(
     write_rows(out, shown, dict.fromkeys(names, "VARCHAR"))
 
 
-def sheet_for(questionnaire: str | None, out: Path | None) -> list[SheetQuestion]:
+def load_sheet_questions(questionnaire: str | None, out: Path | None) -> list[SheetQuestion]:
     """Return the questions of a sheet to fill in; none without a questionnaire.
 
     Raises:
@@ -87,15 +87,15 @@ def sheet_for(questionnaire: str | None, out: Path | None) -> list[SheetQuestion
         what = "a questionnaire makes a sheet to fill in, and no file is named for it"
         raise WrongUse(what, hint="name one", option={"out": "sheet.csv"})
     if questionnaire is not None:
-        return questionnaire_at(questionnaire)
+        return load_questionnaire(questionnaire)
     return []
 
 
-def _sheet_rows(
-    row: Request,
+def _iterate_sheet_rows(
+    row: LabelRequest,
     questions: Sequence[SheetQuestion],
     conversations: Mapping[str, Conversation],
-) -> Iterator[Request]:
+) -> Iterator[LabelRequest]:
     conversation = conversations.get(row.get("id", ""))
     for question in questions:
         if conversation is not None and not question.applies_to(conversation):
@@ -111,14 +111,14 @@ def _sheet_rows(
         yield about | {"answer": None, "asks": f"{question.text} ({'; '.join(options)})"}
 
 
-IDS = ("text_id", *ID_NAMES)
-ANSWER = "answer"
-SOURCE = "source"
-RANDOM = "random"
-VOLUNTARY = "voluntary"
+LABEL_ID_NAMES = ("text_id", *WHOLE_CONVERSATION_ID_NAMES)
+ANSWER_COLUMN = "answer"
+SOURCE_FIELD = "source"
+RANDOM_DRAW = "random"
+VOLUNTARY_DRAW = "voluntary"
 
 
-class GivenLabel(NamedTuple):
+class ConversationLabel(NamedTuple):
     """A label of a conversation.
 
     Attributes:
@@ -133,7 +133,9 @@ class GivenLabel(NamedTuple):
     source: str
 
 
-def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tuple[BadRow, ...]]:
+def read_label_file(
+    path: Path, reading: ReadOptions
+) -> tuple[list[ConversationLabel], tuple[BadRow, ...]]:
     """Read the labels of a file; rows with an empty label are left out.
 
     Args:
@@ -142,30 +144,30 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
     Raises:
         BadInput: The file can't be read, or more rows are bad than `ReadOptions.max_bad` allows.
     """
-    labels: list[tuple[GivenLabel, str, LogRow]] = []
+    labels: list[tuple[ConversationLabel, str, LogRow]] = []
     bad: list[BadRow] = []
     picker = None
     for name in find_files([path]):
-        for row in rows_of(name, reading.encoding, query_seconds=reading.query_seconds):
+        for row in iterate_file_rows(name, reading.encoding, query_seconds=reading.query_seconds):
             if isinstance(row, BadRow):
                 bad.append(row)
                 continue
             if picker is None:
                 field = (
-                    ANSWER
-                    if reading.label_field is None and ANSWER in row.fields
+                    ANSWER_COLUMN
+                    if reading.label_field is None and ANSWER_COLUMN in row.fields
                     else reading.label_field
                 )
                 # the label page calls it `answer`
-                picker = Picker(replace(reading, label_field=field))
+                picker = FieldPicker(replace(reading, label_field=field))
 
             try:
-                labels.append((*_read_label(row, picker), row))
+                labels.append((*_parse_label_row(row, picker), row))
             except BadInput as error:
                 bad.append(BadRow(row.source, row.line, error.what, error.hint))
 
     # labels in words, empty ones, and the numbers that are thumbs
-    thumb_numbers = {"", EMPTY} | (picker.numbers if picker else set())
+    thumb_numbers = {"", EMPTY_VALUE_NAME} | (picker.numbers if picker else set())
     # numbers that turn out to be no thumbs
     for _, number, row in labels:
         if number not in thumb_numbers:
@@ -192,43 +194,47 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
     return thumb_labels, tuple(bad)
 
 
-def labels_in(conversations: Sequence[Conversation], unsaid: str) -> list[GivenLabel]:
+def list_conversation_labels(
+    conversations: Sequence[Conversation], unsaid: str
+) -> list[ConversationLabel]:
     """Return the labels that conversations carry.
 
     Args:
         unsaid: How those labels were drawn whose rows don't say it.
     """
-    labels: list[GivenLabel] = []
+    labels: list[ConversationLabel] = []
     for c in conversations:
         if c.label is not Label.NONE:
             labels.append(
-                GivenLabel(
+                ConversationLabel(
                     c.id,
                     c.label,
-                    drawn_of(c) or unsaid,
-                    _text_in(c.metadata, SOURCE) or c.judge or "",
+                    get_draw_method(c) or unsaid,
+                    _get_text(c.metadata, SOURCE_FIELD) or c.judge or "",
                 )
             )
 
     return labels
 
 
-def drawn_of(conversation: Conversation) -> str:
+def get_draw_method(conversation: Conversation) -> str:
     """Return how a label was drawn, as the log says; empty if it doesn't."""
-    return _text_in(conversation.metadata, DRAWN)
+    return _get_text(conversation.metadata, DRAWN_FIELD)
 
 
-def _read_label(row: LogRow, picker: Picker) -> tuple[GivenLabel, str]:
-    picked = picker.pick(row.fields, IDS)
+def _parse_label_row(row: LogRow, picker: FieldPicker) -> tuple[ConversationLabel, str]:
+    picked = picker.pick(row.fields, LABEL_ID_NAMES)
     if picked.id is None:
         raise BadInput("the label has no conversation id", hint="add a field `id`")
 
-    source = _text_in(picked.rest, SOURCE) or picked.judge or ""
-    return GivenLabel(picked.id, picked.label, _text_in(picked.rest, DRAWN), source), picked.number
+    source = _get_text(picked.rest, SOURCE_FIELD) or picked.judge or ""
+    return ConversationLabel(
+        picked.id, picked.label, _get_text(picked.rest, DRAWN_FIELD), source
+    ), picked.number
 
 
-def _text_in(fields: dict[str, object], name: str) -> str:
-    value = look_up(fields, name)
+def _get_text(fields: dict[str, object], name: str) -> str:
+    value = get_path_value(fields, name)
     if isinstance(value, str):
         return value.strip()
     return ""

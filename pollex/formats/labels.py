@@ -11,21 +11,28 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pollex.conversations.conversation import BOUNDS, Label
-from pollex.conversations.logs import NOT_RATED
+from pollex.conversations.conversation import DEFAULT_RATING_BOUNDS, Label
+from pollex.conversations.logs import NOT_RATED_NOTE_WORDS
 from pollex.errors import BadInput, WrongUse, spell_options
-from pollex.formats.names import ABSTAINED, BAD, GOOD, NEGATIONS, folded_name, says_unrated
-from pollex.formats.reactions import names_reactions, reactions_in
+from pollex.formats.names import (
+    ABSTAINED_VALUES,
+    BAD_WORDS,
+    GOOD_WORDS,
+    NEGATION_WORDS,
+    normalize_word,
+    says_not_rated,
+)
+from pollex.formats.reactions import is_reactions_column_name, parse_reactions
 from pollex.text import escape_controls, format_count
 
-POSITIVE = """
+POSITIVE_SPELLINGS = """
     up, thumb_up, thumbs_up, thumbsup, 👍, :+1:, :thumbsup:, 1, true, t, yes, y, positive, pos, good, like, liked, love,
     loved, satisfied, sat, helpful, upvote, upvoted, success, solved, resolved, happy, c,
     correct, pass, passed, accepted, accept, :thumbs_up:, approved, very_satisfied,
     extremely_satisfied, somewhat_satisfied, promoter, great, excellent, awesome, vote_up, voted_up,
     😀, 😃, 😄, 😁, 😊, 🙂, ☺, 😍, 🥰, 🤩
 """
-NEGATIVE = """
+NEGATIVE_SPELLINGS = """
     down, thumb_down, thumbs_down, thumbsdown, 👎, :-1:, :thumbsdown:, 0, -1, false, f, no, n, negative, neg, bad,
     dislike, disliked, hate, hated, unsatisfied, dissatisfied, dsat, unhelpful, not_helpful, downvote, downvoted,
     failure, unsolved, unresolved, unhappy, i, incorrect, fail, failed, rejected, reject, :thumbs_down:,
@@ -33,30 +40,32 @@ NEGATIVE = """
     detractor, not_good, poor, terrible, awful, vote_down, voted_down,
     😠, 😡, 😞, 😟, 🙁, ☹, 😭, 😕, 😒, 😤
 """
-UNRATED = """
+UNRATED_SPELLINGS = """
     none null nil na n/a nan undefined - -- --- – — ? . unknown unrated unlabelled unlabeled offered
     unoffered unscored not_rated not_yet_rated no_rating no_feedback no_response no_answer no_vote
     not_answered not_available not_applicable not_given skipped skip pending missing empty
     neutral mixed neither passive neither_satisfied_nor_dissatisfied okay meh so_so average 😐 😑
 """
-MISSING = frozenset(["", *UNRATED.split(), *ABSTAINED])
+MISSING_LABEL_SPELLINGS = frozenset(["", *UNRATED_SPELLINGS.split(), *ABSTAINED_VALUES])
 """What stands for no label at all: nobody rated, or whoever did took no side."""
 
-NEITHER = "neither"
+NEITHER_SIDE = "neither"
 """What a value is taken for that is on no side, and no word for a missing label."""
-EMPTY = "(empty)"
+EMPTY_VALUE_NAME = "(empty)"
 THUMB_NUMBERS = frozenset(["1", "0", "-1"])
 """Numbers that are thumbs where a field of ratings holds no others; among 1 to 5 stars, 1 is no thumb up."""
 
-_DECIMAL_COMMA = re.compile(r"[+-]?\d{1,3},\d{1,2}")
-_OUT_OF = re.compile(r"([+-]?\d+(?:[.,]\d+)?)\s*(?:/|out of|of|von|sur|de|su|van)\s*\d+(?:[.,]0+)?")
-_WITH_UNIT = re.compile(
+_DECIMAL_COMMA_PATTERN = re.compile(r"[+-]?\d{1,3},\d{1,2}")
+_FRACTION_RATING_PATTERN = re.compile(
+    r"([+-]?\d+(?:[.,]\d+)?)\s*(?:/|out of|of|von|sur|de|su|van)\s*\d+(?:[.,]0+)?"
+)
+_RATING_WITH_UNIT_PATTERN = re.compile(
     r"([+-]?\d+(?:[.,]\d+)?)\s*(?:%|stars?|sterne?|étoiles?|estrellas?|stelle?|points?|punkte?|⭐|★)"
 )
-_STARS = re.compile("(?:(⭐|🌟|★)+)[☆✩]*")
-_COMPARISON = re.compile(r"\s*(>=|<=|==|=|>|<)\s*([+-]?\d+(?:\.\d+)?)\s*")
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
+_STARS_PATTERN = re.compile("(?:(⭐|🌟|★)+)[☆✩]*")
+_COMPARISON_PATTERN = re.compile(r"\s*(>=|<=|==|=|>|<)\s*([+-]?\d+(?:\.\d+)?)\s*")
+_NUMBER_PATTERN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_COMPARISON_OPERATORS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
     "==": operator.eq,
@@ -64,12 +73,12 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
-_EMOJI_VARIANTS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
-_SKIN_TONES = re.compile(
+_EMOJI_VARIANT_PATTERN = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
+_SKIN_TONE_PATTERN = re.compile(
     r"(?::?:skin-tone-\d|_tone\d|(?:_medium)?(?:_light|_dark)?_skin_tone)(?=:?$)"
 )
 """Skin tones as Slack and Discord write them behind the name of a reaction."""
-_SPACES = re.compile(r"(?<=\w)[\s-]+(?=\w)")
+_INNER_SPACE_PATTERN = re.compile(r"(?<=\w)[\s-]+(?=\w)")
 
 
 class BadLabel(BadInput):
@@ -90,38 +99,38 @@ class RatingBound:
     bound: float
 
     def matches(self, value: str | float) -> bool:
-        return isinstance(value, float) and _COMPARE[self.sign](value, self.bound)
+        return isinstance(value, float) and _COMPARISON_OPERATORS[self.sign](value, self.bound)
 
 
 @dataclass(frozen=True, slots=True)
-class Spellings:
+class SpellingRule:
     """One of some words, folded."""
 
     words: frozenset[str]
 
     def matches(self, value: str | float) -> bool:
-        return _key_of_folded(value) in self.words
+        return _make_spelling_key(value) in self.words
 
 
-Rule = RatingBound | Spellings
+LabelRule = RatingBound | SpellingRule
 """Tells whether a label's value belongs to a class."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
+class LabelRules:
     """Turns a log's values into labels.
 
     Attributes:
         numbers: Whether the user said which numbers count; numbers on neither side are no labels
             then.
         unrated: Spellings that the user named as no label.
-        said: Number of values by spelling and what they were taken for, a label or `NEITHER`.
+        said: Number of values by spelling and what they were taken for, a label or `NEITHER_SIDE`.
     """
 
-    positive: Rule
-    negative: Rule
+    positive: LabelRule
+    negative: LabelRule
     numbers: bool = False
-    unrated: Spellings | None = None
+    unrated: SpellingRule | None = None
     said: Counter[tuple[str, str]] = field(
         default_factory=Counter,
         compare=False,
@@ -134,7 +143,7 @@ class Verdicts:
         positive: str | None,
         negative: str | None,
         unrated: str | None = None,
-    ) -> Verdicts:
+    ) -> LabelRules:
         """Parse `--positive`, `--negative` and `--unrated`, with the usual spellings as default.
 
         `*` on one side stands for every other word.
@@ -144,8 +153,8 @@ class Verdicts:
                 both sides.
         """
         rules = (
-            _parse_rule(positive, "positive", POSITIVE),
-            _parse_rule(negative, "negative", NEGATIVE),
+            _parse_label_rule(positive, "positive", POSITIVE_SPELLINGS),
+            _parse_label_rule(negative, "negative", NEGATIVE_SPELLINGS),
         )
         compared = [isinstance(rule, RatingBound) for rule in rules]
         if any(compared) and (positive is None or negative is None):
@@ -154,14 +163,14 @@ class Verdicts:
             raise WrongUse(
                 what,
                 hint="add the other",
-                option={missing: BOUNDS[missing]},
+                option={missing: DEFAULT_RATING_BOUNDS[missing]},
             )
 
         words = f"{positive or ''},{negative or ''}".split(",")
-        numbers = any(compared) or any(isinstance(_fold_value(word), float) for word in words)
+        numbers = any(compared) or any(isinstance(_normalize_value(word), float) for word in words)
         left = None
         if unrated is not None:
-            left = _spellings(unrated)
+            left = _make_spelling_rule(unrated)
 
         return cls(*_separate_rules(rules, (positive, negative)), numbers, left)
 
@@ -183,24 +192,24 @@ class Verdicts:
                 hint="name the field inside it",
                 option={"label_field": inside},
             )
-        if (several := _several_words(value)) is not None:
+        if (several := _list_rater_words(value)) is not None:
             return self.majority(several, name)
-        if names_reactions(name) and (reactions := reactions_in(value)) is not None:
+        if is_reactions_column_name(name) and (reactions := parse_reactions(value)) is not None:
             return self._of_reactions(value, reactions)
 
         # by the spellings or bounds of each side, which may be what stands for nothing elsewhere
-        folded = _fold_value(value)
+        folded = _normalize_value(value)
         good = self.positive.matches(folded)
         bad = self.negative.matches(folded)
-        is_missing_here = folded in MISSING and not good and not bad
+        is_missing_here = folded in MISSING_LABEL_SPELLINGS and not good and not bad
         if is_missing_here or (self.unrated and self.unrated.matches(folded)):
-            self.said[show_value(value), Label.NONE] += 1
+            self.said[format_label_value(value), Label.NONE] += 1
             return Label.NONE
 
         # `*` is any other word
         if not good and not bad and isinstance(folded, str):
-            good = ANY_OTHER in _words_of(self.positive)
-            bad = ANY_OTHER in _words_of(self.negative)
+            good = ANY_OTHER_WORD in _get_rule_words(self.positive)
+            bad = ANY_OTHER_WORD in _get_rule_words(self.negative)
 
         if good and bad:
             raise WrongUse(
@@ -209,19 +218,19 @@ class Verdicts:
             )
         if good or bad:
             label = Label.POSITIVE if good else Label.NEGATIVE
-            self.said[show_value(value), label] += 1
+            self.said[format_label_value(value), label] += 1
             return label
         # a number between the bounds is on neither side
         if self.numbers and isinstance(folded, float):
             self.leave(value)
             return Label.NONE
-        raise _unknown_label(value, self)
+        raise _make_unknown_label_error(value, self)
 
     def _of_reactions(self, value: object, reactions: Sequence[tuple[str, int]]) -> Label:
         """Return what most of the reactions on a message say; none where they are no thumbs, or differ."""
         counts = Counter[Label]()
         for name, times in reactions:
-            folded = _fold_value(name)
+            folded = _normalize_value(name)
             if self.positive.matches(folded):
                 counts[Label.POSITIVE] += times
             elif self.negative.matches(folded):
@@ -229,8 +238,8 @@ class Verdicts:
 
         ups = counts[Label.POSITIVE]
         downs = counts[Label.NEGATIVE]
-        label = _of_most(ups, downs)
-        self.said[show_value(value), label] += 1
+        label = _find_majority_label(ups, downs)
+        self.said[format_label_value(value), label] += 1
 
         return label
 
@@ -241,7 +250,7 @@ class Verdicts:
             BadInput: As for `label`.
         """
         labels = [self.label(value, name) for value in values]
-        return _of_most(labels.count(Label.POSITIVE), labels.count(Label.NEGATIVE))
+        return _find_majority_label(labels.count(Label.POSITIVE), labels.count(Label.NEGATIVE))
 
     @property
     def compared(self) -> bool:
@@ -250,41 +259,41 @@ class Verdicts:
 
     def leave(self, value: object) -> None:
         """Count a value that is no label as it stands."""
-        self.said[as_number(value) or show_value(value), NEITHER] += 1
+        self.said[normalize_number(value) or format_label_value(value), NEITHER_SIDE] += 1
 
 
-def _of_most(ups: int, downs: int) -> Label:
+def _find_majority_label(ups: int, downs: int) -> Label:
     if ups == downs:
         return Label.NONE
     return Label.POSITIVE if ups > downs else Label.NEGATIVE
 
 
-def as_number(value: object) -> str:
+def normalize_number(value: object) -> str:
     """Return a rating's spelling, equal for 1, 1.0 and "1"; empty for what is no number."""
     if isinstance(value, str) and value.isalpha():  # most labels are words
         return ""
 
     try:
-        folded = _fold_value(value)
+        folded = _normalize_value(value)
     except BadInput:
         return ""
 
     return f"{folded:g}" if isinstance(folded, float) else ""
 
 
-def _several_words(value: object) -> list[object] | None:
+def _list_rater_words(value: object) -> list[object] | None:
     """Return what several raters said in words; None for one value, and for numbers."""
     if not isinstance(value, list) or not value:
         return None
 
     words = []
     for entry in value:
-        if not isinstance(entry, list | dict) and not as_number(entry):
+        if not isinstance(entry, list | dict) and not normalize_number(entry):
             words.append(entry)
 
     present = []
     for word in words:
-        if _fold_value(word) not in MISSING:
+        if _normalize_value(word) not in MISSING_LABEL_SPELLINGS:
             present.append(word)
 
     if present and len(words) == len(value):
@@ -292,78 +301,78 @@ def _several_words(value: object) -> list[object] | None:
     return None
 
 
-def rating_of(value: object) -> str:
+def normalize_rating(value: object) -> str:
     """Return what stands in a field of ratings: a number, `EMPTY`, or what it is in its place."""
     if isinstance(value, dict):
         return "an object"
-    return as_number(value) or (
-        "a list" if isinstance(value, list) and value else show_value(value)
+    return normalize_number(value) or (
+        "a list" if isinstance(value, list) and value else format_label_value(value)
     )
 
 
-def show_value(value: object) -> str:
+def format_label_value(value: object) -> str:
     """Return a value as lists of values show it."""
     if value is None or value in ("", [], {}):
-        return EMPTY
+        return EMPTY_VALUE_NAME
     return escape_controls(str(value), 40)
 
 
-def is_usual(value: object) -> bool:
+def is_usual_thumb(value: object) -> bool:
     """Return whether a value is a usual spelling of a thumb, and no free text."""
     try:
-        return Verdicts.of(None, None).label(value) is not Label.NONE
+        return LabelRules.of(None, None).label(value) is not Label.NONE
     except BadInput:
         return False
 
 
-def is_missing(word: str) -> bool:
+def is_missing_label(word: str) -> bool:
     """Return whether a value says that nobody rated, or that whoever did took no side."""
-    return _fold_value(word) in MISSING
+    return _normalize_value(word) in MISSING_LABEL_SPELLINGS
 
 
-_BETWEEN_WORDS = re.compile(r"[\s,.!?:;()/–—-]+")
+_WORD_SEPARATOR_PATTERN = re.compile(r"[\s,.!?:;()/–—-]+")
 
 
 @functools.lru_cache(maxsize=4096)
-def side_meant(word: str) -> Label | None:
+def infer_thumb_side(word: str) -> Label | None:
     """Return which thumb a value means in some languages, `Label.NONE` for neither; None where nobody can tell.
 
     Values such as `😀 Yes`, `Good, thanks` and `not helpful` are told by their words.
     """
-    if as_number(word):
+    if normalize_number(word):
         return None
-    if is_missing(word) or says_unrated(word):
+    if is_missing_label(word) or says_not_rated(word):
         return Label.NONE
-    if (side := _side_of_word(word)) is not None:
+    if (side := _find_word_side(word)) is not None:
         return side
 
-    split = _BETWEEN_WORDS.split(word.strip())
+    split = _WORD_SEPARATOR_PATTERN.split(word.strip())
     # numbers are left out, but for those with a sign, such as +1
     parts = []
     for part in split:
-        if part and (part[0] in "+-" or not as_number(part)):
+        if part and (part[0] in "+-" or not normalize_number(part)):
             parts.append(part)
 
     if len(parts) < 2:
-        return _side_of_negated(folded_name(word))
+        return _find_negated_side(normalize_word(word))
 
     # what the words at its end mean: `very good`, `not helpful`
     ends = []
     for start in range(1, len(parts)):
         ends.append(" ".join(parts[start:]))
 
-    sides_of_ends = {_side_of_word(end) for end in ends} - {None}
+    sides_of_ends = {_find_word_side(end) for end in ends} - {None}
     # a negation turns what is good without it
     negations = []
     for part in parts:
-        if folded_name(part) in NEGATIONS:
+        if normalize_word(part) in NEGATION_WORDS:
             negations.append(part)
 
     if negations and sides_of_ends == {Label.POSITIVE}:
         return Label.NEGATIVE
 
     # what its first word means: `Good, thanks`
-    first = Label.NONE if is_missing(parts[0]) else _side_of_word(parts[0])
+    first = Label.NONE if is_missing_label(parts[0]) else _find_word_side(parts[0])
     # a first word of neither side leaves it to those at the end
     if first is Label.NONE and len(parts) > 1:
         if len(sides_of_ends) == 1:
@@ -371,42 +380,42 @@ def side_meant(word: str) -> Label | None:
         return Label.NONE
     if first is not None:
         return first
-    if any(map(is_missing, ends)):
+    if any(map(is_missing_label, ends)):
         return Label.NONE
     if len(sides_of_ends) == 1 and not negations:
         return next(iter(sides_of_ends))
     return None
 
 
-def _side_of_word(word: str) -> Label | None:
+def _find_word_side(word: str) -> Label | None:
     """Return the side of a usual spelling, or of a word of some languages; None for others."""
-    folded = folded_name(word)
+    folded = normalize_word(word)
     try:
-        label = Verdicts.of(None, None).label(word)
+        label = LabelRules.of(None, None).label(word)
     except BadInput:
         label = Label.NONE
 
     if label is not Label.NONE:
         return label
-    if folded in GOOD:
+    if folded in GOOD_WORDS:
         return Label.POSITIVE
-    return Label.NEGATIVE if folded in BAD else None
+    return Label.NEGATIVE if folded in BAD_WORDS else None
 
 
-def _side_of_negated(folded: str) -> Label | None:
+def _find_negated_side(folded: str) -> Label | None:
     """Return the side of a word that begins with a negation, as Chinese ones do."""
     negated_words = set()
-    for negation in NEGATIONS:
+    for negation in NEGATION_WORDS:
         if not negation.isascii() and folded.startswith(negation):
             negated_words.add(folded.removeprefix(negation))
 
-    return Label.NEGATIVE if negated_words & GOOD else None
+    return Label.NEGATIVE if negated_words & GOOD_WORDS else None
 
 
-def _parse_rule(text: str | None, option: str, usual: str) -> Rule:
+def _parse_label_rule(text: str | None, option: str, usual: str) -> LabelRule:
     if text is None:
-        return _spellings(usual)
-    if comparison := _COMPARISON.fullmatch(text):
+        return _make_spelling_rule(usual)
+    if comparison := _COMPARISON_PATTERN.fullmatch(text):
         return RatingBound(comparison.group(1), float(comparison.group(2)))
     if text.strip()[:1] in ("<", ">", "="):
         raise WrongUse(
@@ -414,19 +423,21 @@ def _parse_rule(text: str | None, option: str, usual: str) -> Rule:
             hint="write a comparison like '>=4', or spellings: up,great",
         )
 
-    return _spellings(text)
+    return _make_spelling_rule(text)
 
 
-ANY_OTHER = "*"
+ANY_OTHER_WORD = "*"
 """Stands for every other word."""
 
 
 @functools.lru_cache(maxsize=256)  # an inference asks for the usual ones at every value
-def _spellings(words: str) -> Spellings:
-    return Spellings(frozenset(_key_of_folded(_fold_value(word)) for word in _split_words(words)))
+def _make_spelling_rule(words: str) -> SpellingRule:
+    return SpellingRule(
+        frozenset(_make_spelling_key(_normalize_value(word)) for word in _split_listed_words(words))
+    )
 
 
-def _split_words(words: str) -> list[str]:
+def _split_listed_words(words: str) -> list[str]:
     """Return the words between commas, as CSV has them; a text with a comma and a space is one, too."""
     if '"' in words:
         return next(csv.reader([words.replace("\n", " ")], skipinitialspace=True), [])
@@ -435,28 +446,28 @@ def _split_words(words: str) -> list[str]:
     return [*parts, words] if ", " in words else parts
 
 
-def _words_of(rule: Rule) -> frozenset[str]:
-    if isinstance(rule, Spellings):
+def _get_rule_words(rule: LabelRule) -> frozenset[str]:
+    if isinstance(rule, SpellingRule):
         return rule.words
     return frozenset()
 
 
 def _separate_rules(
-    rules: tuple[Rule, Rule], options: tuple[str | None, str | None]
-) -> tuple[Rule, Rule]:
+    rules: tuple[LabelRule, LabelRule], options: tuple[str | None, str | None]
+) -> tuple[LabelRule, LabelRule]:
     """Remove spellings given for one side from the usual ones of the other."""
     positive, negative = rules
-    if not isinstance(positive, Spellings) or not isinstance(negative, Spellings):
+    if not isinstance(positive, SpellingRule) or not isinstance(negative, SpellingRule):
         return rules
     if options[0] is None:
-        return Spellings(positive.words - negative.words), negative
+        return SpellingRule(positive.words - negative.words), negative
     if options[1] is None:
-        return positive, Spellings(negative.words - positive.words)
+        return positive, SpellingRule(negative.words - positive.words)
 
     both = positive.words & negative.words
     # values such as `Good, thanks` and `Bad, thanks`
     if both and all(text and ", " in text for text in options):
-        return Spellings(positive.words - both), Spellings(negative.words - both)
+        return SpellingRule(positive.words - both), SpellingRule(negative.words - both)
     if both:
         raise WrongUse(
             f"{min(both)!r} is in positive and negative",
@@ -466,10 +477,10 @@ def _separate_rules(
     return rules
 
 
-def _fold_value(value: object) -> str | float:
+def _normalize_value(value: object) -> str | float:
     """Normalize a value: a number if it reads as one, else a case-folded spelling."""
     if isinstance(value, list):
-        return _mean_rating(value)
+        return _compute_mean_rating(value)
     # nothing, an empty object, and NaN, which alone differs from itself
     if value is None or value == {} or value != value:
         return ""
@@ -482,59 +493,59 @@ def _fold_value(value: object) -> str | float:
             f"the label is {type(value).__name__}",
             hint="give one label a conversation",
         )
-    if len(value) <= LONGEST_WORD:
-        return _fold_word(value)
-    return _fold_text(value)
+    if len(value) <= MAX_CACHED_SPELLING_CHARS:
+        return _normalize_cached_word(value)
+    return _normalize_text(value)
 
 
-LONGEST_WORD = 40
+MAX_CACHED_SPELLING_CHARS = 40
 """Characters of a spelling that is remembered: a log has few different ones."""
 
 
-def _fold_text(value: str) -> str | float:
+def _normalize_text(value: str) -> str | float:
     """Normalize a value that is text."""
     text = value.strip()
-    if _NUMBER.fullmatch(text):
+    if _NUMBER_PATTERN.fullmatch(text):
         return _require_finite(float(text))
 
     # skin tones and variants of an emoji don't change its side
-    text = _EMOJI_VARIANTS.sub("", text).casefold()
-    if text in MISSING:
+    text = _EMOJI_VARIANT_PATTERN.sub("", text).casefold()
+    if text in MISSING_LABEL_SPELLINGS:
         return text
-    if (number := _number_in(text)) is not None:
+    if (number := _parse_rating_number(text)) is not None:
         return number
-    if "tone" in text and (toneless := _SKIN_TONES.sub("", text)) != text:
-        return _fold_text(toneless)
-    return _SPACES.sub("_", text)
+    if "tone" in text and (toneless := _SKIN_TONE_PATTERN.sub("", text)) != text:
+        return _normalize_text(toneless)
+    return _INNER_SPACE_PATTERN.sub("_", text)
 
 
-_fold_word = functools.lru_cache(maxsize=4096)(_fold_text)
+_normalize_cached_word = functools.lru_cache(maxsize=4096)(_normalize_text)
 
 
-def _number_in(text: str) -> float | None:
+def _parse_rating_number(text: str) -> float | None:
     """Return the number of stars, of `4/5`, `80 %`, `4 stars` or `4,5`; None for words."""
-    if text[:1] in "⭐🌟★" and _STARS.fullmatch(text):
+    if text[:1] in "⭐🌟★" and _STARS_PATTERN.fullmatch(text):
         return float(sum(sign in "⭐🌟★" for sign in text))
     if not text or not (text[0].isdigit() or text[0] in "+-"):
         return None
-    if _DECIMAL_COMMA.fullmatch(text):
+    if _DECIMAL_COMMA_PATTERN.fullmatch(text):
         return float(text.replace(",", "."))
 
-    written = _OUT_OF.fullmatch(text) or _WITH_UNIT.fullmatch(text)
+    written = _FRACTION_RATING_PATTERN.fullmatch(text) or _RATING_WITH_UNIT_PATTERN.fullmatch(text)
     if written:
         return float(written[1].replace(",", "."))
     return None
 
 
-def _key_of_folded(folded: str | float) -> str:
+def _make_spelling_key(folded: str | float) -> str:
     return f"{folded:.17g}" if isinstance(folded, float) else folded
 
 
-def _mean_rating(ratings: list[object]) -> str | float:
+def _compute_mean_rating(ratings: list[object]) -> str | float:
     """Return the mean of a list of ratings without missing ones; no label if empty."""
     folded = []
-    for rating in map(_fold_value, ratings):
-        if rating not in MISSING:
+    for rating in map(_normalize_value, ratings):
+        if rating not in MISSING_LABEL_SPELLINGS:
             folded.append(rating)
 
     numbers = []
@@ -568,16 +579,16 @@ def _require_finite(number: float) -> float:
     return value
 
 
-def _unknown_label(value: object, verdicts: Verdicts) -> BadLabel:
+def _make_unknown_label_error(value: object, verdicts: LabelRules) -> BadLabel:
     if verdicts.compared:
         return BadLabel(
             f"the label {value!r:.60} isn't a number",
             hint="leave positive and negative to spellings",
         )
 
-    advice = f"for ratings: {spell_options(**BOUNDS)}"
-    if not isinstance(_fold_value(value), float):
-        word = show_value(value)
+    advice = f"for ratings: {spell_options(**DEFAULT_RATING_BOUNDS)}"
+    if not isinstance(_normalize_value(value), float):
+        word = format_label_value(value)
         sides = spell_options(positive="A,B", negative="C,D")
         advice = (
             f"others: {sides}, and for no rating {spell_options(unrated=word)}; `*` is any other"
@@ -591,30 +602,32 @@ def _unknown_label(value: object, verdicts: Verdicts) -> BadLabel:
     return error
 
 
-def _describe_known_words(verdicts: Verdicts) -> str:
-    if verdicts == Verdicts.of(None, None):
+def _describe_known_words(verdicts: LabelRules) -> str:
+    if verdicts == LabelRules.of(None, None):
         return "up/down, 1/0, true/false, yes/no, 👍/👎, positive/negative, good/bad, like/dislike"
 
     words = []
     for rule in (verdicts.positive, verdicts.negative):
-        if isinstance(rule, Spellings):
+        if isinstance(rule, SpellingRule):
             words.append(sorted(rule.words)[:8])
 
     return escape_controls(" and ".join(", ".join(side) for side in words), 200)
 
 
-MOST_TOLD = 8
+MAX_VALUES_LISTED = 8
 """Values that a note lists."""
-NPS = 10
+NPS_HIGHEST = 10
 """The highest of the numbers from 0 that say how likely somebody recommends: 9 and 10 are good, up to 6 bad."""
-SCALES = (1, 2, 3, 5, 7, 10, 100)
+RATING_SCALE_TOPS = (1, 2, 3, 5, 7, 10, 100)
 """Usual highest ratings."""
 
-Said = Mapping[tuple[str, str], int]
+ValueCounts = Mapping[tuple[str, str], int]
 """Number of values by spelling and what they were taken for."""
 
 
-def left_note(field: str, counts: Said, *, compared: bool = False) -> list[str]:
+def describe_unlabeled_values(
+    field: str, counts: ValueCounts, *, compared: bool = False
+) -> list[str]:
     """Return a note on the values that were not taken; nothing where there are none.
 
     Args:
@@ -622,32 +635,33 @@ def left_note(field: str, counts: Said, *, compared: bool = False) -> list[str]:
     """
     left = {}
     for (value, meant), n in counts.items():
-        if meant == NEITHER:
+        if meant == NEITHER_SIDE:
             left[value] = n
 
     if not left:
         return []
 
     most = sorted(left.items(), key=lambda pair: -pair[1])
-    listed = ", ".join(f"{value} ({n})" for value, n in most[:MOST_TOLD])
+    listed = ", ".join(f"{value} ({n})" for value, n in most[:MAX_VALUES_LISTED])
     more = ""
-    if len(left) > MOST_TOLD:
-        more = f" and {len(left) - MOST_TOLD} more values"
+    if len(left) > MAX_VALUES_LISTED:
+        more = f" and {len(left) - MAX_VALUES_LISTED} more values"
 
     rows = format_count(sum(left.values()), "row counts", "rows count")
-    if any(_words_of_sides(counts).values()):
+    if any(_list_words_by_side(counts).values()):
         begins = f"{field}:"
     else:
         begins = f"{field!r} holds ratings:"
 
-    what = f"{begins} {listed}{more} {'is' if len(left) == 1 else 'are'} neither up nor down, and {rows} {NOT_RATED}"
-    return [f"{what}; {_suggest_sides(field, counts, compared)}"]
+    verb = "is" if len(left) == 1 else "are"
+    what = f"{begins} {listed}{more} {verb} neither up nor down, and {rows} {NOT_RATED_NOTE_WORDS}"
+    return [f"{what}; {_suggest_label_sides(field, counts, compared)}"]
 
 
-def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
+def _suggest_label_sides(field: str, counts: ValueCounts, compared: bool) -> str:
     neutral_ratings = []
     for value, meant in counts:
-        if meant == NEITHER and as_number(value):
+        if meant == NEITHER_SIDE and normalize_number(value):
             neutral_ratings.append(float(value))
 
     left = sorted(neutral_ratings)
@@ -656,21 +670,21 @@ def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
 
     # a 0 beside -1 may be a thumb or none
     zero_beside_minus_one = left == [0] and any(
-        number == "-1" for number, meant in counts if meant != NEITHER
+        number == "-1" for number, meant in counts if meant != NEITHER_SIDE
     )
     if zero_beside_minus_one:
         return "if it is one, say so with positive and negative"
     if compared:
-        return _on_either_side(positive=f">={left[0]:g}", negative=f"<={left[-1]:g}")
+        return _format_side_options(positive=f">={left[0]:g}", negative=f"<={left[-1]:g}")
 
     # the bounds that the scale suggests
     all_ratings = set()
     for value, _ in counts:
-        if as_number(value):
+        if normalize_number(value):
             all_ratings.add(float(value))
 
-    low, high = bounds_of(sorted(all_ratings))
-    spellings = _words_of_sides(counts)
+    low, high = infer_rating_bounds(sorted(all_ratings))
+    spellings = _list_words_by_side(counts)
     if not any(spellings.values()) and not {f"{number:g}" for number in left} <= THUMB_NUMBERS:
         return f"to take them: {spell_options(positive=f'>={high:g}', negative=f'<={low:g}')}"
 
@@ -699,22 +713,22 @@ def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
             options[side] = ",".join(values)
 
     if undecided:
-        return _on_either_side(**options)
+        return _format_side_options(**options)
     return f"to take them: {spell_options(**options)}"
 
 
-def _on_either_side(positive: str, negative: str) -> str:
+def _format_side_options(positive: str, negative: str) -> str:
     return f"to take them: {spell_options(positive=positive)} or {spell_options(negative=negative)}"
 
 
-def _words_of_sides(counts: Said) -> dict[str, list[str]]:
+def _list_words_by_side(counts: ValueCounts) -> dict[str, list[str]]:
     words: dict[str, list[str]] = {}
     for side in (Label.POSITIVE, Label.NEGATIVE):
         words[side.value] = [value for value, meant in counts if meant == side]
     return words
 
 
-def bounds_of(ratings: Sequence[float]) -> tuple[float, float]:
+def infer_rating_bounds(ratings: Sequence[float]) -> tuple[float, float]:
     """Return up to where a rating is bad, and from where it is good, on the scale that is seen.
 
     That is 2 and 4 of five stars, 1 and 3 of 0 to 4, 4 and 7 of 1 to 10, 6 and 9 of 0 to 10.
@@ -724,13 +738,13 @@ def bounds_of(ratings: Sequence[float]) -> tuple[float, float]:
         return max(rating for rating in ratings if rating < 0), min(
             (rating for rating in ratings if rating > 0), default=1
         )
-    if ratings[0] == 0 and ratings[-1] == NPS:
+    if ratings[0] == 0 and ratings[-1] == NPS_HIGHEST:
         return 6, 9
     if ratings[0] == 0 and ratings[-1] == 4:
         return 1, 3
 
     # the smallest usual scale that has room for the highest rating
-    top = next((scale for scale in SCALES if ratings[-1] <= scale), ratings[-1])
+    top = next((scale for scale in RATING_SCALE_TOPS if ratings[-1] <= scale), ratings[-1])
     if top == 1:
         return (0.4, 0.7)
     # up to four tenths of the scale is bad, rounded down, from seven tenths good, rounded up

@@ -10,30 +10,35 @@ from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.assembly.log_parts import is_time, parse_moment
+from pollex.formats.assembly.log_parts import is_time_value, parse_timestamp
 from pollex.formats.comments import find_comment_beside
-from pollex.formats.conservation import LEFT_OUT as NO_TURN
+from pollex.formats.conservation import OUTCOME_LEFT_OUT as NO_TURN
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
-from pollex.formats.log_shapes.dialects import step_of_tool
-from pollex.formats.log_shapes.readers import TRACES
-from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
-from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, UnknownRole, role_of
-from pollex.formats.names import is_called
+from pollex.formats.log_shapes.dialects import convert_tool_step
+from pollex.formats.log_shapes.readers import TRACE_FIELD_NAMES
+from pollex.formats.log_shapes.transcripts import is_transcript, parse_transcript
+from pollex.formats.log_shapes.turns import (
+    ROLE_BY_SPELLING,
+    ROLE_FIELD_NAMES,
+    UnknownRole,
+    parse_role,
+)
+from pollex.formats.names import is_named_as_part
 from pollex.formats.paths import (
-    MISSING,
+    MISSING_VALUE,
+    convert_turns_to_objects,
     find_value,
-    pairs_as_objects,
     parse_if_json,
     remove_path,
-    unwrap_content,
+    unwrap_message_content,
 )
-from pollex.formats.tally import Skipped
+from pollex.formats.tally import SkippedRow
 from pollex.text import escape_controls, format_count
 
-OF_TURNS = {"role": "role", "text": "content"}
-USUAL = {
-    **OF_TURNS,
+TURN_PART_FIELDS = {"role": "role", "text": "content"}
+USUAL_FIELD_BY_PART = {
+    **TURN_PART_FIELDS,
     "conversation": "conversation_id",
     "turn": "turn",
     "time": "timestamp",
@@ -43,7 +48,7 @@ USUAL = {
     "sources": "sources",
 }
 """Parts whose column is read as if it had this name."""
-FIELDS = {
+OPTION_BY_PART = {
     "label": "label_field",
     "comment": "comment_field",
     "judge": "judge_field",
@@ -51,7 +56,7 @@ FIELDS = {
     "messages": "messages_field",
 }
 """Parts whose column an option of its own may name, too."""
-PARTS = (
+CONVERSATION_PARTS = (
     "conversation",
     "role",
     "text",
@@ -60,7 +65,7 @@ PARTS = (
     "messages",
     "user",
     "assistant",
-    *list(FIELDS)[:-1],
+    *list(OPTION_BY_PART)[:-1],
     "prompt",
     "sources",
     "fill",
@@ -68,30 +73,30 @@ PARTS = (
     "id",
 )
 
-MESSAGES = "messages"
+MESSAGES_FIELD = "messages"
 """Where the list of turns stands in a row under the usual names."""
-NO_ROLE = "none"
+NO_TURN_ROLE = "none"
 """The role of rows that are no turns."""
-ANY_OTHER = "*"
+ANY_OTHER_ROLE = "*"
 """What stands for every other name of a role."""
 
-OF_REPLIES = ("parent", "id")
+REPLY_PARTS = ("parent", "id")
 """Parts of rows that name what they answer, in place of a conversation: the row's own id, and the other one's."""
-ROOT = "(root)"
+ROOT_ID_FIELD = "(root)"
 """Where the id of the row that began a conversation stands."""
 
-WHOLE_FILE = "*"
+WHOLE_FILE_COLUMN = "*"
 """The column of the conversation where each file is one."""
 
-MOST_COLUMNS = 100
+MAX_COLUMNS_NAMED = 100
 """Columns that an error may name."""
 
-SIDES = ("user", "assistant")
+EXCHANGE_ROLES = ("user", "assistant")
 
-Pairs = tuple[tuple[str, str], ...]
+NamePairs = tuple[tuple[str, str], ...]
 
 
-def pairs(written: str | Mapping[str, Any] | Pairs) -> Pairs:
+def parse_name_pairs(written: str | Mapping[str, Any] | NamePairs) -> NamePairs:
     """Return what was given as `part=column,part=column`, a table or pairs; several values of a part follow each other.
 
     Raises:
@@ -124,13 +129,13 @@ def pairs(written: str | Mapping[str, Any] | Pairs) -> Pairs:
     return tuple((part.strip(), name.strip()) for part, _, name in cut)
 
 
-def pairs_as_typed(written: Iterable[tuple[str, str]]) -> str:
+def format_pairs(written: Iterable[tuple[str, str]]) -> str:
     """Return pairs as somebody types them."""
     return ",".join(f"{part}={name}" for part, name in written)
 
 
 @dataclass
-class Mapper:
+class ColumnMapper:
     """Gives rows the names that readers know.
 
     Attributes:
@@ -150,22 +155,22 @@ class Mapper:
     without_text: int = 0
 
     @classmethod
-    def of(cls, options: ReadOptions) -> Mapper:
+    def of(cls, options: ReadOptions) -> ColumnMapper:
         """Check what was asked for.
 
         Raises:
             WrongUse: An unknown part or role, two columns for one part, or one column for two
                 parts.
         """
-        columns = _columns_by_part(options.columns)
+        columns = _resolve_part_columns(options.columns)
         if "parent" in columns:
-            _require_ids(columns)
-            columns["conversation"] = ROOT
+            _require_parent_and_id(columns)
+            columns["conversation"] = ROOT_ID_FIELD
 
         # an option and the mapping name the same column for a part
-        for part, option in FIELDS.items():
+        for part, option in OPTION_BY_PART.items():
             if (other := getattr(options, option)) and other != columns.get(part, other):
-                _refuse_two(
+                _refuse_second_column(
                     part,
                     columns[part],
                     other,
@@ -175,20 +180,20 @@ class Mapper:
         # each spelling has one role, and a known one
         roles = {}
         for role, spelling in options.roles:
-            roles[_fold_name(spelling)] = role
+            roles[_normalize_name(spelling)] = role
 
         # the first role of each spelling, as an option that errors can show
         usual = (
-            (role if role in ROLES.values() else "user", spelling)
+            (role if role in ROLE_BY_SPELLING.values() else "user", spelling)
             for role, spelling in reversed(options.roles)
         )
         first = {}
         for role, spelling in usual:
-            first[_fold_name(spelling)] = (role, spelling)
+            first[_normalize_name(spelling)] = (role, spelling)
 
-        example = {"roles": pairs_as_typed(reversed(first.values()))}
+        example = {"roles": format_pairs(reversed(first.values()))}
         for role, spelling in options.roles:
-            if role not in (*ROLES.values(), NO_ROLE):
+            if role not in (*ROLE_BY_SPELLING.values(), NO_TURN_ROLE):
                 role_names = "user, assistant, system, tool, or none for what is no turn"
                 raise WrongUse(
                     f"no role is called {role!r:.40}",
@@ -196,7 +201,7 @@ class Mapper:
                     option=example,
                 )
 
-            if roles[_fold_name(spelling)] != role:
+            if roles[_normalize_name(spelling)] != role:
                 raise WrongUse(
                     f"{spelling!r:.40} is given two roles",
                     hint="give it one",
@@ -208,7 +213,7 @@ class Mapper:
     def options(self, options: ReadOptions) -> ReadOptions:
         """Return options that name the mapped columns."""
         named: dict[str, Any] = {}
-        for part, option in FIELDS.items():
+        for part, option in OPTION_BY_PART.items():
             if part in self.columns:
                 named[option] = self.columns[part]
 
@@ -216,19 +221,19 @@ class Mapper:
         if nested := self.columns.get("messages"):
             inside = {}
             for name, value in named.items():
-                inside[name] = value.replace(f"{nested}[].", f"{MESSAGES}[].", 1)
+                inside[name] = value.replace(f"{nested}[].", f"{MESSAGES_FIELD}[].", 1)
 
-            named = inside | {"messages_field": MESSAGES}
+            named = inside | {"messages_field": MESSAGES_FIELD}
 
         if "conversation" in self.columns:
-            named["id_field"] = USUAL["conversation"]
+            named["id_field"] = USUAL_FIELD_BY_PART["conversation"]
         if named:
             return replace(options, **named)
         return options
 
     def rows(
-        self, rows: Iterable[LogRow | BadRow | Skipped]
-    ) -> Iterator[LogRow | BadRow | Skipped]:
+        self, rows: Iterable[LogRow | BadRow | SkippedRow]
+    ) -> Iterator[LogRow | BadRow | SkippedRow]:
         """Yield rows under the usual names; those that are no turns as what they are."""
         if not self.columns and not self.roles:
             yield from rows
@@ -247,17 +252,17 @@ class Mapper:
                     above = fields.get(fill)
                 fields = {**fields, fill: above}
 
-            if self.columns.get("conversation") == WHOLE_FILE:
-                fields = {**fields, WHOLE_FILE: row.source}
+            if self.columns.get("conversation") == WHOLE_FILE_COLUMN:
+                fields = {**fields, WHOLE_FILE_COLUMN: row.source}
             renamed = self.renamed(fields)
             if renamed is None:
-                yield Skipped(row.source, row.line, NO_TURN)
+                yield SkippedRow(row.source, row.line, NO_TURN)
             else:
                 yield replace(row, fields=renamed)
 
     def _with_roots(
-        self, rows: Iterable[LogRow | BadRow | Skipped]
-    ) -> Iterator[LogRow | BadRow | Skipped]:
+        self, rows: Iterable[LogRow | BadRow | SkippedRow]
+    ) -> Iterator[LogRow | BadRow | SkippedRow]:
         """Yield rows with the id of the row that began their conversation, where a row names what it answers."""
         parent = self.columns.get("parent")
         if parent is None:
@@ -269,20 +274,20 @@ class Mapper:
         for row in held:
             fields_of_rows.append(row.fields if isinstance(row, LogRow) else {})
 
-        roots = roots_of(fields_of_rows, parent, self.columns["id"])
+        roots = find_root_ids(fields_of_rows, parent, self.columns["id"])
         for row, root in zip(held, roots, strict=True):
             if not isinstance(row, LogRow):
                 yield row
                 continue
-            self.seen |= {part for part in OF_REPLIES if self.columns[part] in row.fields}
-            yield replace(row, fields={**row.fields, ROOT: root})
+            self.seen |= {part for part in REPLY_PARTS if self.columns[part] in row.fields}
+            yield replace(row, fields={**row.fields, ROOT_ID_FIELD: root})
 
     def renamed(self, fields: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return a row under the usual names; None where it is no turn.
 
         A column in the way of a usual name stays under another name.
         """
-        if len(self.there) < MOST_COLUMNS:
+        if len(self.there) < MAX_COLUMNS_NAMED:
             self.there |= dict.fromkeys(fields)
 
         # rows with a column for each turn
@@ -296,28 +301,36 @@ class Mapper:
 
         # columns of the row itself get the usual names; those inside a list come later
         if nested:
-            inside = {*OF_TURNS, "user", "assistant"}
+            inside = {*TURN_PART_FIELDS, "user", "assistant"}
         else:
             inside = set()
 
         parts = []
-        for part in (*USUAL, *FIELDS):
+        for part in (*USUAL_FIELD_BY_PART, *OPTION_BY_PART):
             if part not in inside:
                 parts.append(part)
 
         row = self._moved(fields, parts)
-        if "time" in self.seen and (time := row.get(USUAL["time"])) not in (None, ""):
-            self.times.setdefault(is_time(time), time)
+        if "time" in self.seen and (time := row.get(USUAL_FIELD_BY_PART["time"])) not in (None, ""):
+            self.times.setdefault(is_time_value(time), time)
         if nested:
             return self._with_messages(row, nested)
 
         # a row without words may be the call of a tool, or what came of it
-        if self._says_nothing(row) and (step := step_of_tool(fields)) is not None:
-            kept = (USUAL["conversation"], USUAL["time"], USUAL["turn"])
+        if self._says_nothing(row) and (step := convert_tool_step(fields)) is not None:
+            kept = (
+                USUAL_FIELD_BY_PART["conversation"],
+                USUAL_FIELD_BY_PART["time"],
+                USUAL_FIELD_BY_PART["turn"],
+            )
             return {name: row[name] for name in kept if name in row} | step
 
         # a row that is no turn may have the conversation's label
-        silent = "text" in self.columns and USUAL["text"] not in row and "role" in self.columns
+        silent = (
+            "text" in self.columns
+            and USUAL_FIELD_BY_PART["text"] not in row
+            and "role" in self.columns
+        )
         if (silent or self._is_no_turn(row)) and (label := self._label_alone(row, fields)):
             return label
         if silent:
@@ -346,7 +359,9 @@ class Mapper:
         for number in sorted(numbered):
             for side, text in numbered[number].items():
                 if text not in (None, ""):
-                    turns.append({USUAL["role"]: side, USUAL["text"]: text})
+                    turns.append(
+                        {USUAL_FIELD_BY_PART["role"]: side, USUAL_FIELD_BY_PART["text"]: text}
+                    )
 
         patterns = []
         for side in ("user", "assistant"):
@@ -358,12 +373,12 @@ class Mapper:
                 rest[name] = value
 
         other_parts = []
-        for part in (*USUAL, *FIELDS):
-            if part not in SIDES:
+        for part in (*USUAL_FIELD_BY_PART, *OPTION_BY_PART):
+            if part not in EXCHANGE_ROLES:
                 other_parts.append(part)
 
         return {
-            MESSAGES: turns,
+            MESSAGES_FIELD: turns,
             **self._moved(rest, other_parts),
         }
 
@@ -372,24 +387,27 @@ class Mapper:
         return (
             "text" in self.columns
             and "role" in self.columns
-            and row.get(USUAL["text"]) in (None, "")
+            and row.get(USUAL_FIELD_BY_PART["text"]) in (None, "")
         )
 
     def _is_no_turn(self, row: Mapping[str, Any]) -> bool:
-        return "role" in self.columns and self._role(row.get(USUAL["role"])) == NO_ROLE
+        return (
+            "role" in self.columns
+            and self._role(row.get(USUAL_FIELD_BY_PART["role"])) == NO_TURN_ROLE
+        )
 
     def _label_alone(
         self, row: Mapping[str, Any], fields: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         """Return the conversation's id, label and comment of a row that is no turn; None where it has no label."""
         path = self.columns.get("label")
-        value = find_value(fields, path) if path else MISSING
-        owner = row.get(USUAL["conversation"])
-        if value is MISSING or value in (None, "", [], {}) or owner in (None, ""):
+        value = find_value(fields, path) if path else MISSING_VALUE
+        owner = row.get(USUAL_FIELD_BY_PART["conversation"])
+        if value is MISSING_VALUE or value in (None, "", [], {}) or owner in (None, ""):
             return None
 
         self.seen |= {"label", "conversation"}
-        label = {USUAL["conversation"]: owner, str(path): value}
+        label = {USUAL_FIELD_BY_PART["conversation"]: owner, str(path): value}
         # what was written with it: in the column that was named, else beside the label
         comment = self.columns.get("comment")
         if comment:
@@ -397,7 +415,7 @@ class Mapper:
         else:
             comment_text = find_comment_beside(fields, str(path))
 
-        if comment_text in (MISSING, None, ""):
+        if comment_text in (MISSING_VALUE, None, ""):
             return label
         return {**label, "comment": comment_text}
 
@@ -409,29 +427,29 @@ class Mapper:
 
         there = {}
         for part, value in values.items():
-            if value is not MISSING:
+            if value is not MISSING_VALUE:
                 there[part] = value
 
         self.seen |= there.keys()
         moved = {}
         for part, value in there.items():
-            if part in USUAL:
-                moved[USUAL[part]] = value
+            if part in USUAL_FIELD_BY_PART:
+                moved[USUAL_FIELD_BY_PART[part]] = value
 
         # the text may be an object with the content inside
-        if isinstance(content := moved.get(USUAL["text"]), Mapping):
-            moved[USUAL["text"]] = unwrap_content(content)
+        if isinstance(content := moved.get(USUAL_FIELD_BY_PART["text"]), Mapping):
+            moved[USUAL_FIELD_BY_PART["text"]] = unwrap_message_content(content)
 
         # a mapped column leaves its old place
         rest: Mapping[str, Any] = fields
         for part in there:
-            if part in USUAL:
+            if part in USUAL_FIELD_BY_PART:
                 rest = remove_path(rest, self.columns[part])
 
         # whoever names both sides says that the row is an exchange, and no step of a trace
-        if {*SIDES} <= there.keys() and not TRACES.isdisjoint(rest):
+        if {*EXCHANGE_ROLES} <= there.keys() and not TRACE_FIELD_NAMES.isdisjoint(rest):
             rest = {
-                f"{name} (column)" if name in TRACES else name: value
+                f"{name} (column)" if name in TRACE_FIELD_NAMES else name: value
                 for name, value in rest.items()
             }
 
@@ -442,15 +460,15 @@ class Mapper:
     def _with_messages(self, fields: dict[str, Any], path: str) -> dict[str, Any]:
         """Return a row whose list of turns has its usual name."""
         value = find_value(fields, path)
-        if value is MISSING:
+        if value is MISSING_VALUE:
             return fields
 
         self.seen.add("messages")
         rest = {}
         for n, inner in remove_path(fields, path).items():
-            rest[f"{n} (column)" if n == MESSAGES else n] = inner
+            rest[f"{n} (column)" if n == MESSAGES_FIELD else n] = inner
 
-        return {MESSAGES: self._turns(value), **rest}
+        return {MESSAGES_FIELD: self._turns(value), **rest}
 
     def _turns(self, value: Any) -> Any:
         # the list may be JSON text, an object of turns by key, or a transcript
@@ -458,7 +476,7 @@ class Mapper:
         if isinstance(listed, Mapping) and "messages" in self.columns:
             listed = list(listed.values())
         if isinstance(listed, str) and is_transcript(listed):
-            listed = messages_in(listed)
+            listed = parse_transcript(listed)
 
         if "messages" in self.columns:
             # a list of exchanges, each a list of turns, becomes one list
@@ -474,7 +492,7 @@ class Mapper:
                 if all(isinstance(turn, Mapping) for turn in nested):
                     listed = nested
 
-            listed = pairs_as_objects(listed)
+            listed = convert_turns_to_objects(listed)
 
         if not isinstance(listed, list) or not all(isinstance(entry, Mapping) for entry in listed):
             return value
@@ -484,21 +502,21 @@ class Mapper:
         return list(self._mapped_turns(listed))
 
     def _mapped_turns(self, listed: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        for message in oldest_first(listed):
+        for message in sort_oldest_first(listed):
             if {"user", "assistant"} <= self.columns.keys():
                 yield from self._exchange(message)
                 continue
-            moved = self._moved(message, OF_TURNS)
-            if self._says_nothing(moved) and (step := step_of_tool(message)) is not None:
+            moved = self._moved(message, TURN_PART_FIELDS)
+            if self._says_nothing(moved) and (step := convert_tool_step(message)) is not None:
                 yield step
-            elif "text" in self.columns and USUAL["text"] not in moved:
+            elif "text" in self.columns and USUAL_FIELD_BY_PART["text"] not in moved:
                 self.without_text += 1
             elif (spoken := self._spoken(moved)) is not None:
                 yield spoken
 
     def _exchange(self, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield what was asked and what was answered in an item of a list of exchanges."""
-        turn_columns = {*OF_TURNS.values(), self.columns["user"], self.columns["assistant"]}
+        turn_columns = {*TURN_PART_FIELDS.values(), self.columns["user"], self.columns["assistant"]}
         beside = {}
         for name, value in item.items():
             if name not in turn_columns:
@@ -506,47 +524,47 @@ class Mapper:
 
         for side in ("user", "assistant"):
             text = find_value(item, self.columns[side])
-            if text is not MISSING and text not in (None, ""):
+            if text is not MISSING_VALUE and text not in (None, ""):
                 self.seen.add(side)
                 # What stands beside an exchange, such as its thumb, is about the answer.
                 yield {
                     **(beside if side == "assistant" else {}),
-                    USUAL["role"]: side,
-                    USUAL["text"]: text,
+                    USUAL_FIELD_BY_PART["role"]: side,
+                    USUAL_FIELD_BY_PART["text"]: text,
                 }
 
     def _spoken(self, turn: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return a turn with a role that is known; None where what is said of its role is that it is no turn."""
         if self.roles:
             names = []
-            for name in ROLE_NAMES:
+            for name in ROLE_FIELD_NAMES:
                 if name in turn:
                     names.append(name)
         else:
             names = []
 
         # a turn that names nobody is by `*`
-        if not names and ANY_OTHER in self.roles and "role" in self.columns:
-            names = [USUAL["role"]]
+        if not names and ANY_OTHER_ROLE in self.roles and "role" in self.columns:
+            names = [USUAL_FIELD_BY_PART["role"]]
 
         roles = {name: self._role(turn.get(name)) for name in names}
-        if NO_ROLE in roles.values():
-            self.left_out[as_word(turn.get(names[0]))] += 1
+        if NO_TURN_ROLE in roles.values():
+            self.left_out[format_role_word(turn.get(names[0]))] += 1
             return None
         return {**turn, **roles}
 
     def _role(self, role: Any) -> Any:
-        word = as_word(role)
+        word = format_role_word(role)
         if isinstance(role, Mapping | list):
             return role
 
-        if _fold_name(word) in self.roles:
-            named = _fold_name(word)
+        if _normalize_name(word) in self.roles:
+            named = _normalize_name(word)
         else:
-            named = ANY_OTHER
+            named = ANY_OTHER_ROLE
 
         # `*` doesn't stand for names that are known anyway
-        if named not in self.roles or (named == ANY_OTHER and _is_role(word)):
+        if named not in self.roles or (named == ANY_OTHER_ROLE and _is_known_role(word)):
             return role
 
         self.spoken.add(named)
@@ -583,14 +601,18 @@ class Mapper:
         """
         # every mapped column stands in some row
         for part, name in self.columns.items():
-            if part not in self.seen and (needed or part in USUAL):
+            if part not in self.seen and (needed or part in USUAL_FIELD_BY_PART):
                 near = next(
-                    (column for column in self.there if _fold_name(column) == _fold_name(name)),
+                    (
+                        column
+                        for column in self.there
+                        if _normalize_name(column) == _normalize_name(name)
+                    ),
                     None,
                 )
                 hint = "give " + (near or f"one of {', '.join(self.there)}")
                 option = {
-                    "columns": pairs_as_typed((self.columns | {part: near or "COLUMN"}).items())
+                    "columns": format_pairs((self.columns | {part: near or "COLUMN"}).items())
                 }
                 raise BadInput(
                     f"no row has the column {name!r:.60} of {part}",
@@ -612,7 +634,7 @@ class Mapper:
         # every role that was named speaks
         silent = []
         for name in self.roles:
-            if name not in self.spoken and name != ANY_OTHER:
+            if name not in self.spoken and name != ANY_OTHER_ROLE:
                 silent.append(name)
 
         if needed and silent:
@@ -625,7 +647,7 @@ class Mapper:
             )
 
 
-def roots_of(
+def find_root_ids(
     rows: Sequence[Mapping[str, Any]],
     parent: str,
     own: str,
@@ -638,13 +660,13 @@ def roots_of(
     """
     answered = {}
     for row in rows:
-        answered[as_word(find_value(row, own))] = _name_at(row, parent)
+        answered[format_role_word(find_value(row, own))] = _get_name_at(row, parent)
 
     roots = []
     for row in rows:
         # the chain is followed to its beginning; a circle ends where it closes
-        root = _name_at(row, parent) or _name_at(row, own)
-        passed = {_name_at(row, own)}
+        root = _get_name_at(row, parent) or _get_name_at(row, own)
+        passed = {_get_name_at(row, own)}
         while answered.get(root) and root not in passed:
             passed.add(root)
             root = answered[root]
@@ -653,25 +675,25 @@ def roots_of(
     return roots
 
 
-def _name_at(row: Mapping[str, Any], path: str) -> str:
+def _get_name_at(row: Mapping[str, Any], path: str) -> str:
     value = find_value(row, path)
-    if value is MISSING:
+    if value is MISSING_VALUE:
         return ""
-    return as_word(value)
+    return format_role_word(value)
 
 
-def oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+def sort_oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """Return the items of a list in the order of time, where one of their columns says that the newest is first."""
     if len(listed) > 1:
         names = []
         for name in listed[0]:
-            if is_called(name, "time"):
+            if is_named_as_part(name, "time"):
                 names.append(name)
     else:
         names = []
 
     for name in names:
-        times = [parse_moment(item.get(name)) for item in listed]
+        times = [parse_timestamp(item.get(name)) for item in listed]
         known_times = []
         for time in times:
             if time is not None:
@@ -687,7 +709,7 @@ def oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, A
     return listed
 
 
-def _columns_by_part(columns_of_parts: Pairs) -> dict[str, str]:
+def _resolve_part_columns(columns_of_parts: NamePairs) -> dict[str, str]:
     """Return the column of each part of a conversation, as the user paired them.
 
     Raises:
@@ -695,25 +717,25 @@ def _columns_by_part(columns_of_parts: Pairs) -> dict[str, str]:
     """
     columns: dict[str, str] = {}
     for part, name in columns_of_parts:
-        if part not in PARTS:
+        if part not in CONVERSATION_PARTS:
             raise WrongUse(
                 f"no part is called {part!r:.40}",
-                hint=f"parts are {', '.join(PARTS)}",
+                hint=f"parts are {', '.join(CONVERSATION_PARTS)}",
                 option="columns",
             )
 
         without = {
-            "columns": pairs_as_typed(pair for pair in columns_of_parts if pair != (part, name))
+            "columns": format_pairs(pair for pair in columns_of_parts if pair != (part, name))
         }
         if columns.setdefault(part, name) != name:
-            _refuse_two(part, columns[part], name, without)
+            _refuse_second_column(part, columns[part], name, without)
         if part == "fill":  # the column has a part of its own, too
             continue
         # a column may have one part; a list of turns and what stands in its items may share a name
-        if part in OF_TURNS:
+        if part in TURN_PART_FIELDS:
             apart = {part, "messages"}
         else:
-            apart = {part, *(OF_TURNS if part == "messages" else ())}
+            apart = {part, *(TURN_PART_FIELDS if part == "messages" else ())}
 
         apart.add("fill")
         if other := next(
@@ -730,7 +752,7 @@ def _columns_by_part(columns_of_parts: Pairs) -> dict[str, str]:
     return columns
 
 
-def _require_ids(columns: Mapping[str, str]) -> None:
+def _require_parent_and_id(columns: Mapping[str, str]) -> None:
     """Require what the parent of a row needs.
 
     Raises:
@@ -743,18 +765,18 @@ def _require_ids(columns: Mapping[str, str]) -> None:
 
     if "id" not in columns:
         what = f"rows name what they answer by {columns['parent']!r:.60}, and no column is named as their id"
-        option = {"columns": pairs_as_typed((*typed.items(), ("id", "COLUMN")))}
+        option = {"columns": format_pairs((*typed.items(), ("id", "COLUMN")))}
         raise WrongUse(what, hint="name it", option=option)
     if "conversation" in columns:
         what = "two ways to tell conversations: by a column, and by what a row answers"
         raise WrongUse(
             what,
             hint="give one",
-            option={"columns": pairs_as_typed(typed.items())},
+            option={"columns": format_pairs(typed.items())},
         )
 
 
-def _refuse_two(
+def _refuse_second_column(
     part: str,
     column: str,
     other: str,
@@ -764,11 +786,11 @@ def _refuse_two(
     raise WrongUse(what, hint="give one", option=option)
 
 
-def _fold_name(text: str) -> str:
+def _normalize_name(text: str) -> str:
     return text.strip().casefold()
 
 
-def as_word(role: object) -> str:
+def format_role_word(role: object) -> str:
     """Return a name of a role as it is typed: of true, false and numbers, too; empty for nothing."""
     if role is None:
         return ""
@@ -777,9 +799,9 @@ def as_word(role: object) -> str:
     return str(role)
 
 
-def _is_role(word: str) -> bool:
+def _is_known_role(word: str) -> bool:
     try:
-        role_of(word)
+        parse_role(word)
     except (BadInput, UnknownRole):
         return False
 

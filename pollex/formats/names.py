@@ -4,7 +4,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-_NAMES = {
+_COLUMN_WORDS_BY_PART = {
     "messages": """messages turns verlauf dialog dialogue transcript messaggi mensajes berichten historique
         history conversation chat activities thread replies timeline mensagens meddelanden beskeder meldinger
         wiadomości rozmowa mesajlar zprávy сообщения диалог переписка メッセージ 会話ログ 消息 对话 메시지""",
@@ -49,50 +49,53 @@ _NAMES = {
         回答 返答 回复 答案 답변 응답 جواب إجابة""",
 }
 """Words of columns' names by part; `remark` has those that name a comment only beside a label."""
-_USERS = """user kunde kundin kunden nutzer nutzerin benutzer anwender gast besucher anrufer cliente usuario
+_USER_WORDS = """user kunde kundin kunden nutzer nutzerin benutzer anwender gast besucher anrufer cliente usuario
     usuaria utilisateur client visiteur utente visitatore utilizador klant gebruiker bezoeker patient buyer
     guest member student inbound incoming q caller external end_user enduser prompter usr
     klient klientka müşteri kullanıcı kund kunden användare bruger zákazník uživatel клиент пользователь
     посетитель お客様 顧客 利用者 ユーザー ユーザ 用户 客户 顾客 访客 고객 사용자 عميل مستخدم"""
-_ASSISTANTS = """bot assistent assistentin berater beraterin agent agentin mitarbeiter mitarbeiterin support ki
+_ASSISTANT_WORDS = """bot assistent assistentin berater beraterin agent agentin mitarbeiter mitarbeiterin support ki
     asistente agente robot conseiller assistente operatore atendente medewerker robo shop helpdesk advisor
     outbound outgoing staff a answer_bot virtual chatbot ai helper service concierge robô robo
     asystent konsultant asistan temsilci assistent botten asistent ассистент бот оператор помощник
     アシスタント ボット オペレーター 担当者 助手 机器人 客服 상담원 봇 챗봇 어시스턴트 مساعد روبوت"""
-_GOOD = """gut super hilfreich ja zufrieden positiv bueno buena si bien bon bonne oui buono buona sim bom boa
+_GOOD_WORD_LIST = """gut super hilfreich ja zufrieden positiv bueno buena si bien bon bonne oui buono buona sim bom boa
     goed tevreden daumen_hoch acceptable great excellent ok okay fine satisfactory perfect useful helped
     hoch rauf gelöst nützlich útil satisfecho resuelto contento satisfait utile résolu soddisfatto risolto
     ottimo satisfeito resolvido ótimo nuttig opgelost omhoog bra nöjd löst hjälpte god godt tilfreds løst hjalp
     dobry dobra dobrze tak zadowolony pomocne w_górę kciuk_w_górę iyi evet memnun yararlı beğendim yukarı
     dobrý dobré ano spokojený nahoru хорошо да отлично доволен полезно нравится решено
     良い はい 満足 高評価 役に立った 解決 好 是 满意 赞 有用 好评 已解决 좋음 예 네 만족 도움됨 해결 جيد نعم مفيد"""
-_BAD = """schlecht nein unzufrieden negativ malo mala no mal mauvais mauvaise non cattivo cattiva nao ruim slecht
+_BAD_WORD_LIST = """
+    schlecht nein unzufrieden negativ malo mala no mal mauvais mauvaise non cattivo cattiva nao ruim slecht
     ontevreden daumen_runter unacceptable poor terrible awful useless unsatisfactory wrong nutzlos runter ungelöst
     insatisfecho inútil insatisfait inutile insoddisfatto pessimo insatisfeito péssimo nutteloos omlaag nee
     dålig dåligt nej missnöjd dårlig dårligt utilfreds nei zły zła źle nie niezadowolony niepomocne w_dół
     kciuk_w_dół kötü hayır memnun_değil aşağı beğenmedim špatný špatné ne nespokojený dolů плохо нет недоволен
     бесполезно 悪い いいえ 不満 低評価 役に立たなかった 未解決 差 否 不满 不满意 踩 没用 差评 未解决
     나쁨 아니오 아니요 불만족 불만 미해결 سيئ لا"""
-_NEGATIONS = (
+_NEGATION_WORD_LIST = (
     """not nicht kein keine non no pas inte ej ikke nie não niet без не değil ne geen 不 没 未"""
 )
-_WITHOUT = """no not none without kein keine keinen ohne sans aucun aucune sin ninguna ningún sem nenhuma senza nessun
+_WITHOUT_WORD_LIST = """
+    no not none without kein keine keinen ohne sans aucun aucune sin ninguna ningún sem nenhuma senza nessun
     nessuna geen zonder ingen inget utan uden uten brak bez yok без нет нету"""
-_RATINGS = """rating ratings rated vote votes feedback score response answer reply review evaluation bewertung urteil
+_RATING_WORD_LIST = """
+    rating ratings rated vote votes feedback score response answer reply review evaluation bewertung urteil
     antwort rückmeldung stimme nota valoración voto respuesta evaluación avis réponse évaluation note valutazione
     giudizio risposta avaliação resposta beoordeling oordeel antwoord betyg svar omdöme vurdering bedømmelse ocena
     odpowiedź głos opinii puan değerlendirme yanıt cevap hodnocení odpověď оценка оценки ответ ответа отзыв отзыва"""
-_UNSPACED_WITHOUT = re.compile(
+_UNSPACED_UNRATED_PATTERN = re.compile(
     "(?:未|無|无|没有|沒有|미|무)(?:評価|回答|評|投票|评价|评分|回复|评论|评|평가|응답|답변|평|선택)"
     "|(?:평가|응답|답변|評価|回答|评价|评分|回复)(?:なし|无|없음)"
 )
-_ABSTAINED = """unknown partly partially somewhat teilweise en_partie in_parte parcialmente em_parte
+_ABSTAINED_WORD_LIST = """unknown partly partially somewhat teilweise en_partie in_parte parcialmente em_parte
     gedeeltelijk delvis częściowo kısmen částečně частично nicht_bewertet unbewertet
     keine_angabe sin_calificar sin_valorar non_noté non_valutato não_avaliado niet_beoordeeld ej_betygsatt
     ikke_vurderet nie_oceniono değerlendirilmedi nehodnoceno не_оценено без_оценки 未評価 評価なし 普通 どちらでもない
     未评价 未评分 一般 미평가 보통 medium neutralny nötr нейтрально"""
 
-_NOT_DECOMPOSED = str.maketrans(
+_LETTER_REPLACEMENTS = str.maketrans(
     {
         "ä": "ae",
         "ö": "oe",
@@ -107,81 +110,84 @@ _NOT_DECOMPOSED = str.maketrans(
 
 
 @lru_cache(maxsize=8192)
-def plain(text: str) -> str:
+def remove_accents(text: str) -> str:
     """Return lower case without accents; German umlauts as two letters. Letters of other scripts stay."""
-    folded = text.strip().casefold().translate(_NOT_DECOMPOSED)
+    folded = text.strip().casefold().translate(_LETTER_REPLACEMENTS)
     decomposed = unicodedata.normalize("NFKD", folded)
     return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
 
 
-def folded_name(text: str) -> str:
+def normalize_word(text: str) -> str:
     """Return a word as lists of words here spell it."""
-    return plain(text).replace(" ", "_")
+    return remove_accents(text).replace(" ", "_")
 
 
-def _plain_words(words: str) -> frozenset[str]:
-    return frozenset(map(plain, words.split()))
+def _split_plain_words(words: str) -> frozenset[str]:
+    return frozenset(map(remove_accents, words.split()))
 
 
-NAMES = {part: _plain_words(words) for part, words in _NAMES.items()}
-SPEAKERS = dict.fromkeys(_plain_words(_USERS), "user") | dict.fromkeys(
-    _plain_words(_ASSISTANTS), "assistant"
+COLUMN_WORDS = {part: _split_plain_words(words) for part, words in _COLUMN_WORDS_BY_PART.items()}
+ROLE_BY_SPEAKER_WORD = dict.fromkeys(_split_plain_words(_USER_WORDS), "user") | dict.fromkeys(
+    _split_plain_words(_ASSISTANT_WORDS), "assistant"
 )
 """Who names of roles mean."""
-GOOD = _plain_words(_GOOD)
-BAD = _plain_words(_BAD)
-NEGATIONS = _plain_words(_NEGATIONS)
-ABSTAINED = frozenset(_ABSTAINED.split())
+GOOD_WORDS = _split_plain_words(_GOOD_WORD_LIST)
+BAD_WORDS = _split_plain_words(_BAD_WORD_LIST)
+NEGATION_WORDS = _split_plain_words(_NEGATION_WORD_LIST)
+ABSTAINED_VALUES = frozenset(_ABSTAINED_WORD_LIST.split())
 """Values of labels by which whoever rated took no side, or nobody rated."""
-WITHOUT = _plain_words(_WITHOUT)
-_STEMS = frozenset(word[:4] for word in _plain_words(_RATINGS))
-_WORDS = re.compile(r"[a-z]+|[^\W\d_a-z]+")
+WITHOUT_WORDS = _split_plain_words(_WITHOUT_WORD_LIST)
+_RATING_WORD_STEMS = frozenset(word[:4] for word in _split_plain_words(_RATING_WORD_LIST))
+_WORD_PATTERN = re.compile(r"[a-z]+|[^\W\d_a-z]+")
 """Words of a plain name; a word of another script ends where Latin letters begin."""
 _ASKS = ("?", "？")
 """How the name of a column ends that is a question."""
 _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=Ids?(?![a-z]))")
 """Where a word begins by a capital: `ratedBy`, `HITId`."""
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_UNSPACED_SCRIPT_PATTERN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
-def words_of(name: str) -> list[str]:
+def split_name_words(name: str) -> list[str]:
     """Return the words of a name without accents, those that capitals set apart, too."""
-    return _WORDS.findall(plain(_CAPITALS.sub("_", name)))
+    return _WORD_PATTERN.findall(remove_accents(_CAPITALS.sub("_", name)))
 
 
-def says_unrated(text: str) -> bool:
+def says_not_rated(text: str) -> bool:
     """Return whether a value of a label says that there is no rating: `no rating`, `keine Bewertung`, `미응답`."""
-    if _UNSPACED_WITHOUT.search(text):
+    if _UNSPACED_UNRATED_PATTERN.search(text):
         return True
     # up to four words: one that says without, and another that names a rating
-    words = plain(text).split()
-    if not 1 < len(words) <= 4 or WITHOUT.isdisjoint(words):
+    words = remove_accents(text).split()
+    if not 1 < len(words) <= 4 or WITHOUT_WORDS.isdisjoint(words):
         return False
-    rest = [word for word in words if word not in WITHOUT]
-    return bool(rest) and any(word[:4] in _STEMS for word in rest)
+    rest = [word for word in words if word not in WITHOUT_WORDS]
+    return bool(rest) and any(word[:4] in _RATING_WORD_STEMS for word in rest)
 
 
 @lru_cache(maxsize=4096)
-def is_called(path: str, part: str) -> bool:
+def is_named_as_part(path: str, part: str) -> bool:
     """Return whether the last name of a path says what the column is."""
     # the last step of a path names the column, as in `messages[].role`
     *_, last = [step for step in path.replace("[]", "").split(".") if step] or [path]
-    words = words_of(last)
-    return any(word in NAMES[part] or _holds_word(word, part) for word in words)
+    words = split_name_words(last)
+    return any(word in COLUMN_WORDS[part] or _contains_part_word(word, part) for word in words)
 
 
-def is_called_comment(path: str) -> bool:
+def is_named_as_comment(path: str) -> bool:
     """Return whether a name may be that of what people wrote with a thumb: `remark`, `feedbackText`."""
-    if is_called(path, "comment") or is_called(path, "remark"):
+    if is_named_as_part(path, "comment") or is_named_as_part(path, "remark"):
         return True
-    if is_called(path, "label") and is_called(path, "text"):
+    if is_named_as_part(path, "label") and is_named_as_part(path, "text"):
         return True
     # a survey's question is the name of its answers
-    return path.rstrip().endswith(_ASKS) and not is_called(path, "user")
+    return path.rstrip().endswith(_ASKS) and not is_named_as_part(path, "user")
 
 
-def _holds_word(word: str, part: str) -> bool:
+def _contains_part_word(word: str, part: str) -> bool:
     """Return whether a word of a script without spaces, as Chinese or Japanese, has such a word in it."""
-    if not _UNSPACED.match(word):
+    if not _UNSPACED_SCRIPT_PATTERN.match(word):
         return False
-    return any(len(name) > 1 and _UNSPACED.match(name) and name in word for name in NAMES[part])
+    return any(
+        len(name) > 1 and _UNSPACED_SCRIPT_PATTERN.match(name) and name in word
+        for name in COLUMN_WORDS[part]
+    )

@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pollex.conversations.conversation import Label
-from pollex.formats.labels import MISSING
+from pollex.formats.labels import MISSING_LABEL_SPELLINGS
 
-_OPPOSITES = """
+_OPPOSITE_WORD_PAIRS = """
     up:down good:bad like:dislike liked:disliked likes:dislikes positive:negative pos:neg
     upvote:downvote upvotes:downvotes upvoted:downvoted thumbsup:thumbsdown thumbup:thumbdown
     helpful:unhelpful helpful:not_helpful useful:useless useful:not_useful happy:unhappy
@@ -18,22 +18,22 @@ _OPPOSITES = """
 """
 
 
-def _read_opposites() -> dict[str, list[str]]:
+def _parse_opposite_pairs() -> dict[str, list[str]]:
     opposites: dict[str, list[str]] = {}
-    for pair in _OPPOSITES.split():
+    for pair in _OPPOSITE_WORD_PAIRS.split():
         up, _, down = pair.partition(":")
         opposites.setdefault(up, []).append(down)
     return opposites
 
 
-OPPOSITES = _read_opposites()
+NEGATIVE_WORDS_BY_POSITIVE = _parse_opposite_pairs()
 """Words for a thumb up in names of columns, with their opposites."""
 
-_NO = frozenset(("0", "0.0", "false", "no", "f", "n"))
-_YES = frozenset(("1", "1.0", "true", "yes", "t", "y", "x"))
+_NO_SPELLINGS = frozenset(("0", "0.0", "false", "no", "f", "n"))
+_YES_SPELLINGS = frozenset(("1", "1.0", "true", "yes", "t", "y", "x"))
 
 
-class Opposites(NamedTuple):
+class OppositeColumns(NamedTuple):
     """The names of the two columns."""
 
     up: str
@@ -43,25 +43,25 @@ class Opposites(NamedTuple):
         return f"{self.up!r} and {self.down!r}"
 
 
-def find_opposites(fields: Mapping[str, Any]) -> Opposites | None:
+def find_opposite_columns(fields: Mapping[str, Any]) -> OppositeColumns | None:
     """Return the two columns of a row that are one label; None where there aren't two, or several.
 
     A row that has one of them alone, such as `userBadFeedback`, has an empty name for the other.
     """
-    pair = _find_pair(frozenset(fields))
+    pair = _find_column_pair(frozenset(fields))
     if pair is None or not all(_can_be_thumb_count(fields[name]) for name in pair if name):
         return None
     return pair
 
 
 @lru_cache(maxsize=1024)
-def _find_pair(names: frozenset[str]) -> Opposites | None:
+def _find_column_pair(names: frozenset[str]) -> OppositeColumns | None:
     spelled = {_spell_with_underscores(name): name for name in names}
     pairs = []
     for words, name in spelled.items():
-        for other in _negate_name(words):
+        for other in _iterate_opposite_names(words):
             if other in spelled:
-                pairs.append(Opposites(name, spelled[other]))
+                pairs.append(OppositeColumns(name, spelled[other]))
 
     # with two such pairs, nobody can tell which is the label
     if pairs:
@@ -70,30 +70,30 @@ def _find_pair(names: frozenset[str]) -> Opposites | None:
     # one side alone, where the name is about feedback
     alone = []
     for words, name in spelled.items():
-        if _FEEDBACK.search(words):
-            alone.append((name, _find_side(words)))
+        if _FEEDBACK_NAME_PATTERN.search(words):
+            alone.append((name, _find_named_side(words)))
 
     sided = []
     for name, side in alone:
         if side:
-            sided.append(Opposites(name, "") if side == "up" else Opposites("", name))
+            sided.append(OppositeColumns(name, "") if side == "up" else OppositeColumns("", name))
 
     return sided[0] if len(sided) == 1 else None
 
 
-_FEEDBACK = re.compile("_(feedback|rating|vote|reaction)s?_")
+_FEEDBACK_NAME_PATTERN = re.compile("_(feedback|rating|vote|reaction)s?_")
 """Words of a name that is about feedback, whatever side it is of."""
 
 
-def _find_side(words: str) -> str:
+def _find_named_side(words: str) -> str:
     """Return the side that a name alone speaks for; empty for names that speak for none."""
     ups = []
-    for up in OPPOSITES:
+    for up in NEGATIVE_WORDS_BY_POSITIVE:
         if f"_{up}_" in words:
             ups.append(up)
 
     downs = []
-    for listed in OPPOSITES.values():
+    for listed in NEGATIVE_WORDS_BY_POSITIVE.values():
         for down in listed:
             if f"_{down}_" in words:
                 downs.append(down)
@@ -112,9 +112,9 @@ def _spell_with_underscores(name: str) -> str:
     return f"_{words}_"
 
 
-def _negate_name(words: str) -> Iterable[str]:
+def _iterate_opposite_names(words: str) -> Iterable[str]:
     """Return the names that say the opposite of one that says something good."""
-    for up, downs in OPPOSITES.items():
+    for up, downs in NEGATIVE_WORDS_BY_POSITIVE.items():
         if up.isascii() and f"_{up}_" in words:
             for down in downs:
                 yield words.replace(f"_{up}_", f"_{down}_", 1)
@@ -133,28 +133,28 @@ def _can_be_thumb_count(value: object) -> bool:
     return value is None or isinstance(value, bool | int)
 
 
-def tells_thumb_given(value: object) -> bool:
+def is_thumb_given(value: object) -> bool:
     """Return whether a count or a yes says that a thumb was given."""
     if isinstance(value, str):
         word = value.strip().casefold()
-        return word not in MISSING and word not in _NO
+        return word not in MISSING_LABEL_SPELLINGS and word not in _NO_SPELLINGS
     return bool(value) and value == value and (not isinstance(value, int | float) or value > 0)
 
 
-def get_written_words(value: object) -> str:
+def get_written_comment(value: object) -> str:
     """Return what somebody wrote in place of a yes; empty for counts."""
-    if not isinstance(value, str) or not tells_thumb_given(value):
+    if not isinstance(value, str) or not is_thumb_given(value):
         return ""
 
     words = value.strip()
-    if words.casefold() in _YES or words.replace(".", "").isdigit():
+    if words.casefold() in _YES_SPELLINGS or words.replace(".", "").isdigit():
         return ""
     return words
 
 
-def label_by_both(pair: Opposites, fields: Mapping[str, Any]) -> tuple[Label, bool]:
+def label_opposite_columns(pair: OppositeColumns, fields: Mapping[str, Any]) -> tuple[Label, bool]:
     """Return the label of a row's two columns, and whether they contradict each other."""
-    up, down = (tells_thumb_given(fields.get(name)) for name in pair)
+    up, down = (is_thumb_given(fields.get(name)) for name in pair)
     if up and down:
         return Label.NONE, True
     if up:

@@ -12,47 +12,47 @@ from typing import Any
 
 from pollex.text import parse_json
 
-MISSING: Any = object()
+MISSING_VALUE: Any = object()
 """What a path leads to that a row doesn't have."""
-EVERY = ("[]", "*")
-LONGEST_LITERAL = 1 << 20
+EVERY_ITEM_STEPS = ("[]", "*")
+MAX_LITERAL_CHARS = 1 << 20
 """Characters of the longest text that is read as Python writes it."""
-LOOKED_AT = 200
-MOST_KEYS = 4
+MAX_TURNS_EXAMINED = 200
+MAX_SPEAKER_KEYS = 4
 """Different keys of turns of one key, which say who speaks."""
-_SPEAKER = re.compile(r"\s*([^\W\d_][^:\n]{0,29}?)\s*:\s")
+_SPEAKER_PATTERN = re.compile(r"\s*([^\W\d_][^:\n]{0,29}?)\s*:\s")
 """Who says a text, before a colon."""
-IN_TURN = ("first", "second")
+ALTERNATING_SIDES = ("first", "second")
 """The sides of plain texts in turn."""
-FEWEST_WORDS = 3
+MIN_SPOKEN_WORDS = 3
 """Words of most texts that are said in turn."""
-_PYTHON_KEY = re.compile(r"""^\s*(?:\[\s*)?(?:\{\s*['"]|\[\s*['"])""")
-_NOT_LITERAL = re.compile(r"(?<=[:,\[ ])nan(?=[,}\]])")
+_PYTHON_LITERAL_PATTERN = re.compile(r"""^\s*(?:\[\s*)?(?:\{\s*['"]|\[\s*['"])""")
+_NAN_PATTERN = re.compile(r"(?<=[:,\[ ])nan(?=[,}\]])")
 """What pandas writes for a missing number."""
 
 
 def find_value(fields: Mapping[str, Any], path: str) -> Any:
-    """Return the value at a path, a list of all where it names every item; `MISSING` if there is none."""
+    """Return the value at a path, a list of all where it names every item; `MISSING_VALUE` if there is none."""
     # a name that the row has goes before a path; text without signs of a path is no path
-    direct = fields.get(path, MISSING)
-    if (direct is not None and direct is not MISSING) or (
+    direct = fields.get(path, MISSING_VALUE)
+    if (direct is not None and direct is not MISSING_VALUE) or (
         "." not in path and "[" not in path and "*" not in path
     ):
         return direct
 
     steps = split_path(path)
-    values = list(_values_at(fields, steps))
-    if any(step in EVERY for step in steps):
+    values = list(_iterate_values_at(fields, steps))
+    if any(step in EVERY_ITEM_STEPS for step in steps):
         return values or direct
     if "*" in path:
         return values if values else direct
     return values[0] if values else direct
 
 
-def look_up(fields: Mapping[str, Any], path: str) -> Any:
+def get_path_value(fields: Mapping[str, Any], path: str) -> Any:
     """Return the value at a path; None if missing."""
     value = find_value(fields, path)
-    return None if value is MISSING else value
+    return None if value is MISSING_VALUE else value
 
 
 def split_path(path: str) -> list[str]:
@@ -73,27 +73,31 @@ def parse_if_json(value: Any) -> Any:
 
 def parse_python_literal(text: str) -> Any:
     """Return the list or object that a text is as Python writes it, as pandas does in cells; else the text itself."""
-    if len(text) > LONGEST_LITERAL or not _PYTHON_KEY.search(text[:LOOKED_AT]):
+    if len(text) > MAX_LITERAL_CHARS or not _PYTHON_LITERAL_PATTERN.search(
+        text[:MAX_TURNS_EXAMINED]
+    ):
         return text
 
     try:
-        value = ast.literal_eval(_NOT_LITERAL.sub("None", text))
+        value = ast.literal_eval(_NAN_PATTERN.sub("None", text))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
 
     # what JSON can't say, as bytes and tuples, is no log
-    return value if _is_plain(value) else text
+    return value if _is_plain_json(value) else text
 
 
-def _is_plain(value: object) -> bool:
+def _is_plain_json(value: object) -> bool:
     if isinstance(value, dict):
-        return all(isinstance(name, str) for name in value) and all(map(_is_plain, value.values()))
+        return all(isinstance(name, str) for name in value) and all(
+            map(_is_plain_json, value.values())
+        )
     if isinstance(value, list):
-        return all(map(_is_plain, value))
+        return all(map(_is_plain_json, value))
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def _values_at(value: Any, steps: list[str]) -> Iterator[Any]:
+def _iterate_values_at(value: Any, steps: list[str]) -> Iterator[Any]:
     if not steps:
         yield value
         return
@@ -101,7 +105,7 @@ def _values_at(value: Any, steps: list[str]) -> Iterator[Any]:
     step = steps[0]
     rest = steps[1:]
     inner = parse_if_json(value)
-    if step in EVERY:
+    if step in EVERY_ITEM_STEPS:
         # every item of a list, or every value of an object
         items: Iterable[Any] = ()
         if isinstance(inner, list):
@@ -110,23 +114,23 @@ def _values_at(value: Any, steps: list[str]) -> Iterator[Any]:
             items = inner.values()
 
         for item in items:
-            yield from _values_at(item, rest)
+            yield from _iterate_values_at(item, rest)
     elif "*" in step and isinstance(inner, Mapping):
         for name in inner:
             if fnmatchcase(name, step):
-                yield from _values_at(inner[name], rest)
+                yield from _iterate_values_at(inner[name], rest)
     elif isinstance(inner, Mapping):
         # A name may have dots itself: the longest one that is there goes first.
         for end in range(len(steps), 0, -1):
             name = ".".join(steps[:end])
             if inner.get(name) is not None:
-                yield from _values_at(inner[name], steps[end:])
+                yield from _iterate_values_at(inner[name], steps[end:])
                 return
 
         if step in inner and not rest:
             yield None
     elif isinstance(inner, list) and step.isdigit() and int(step) < len(inner):
-        yield from _values_at(inner[int(step)], rest)
+        yield from _iterate_values_at(inner[int(step)], rest)
 
 
 def remove_path(fields: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -141,7 +145,7 @@ def remove_path(fields: Mapping[str, Any], path: str) -> dict[str, Any]:
     return dict(fields)
 
 
-def unwrap_content(value: Any) -> Any:
+def unwrap_message_content(value: Any) -> Any:
     """Return the text or the parts of a message's content that is an object around them."""
     inner = parse_if_json(value)
     if not isinstance(inner, Mapping):
@@ -149,7 +153,7 @@ def unwrap_content(value: Any) -> Any:
 
     return next(
         (
-            unwrap_content(inner[name])
+            unwrap_message_content(inner[name])
             for name in ("parts", "content", "text", "message")
             if name in inner
         ),
@@ -157,7 +161,7 @@ def unwrap_content(value: Any) -> Any:
     )
 
 
-def pairs_as_objects(value: Any) -> Any:
+def convert_turns_to_objects(value: Any) -> Any:
     """Return a list of turns that some write as lists, plain texts or objects of one key as usual objects.
 
     A pair of texts gets the keys `0` and `1`, as do the cells of longer lists; a name before a
@@ -166,13 +170,13 @@ def pairs_as_objects(value: Any) -> Any:
     """
     inner = parse_if_json(value)
     turns = inner if isinstance(inner, list) else []
-    if _are_lists_of_cells(turns):
+    if _are_rows_of_cells(turns):
         return [{str(place): cell for place, cell in enumerate(turn)} for turn in turns]
 
     # objects of one key each: few different keys, which say who speaks
     if len(turns) > 1 and all(isinstance(turn, dict) and len(turn) == 1 for turn in turns):
         spoken = [next(iter(turn.items())) for turn in turns]
-        several = 1 < len({name for name, _ in spoken}) <= MOST_KEYS
+        several = 1 < len({name for name, _ in spoken}) <= MAX_SPEAKER_KEYS
         if several and all(isinstance(text, str) for _, text in spoken):
             rows = []
             for name, text in spoken:
@@ -182,13 +186,13 @@ def pairs_as_objects(value: Any) -> Any:
 
     # plain texts with names before a colon
     if len(turns) > 1 and all(isinstance(text, str) for text in turns):
-        heads = [_SPEAKER.match(text) for text in turns]
+        heads = [_SPEAKER_PATTERN.match(text) for text in turns]
         names = set()
         for head in heads:
             if head is not None:
                 names.add(head[1])
 
-        if None not in heads and 1 < len(names) <= MOST_KEYS:
+        if None not in heads and 1 < len(names) <= MAX_SPEAKER_KEYS:
             rows = []
             for text in turns:
                 name, _, words = text.partition(":")
@@ -197,17 +201,17 @@ def pairs_as_objects(value: Any) -> Any:
             return rows
 
     # plain texts, of which the two sides say one each in turn
-    if len(turns) > 1 and _are_said_in_turn(turns):
+    if len(turns) > 1 and _are_alternating_texts(turns):
         rows = []
         for number, text in enumerate(turns):
-            rows.append({"role": IN_TURN[number % 2], "content": text})
+            rows.append({"role": ALTERNATING_SIDES[number % 2], "content": text})
 
         return rows
 
     return value
 
 
-def _are_lists_of_cells(turns: list[Any]) -> bool:
+def _are_rows_of_cells(turns: list[Any]) -> bool:
     """Return whether turns are lists of as many cells each: pairs of texts, or also times and numbers."""
     if not turns or not all(isinstance(turn, list) for turn in turns):
         return False
@@ -226,10 +230,10 @@ def _is_cell(value: object) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
-def _are_said_in_turn(texts: list[Any]) -> bool:
+def _are_alternating_texts(texts: list[Any]) -> bool:
     """Return whether a list may be what two sides said in turn: texts, of which most are several words."""
     if not all(isinstance(text, str) for text in texts):
         return False
 
-    several = sum(len(text.split()) >= FEWEST_WORDS for text in texts)
+    several = sum(len(text.split()) >= MIN_SPOKEN_WORDS for text in texts)
     return several >= 0.5 * len(texts)

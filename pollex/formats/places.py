@@ -21,7 +21,7 @@ from pollex.outputs import note_output, require_output
 
 
 @dataclass(frozen=True)
-class Place:
+class StoragePath:
     """A path on a file system.
 
     Attributes:
@@ -34,7 +34,7 @@ class Place:
     path: str
 
     @classmethod
-    def at(cls, url: str) -> Place:
+    def at(cls, url: str) -> StoragePath:
         """Find the file system of an address; a plain path is a local one.
 
         Where fsspec lacks a package for it, Arrow's own file system serves (S3, Google's, Azure's,
@@ -53,7 +53,7 @@ class Place:
             raise BadInput(f"can't be opened: {error}", where=url, hint="check the file") from None
 
     @classmethod
-    def _by_arrow(cls, url: str, missing: Exception) -> Place:
+    def _by_arrow(cls, url: str, missing: Exception) -> StoragePath:
         try:
             from fsspec.implementations.arrow import ArrowFSWrapper
             from pyarrow.fs import FileSystem  # takes half a second to import, and is an extra
@@ -73,8 +73,8 @@ class Place:
         protocol = self.files.protocol
         return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
 
-    def __truediv__(self, name: str) -> Place:
-        return Place(self.files, f"{self.path.rstrip('/')}/{name}")
+    def __truediv__(self, name: str) -> StoragePath:
+        return StoragePath(self.files, f"{self.path.rstrip('/')}/{name}")
 
     @property
     def name(self) -> str:
@@ -105,7 +105,7 @@ class Place:
         require_output(Path(self.path), named=False)
         # beside the file and renamed, so that nobody sees half of it; the machine is in the name
         draft = Path(self.path).with_name(
-            f".{self.name}.{os.uname().nodename}.{secrets.token_hex(4)}{DRAFT}"
+            f".{self.name}.{os.uname().nodename}.{secrets.token_hex(4)}{DRAFT_SUFFIX}"
         )
         draft.write_bytes(content)
         draft.replace(self.path)
@@ -157,9 +157,9 @@ class Place:
         """Remove what writers of this machine left behind when they were killed."""
         if self.local:
             ours = re.compile(
-                rf"\..+\.{re.escape(os.uname().nodename)}\.[0-9a-f]{{8}}{re.escape(DRAFT)}"
+                rf"\..+\.{re.escape(os.uname().nodename)}\.[0-9a-f]{{8}}{re.escape(DRAFT_SUFFIX)}"
             )
-            for draft in Path(self.path).glob(f".*{DRAFT}"):
+            for draft in Path(self.path).glob(f".*{DRAFT_SUFFIX}"):
                 if ours.fullmatch(draft.name):
                     draft.unlink(missing_ok=True)
 
@@ -177,17 +177,17 @@ class Place:
         yield copy
 
 
-DRAFT = ".draft"
+DRAFT_SUFFIX = ".draft"
 
 
-def places_of(url: str) -> list[Place]:
+def list_storage_files(url: str) -> list[StoragePath]:
     """Return the files that an address or a pattern names, sorted.
 
     Raises:
         BadInput: There are none.
         WrongUse: Nobody knows the protocol.
     """
-    place = Place.at(url)
+    place = StoragePath.at(url)
     # a folder stands for all files in it that aren't hidden
     if place.files.isdir(place.path):
         paths = []
@@ -203,7 +203,7 @@ def places_of(url: str) -> list[Place]:
     files = []
     for path in sorted(paths):
         if place.files.isfile(path):
-            files.append(Place(place.files, str(path)))
+            files.append(StoragePath(place.files, str(path)))
 
     if not files:
         raise BadInput(

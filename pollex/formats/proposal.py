@@ -12,44 +12,44 @@ from typing import Any
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, PollexError
-from pollex.formats.columns import Column, columns_in, lists_in
+from pollex.formats.columns import Column, find_lists_of_turns, list_columns
 from pollex.formats.fields import ReadOptions
 from pollex.formats.inference import (
     Candidate,
     Reading,
-    Rows,
-    guess_speakers,
-    judge_reading,
-    labeled_beside,
-    owner_likelihood,
+    SampleRows,
+    estimate_conversation_id_likelihood,
+    estimate_role_likelihood,
+    estimate_text_likelihood,
+    iterate_labeled_candidates,
+    iterate_speaker_guesses,
     rank_readings,
-    role_likelihood,
-    text_likelihood,
+    score_reading,
 )
 from pollex.formats.json_rows import LogRow
-from pollex.formats.label_columns import values_told
+from pollex.formats.label_columns import format_value_counts
 from pollex.formats.labels import BadLabel
 from pollex.formats.log_shapes.exports import WrongFile
-from pollex.formats.log_shapes.readers import NoShape
-from pollex.formats.log_shapes.turns import NoTurns, UnknownRole
-from pollex.formats.mapping import pairs_as_typed
+from pollex.formats.log_shapes.readers import UnknownShape
+from pollex.formats.log_shapes.turns import UnknownRole, UnreadableTurns
+from pollex.formats.mapping import format_pairs
 from pollex.text import escape_controls
 
-MOST_ROWS = 400
+MAX_SAMPLE_ROWS = 400
 """Rows that candidates are tried on."""
-MOST_SPELLINGS = 50
-EXAMPLES = 3
-SHOWN = 40
-MOST_LINES = 40
-SHOWN_TURNS = 6
-SHOWN_WORDS = 160
-MOST_TRIED = 3
+MAX_SPELLINGS = 50
+MAX_EXAMPLE_VALUES = 3
+MAX_VALUE_CHARS_SHOWN = 40
+MAX_TABLE_LINES = 40
+MAX_TURNS_SHOWN = 6
+MAX_TURN_CHARS_SHOWN = 160
+MAX_READINGS_TRIED = 3
 """Readings of the sample that are tried on the whole log."""
-WHOLLY = 0.5
+MIN_UNKNOWN_SHARE = 0.5
 """Share of rows without a known shape from which on the log is unknown."""
 
 
-class Unmapped(BadInput):
+class UnmappedLog(BadInput):
     """A log whose columns or roles nobody knows; the options say what they are, where a reading holds."""
 
     reading: Reading | None = None
@@ -57,7 +57,7 @@ class Unmapped(BadInput):
 
 
 @dataclass
-class Strange:
+class UnknownRows:
     """Rows that no reader knows, and what else went wrong.
 
     Attributes:
@@ -90,14 +90,14 @@ class Strange:
         """Look at why a row couldn't be read."""
         self.wrong_file = self.wrong_file or isinstance(error, WrongFile)
         for spelling in error.spellings if isinstance(error, UnknownRole) else ():
-            if spelling in self.roles or len(self.roles) < MOST_SPELLINGS:
+            if spelling in self.roles or len(self.roles) < MAX_SPELLINGS:
                 self.roles[spelling] += 1
 
-        self.last_unshaped = isinstance(error, NoShape) and not error.options
+        self.last_unshaped = isinstance(error, UnknownShape) and not error.options
         self.labels += isinstance(error, BadLabel)
-        self.rows += isinstance(error, NoShape | NoTurns)
-        self.unshaped += isinstance(error, NoShape) and not error.options
-        if isinstance(error, NoShape):
+        self.rows += isinstance(error, UnknownShape | UnreadableTurns)
+        self.unshaped += isinstance(error, UnknownShape) and not error.options
+        if isinstance(error, UnknownShape):
             self.near = self.near or error.near
 
     def forget(self, rows: int) -> None:
@@ -112,23 +112,23 @@ class Strange:
         if self.wrong_file or (self.labels and not self.rows):
             return False
         if self.rows or self.roles:
-            return bool(self.roles) or self.rows >= WHOLLY * self.all_rows
+            return bool(self.roles) or self.rows >= MIN_UNKNOWN_SHARE * self.all_rows
         return not self.read and not self.all_rows
 
 
-Read = Callable[[Rows, ReadOptions], Logs]
-ReadAll = Callable[[ReadOptions], Logs]
+SampleReader = Callable[[SampleRows, ReadOptions], Logs]
+WholeLogReader = Callable[[ReadOptions], Logs]
 
 
 def make_unmapped_error(
-    rows: Rows,
+    rows: SampleRows,
     options: ReadOptions,
-    strange: Strange,
+    strange: UnknownRows,
     where: str,
     refused: BadInput,
-    read: Read,
-    read_all: ReadAll,
-) -> Unmapped | None:
+    read: SampleReader,
+    read_all: WholeLogReader,
+) -> UnmappedLog | None:
     """Return the error that proposes how to read a log, or says what is missing; None where columns aren't the matter.
 
     Args:
@@ -141,10 +141,10 @@ def make_unmapped_error(
         return None
 
     reading = find_verified_reading(rows, options, strange, read, read_all)
-    columns = columns_in(rows)
+    columns = list_columns(rows)
     # where no reading helps, the error that names the unknown roles says most
     if reading is None and strange.roles and not strange.exports:
-        error = Unmapped(
+        error = UnmappedLog(
             refused.what,
             where=refused.where,
             hint=refused.hint,
@@ -153,11 +153,13 @@ def make_unmapped_error(
         error.columns = columns
         return error
     if reading is None:
-        return _without_reading(rows, columns, strange, where)
+        return _make_unreadable_error(rows, columns, strange, where)
     # what is proposed, and why it is needed
     if strange.roles:
         spellings = strange.roles.most_common()
-        unknown = ", ".join(f"{escape_controls(role, SHOWN)!r} ({n} rows)" for role, n in spellings)
+        unknown = ", ".join(
+            f"{escape_controls(role, MAX_VALUE_CHARS_SHOWN)!r} ({n} rows)" for role, n in spellings
+        )
         return make_proposal_error(
             reading,
             columns,
@@ -168,7 +170,7 @@ def make_unmapped_error(
     return make_proposal_error(
         reading,
         columns,
-        f"no known shape; its columns are\n{format_table(columns, reading)}",
+        f"no known shape; its columns are\n{format_column_table(columns, reading)}",
         where,
     )
 
@@ -178,18 +180,18 @@ def make_proposal_error(
     columns: Sequence[Column],
     begins: str,
     where: str,
-) -> Unmapped:
+) -> UnmappedLog:
     """Return the error that proposes a reading that holds, with its first conversation.
 
     Args:
         begins: What is said of the log first.
     """
-    talk = "\n".join(shorten_talk(reading.first_talks[0]))
-    error = Unmapped(
-        f"{begins}\nIt can be read, and begins so:\n{talk}\n{describe_label(reading)}",
+    talk = "\n".join(format_short_talk(reading.first_talks[0]))
+    error = UnmappedLog(
+        f"{begins}\nIt can be read, and begins so:\n{talk}\n{describe_label_column(reading)}",
         where=where,
         hint="Is this what was said? If so",
-        option=spell_options(reading.candidate),
+        option=format_candidate_options(reading.candidate),
     )
     error.reading = reading
     error.columns = columns
@@ -198,23 +200,23 @@ def make_proposal_error(
 
 
 def find_verified_reading(
-    rows: Rows,
+    rows: SampleRows,
     options: ReadOptions,
-    strange: Strange,
-    read: Read,
-    read_all: ReadAll,
+    strange: UnknownRows,
+    read: SampleReader,
+    read_all: WholeLogReader,
 ) -> Reading | None:
     """Return the best reading that holds for the first rows and for the whole log; None if there is none."""
     # shapes that lack only roles come before columns of any name
     roles_alone = sorted(
-        _of_roles_alone(rows, options, strange, read),
-        key=_labels_and_score,
+        _iterate_role_readings(rows, options, strange, read),
+        key=_make_reading_rank,
         reverse=True,
     )
     readings_of_sample = [*roles_alone, *rank_readings(rows, options, read)]
     for reading in [
         candidate_reading for candidate_reading in readings_of_sample if candidate_reading.holds
-    ][:MOST_TRIED]:
+    ][:MAX_READINGS_TRIED]:
         for whole in read_all_rows(reading.candidate, options, read_all):
             if whole.holds:
                 return whole
@@ -225,7 +227,7 @@ def find_verified_reading(
 def read_all_rows(
     candidate: Candidate,
     options: ReadOptions,
-    read_all: ReadAll,
+    read_all: WholeLogReader,
 ) -> Iterator[Reading]:
     """Yield what comes out when a whole log is read with a candidate, and with the last of thumbs that differ."""
     for thumbs in dict.fromkeys((options.thumbs, options.thumbs or "last")):
@@ -237,34 +239,34 @@ def read_all_rows(
         rows = sum(sum(became.values()) for became in logs.account.rows.values())
         if thumbs != options.thumbs:
             labels = {**candidate.labels, "thumbs": thumbs or ""}
-            yield judge_reading(
+            yield score_reading(
                 replace(candidate, labels=labels),
                 logs,
                 max(rows, 1),
                 whole=True,
             )
         else:
-            yield judge_reading(candidate, logs, max(rows, 1), whole=True)
+            yield score_reading(candidate, logs, max(rows, 1), whole=True)
 
 
-def _labels_and_score(reading: Reading) -> tuple[bool, float]:
+def _make_reading_rank(reading: Reading) -> tuple[bool, float]:
     labels = reading.logs.counts
     return bool(labels[Label.POSITIVE] or labels[Label.NEGATIVE]), reading.score
 
 
-def _of_roles_alone(
-    rows: Rows,
+def _iterate_role_readings(
+    rows: SampleRows,
     options: ReadOptions,
-    strange: Strange,
-    read: Read,
+    strange: UnknownRows,
+    read: SampleReader,
 ) -> Iterator[Reading]:
     """Yield readings in which only names of roles are new."""
     if not strange.roles:
         return
 
-    for roles in guess_speakers(rows, options):
+    for roles in iterate_speaker_guesses(rows, options):
         plain = Candidate(dict(options.columns), roles)
-        for candidate in (plain, *labeled_beside(rows, plain, options)):
+        for candidate in (plain, *iterate_labeled_candidates(rows, plain, options)):
             try:
                 logs = read(rows, candidate.options(options))
             except PollexError:
@@ -272,12 +274,12 @@ def _of_roles_alone(
 
             # labels that are found without being named are the surest
             if candidate is plain and (logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]):
-                yield replace(judge_reading(candidate, logs, len(rows)), score=1.0)
+                yield replace(score_reading(candidate, logs, len(rows)), score=1.0)
             else:
-                yield judge_reading(candidate, logs, len(rows))
+                yield score_reading(candidate, logs, len(rows))
 
 
-def spell_options(candidate: Candidate) -> dict[str, object]:
+def format_candidate_options(candidate: Candidate) -> dict[str, object]:
     """Return the options of a candidate as somebody types them."""
     order = (
         "conversation",
@@ -304,59 +306,62 @@ def spell_options(candidate: Candidate) -> dict[str, object]:
     )
     options: dict[str, object] = {}
     if parts:
-        options["columns"] = escape_controls(pairs_as_typed(parts))
+        options["columns"] = escape_controls(format_pairs(parts))
     if candidate.roles:
-        options["roles"] = escape_controls(pairs_as_typed(candidate.roles))
+        options["roles"] = escape_controls(format_pairs(candidate.roles))
 
     return options | {name: escape_controls(value) for name, value in candidate.labels.items()}
 
 
-def describe_label(reading: Reading) -> str:
+def describe_label_column(reading: Reading) -> str:
     """Return which column may be the label, where nobody can tell what its values mean, or that none was found."""
     column = reading.candidate.doubtful
     counts = reading.logs.counts
     if column is not None:
+        name = escape_controls(column.path, MAX_VALUE_CHARS_SHOWN)
         return (
-            f"{escape_controls(column.path, SHOWN)!r} may be the thumb, but what its values mean isn't known: "
-            f"{escape_controls(values_told(column), 200)}. Say it with positive and negative.\n"
+            f"{name!r} may be the thumb, but what its values mean isn't known: "
+            f"{escape_controls(format_value_counts(column), 200)}. Say it with positive and negative.\n"
         )
     if counts[Label.POSITIVE] or counts[Label.NEGATIVE]:
         return ""
     return "No column is taken for the thumb: name it as label, if there is one.\n"
 
 
-def shorten_talk(talk: Conversation) -> list[str]:
+def format_short_talk(talk: Conversation) -> list[str]:
     """Return the lines of a conversation, cut short."""
     label = "no label" if talk.label is Label.NONE else talk.label.value
-    lines = [f"  {escape_controls(talk.id, SHOWN)} ({label})"]
-    for turn in talk.turns[:SHOWN_TURNS]:
+    lines = [f"  {escape_controls(talk.id, MAX_VALUE_CHARS_SHOWN)} ({label})"]
+    for turn in talk.turns[:MAX_TURNS_SHOWN]:
         words = " ".join(turn.content.split())
-        more = "…" if len(words) > SHOWN_WORDS else ""
-        lines.append(f"    {turn.role}: {escape_controls(words[:SHOWN_WORDS], SHOWN_WORDS)}{more}")
+        more = "…" if len(words) > MAX_TURN_CHARS_SHOWN else ""
+        lines.append(
+            f"    {turn.role}: {escape_controls(words[:MAX_TURN_CHARS_SHOWN], MAX_TURN_CHARS_SHOWN)}{more}"
+        )
 
-    if (rest := len(talk.turns) - SHOWN_TURNS) > 0:
+    if (rest := len(talk.turns) - MAX_TURNS_SHOWN) > 0:
         lines.append(f"    … {rest} more")
 
     return lines
 
 
-def format_table(columns: Sequence[Column], reading: Reading | None = None) -> str:
+def format_column_table(columns: Sequence[Column], reading: Reading | None = None) -> str:
     """Return each column with three values, and what it is in a reading."""
-    shown = list(list_column_rows(columns, reading))
+    shown = list(iterate_column_rows(columns, reading))
     wide = max((len(row["column"]) for row in shown), default=0)
     lines = []
-    for row in shown[:MOST_LINES]:
+    for row in shown[:MAX_TABLE_LINES]:
         examples = " · ".join(row["values"]) or "(empty)"
         part = f"  ({row['part']}?)" if row["part"] else ""
         lines.append(f"  {row['column']:<{wide}}  {examples}{part}")
 
-    if (rest := len(shown) - MOST_LINES) > 0:
+    if (rest := len(shown) - MAX_TABLE_LINES) > 0:
         lines.append(f"  and {rest} more")
 
     return "\n".join(lines)
 
 
-def list_column_rows(
+def iterate_column_rows(
     columns: Sequence[Column], reading: Reading | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield each column with a value: its name, three values, and the part that it is in a reading."""
@@ -377,32 +382,33 @@ def list_column_rows(
         )
         filled = (value for value in values if value not in (None, "", [], {}))
         different = dict.fromkeys(
-            escape_controls(str(_cut_value(value)), SHOWN) for value in filled
+            escape_controls(str(_cut_value(value)), MAX_VALUE_CHARS_SHOWN) for value in filled
         )
         if column.filled or column.path in parts:
             part = parts.get(column.path, "")
             yield {
-                "column": escape_controls(column.path, SHOWN),
-                "values": [*different][:EXAMPLES],
+                "column": escape_controls(column.path, MAX_VALUE_CHARS_SHOWN),
+                "values": [*different][:MAX_EXAMPLE_VALUES],
                 "part": part,
             }
 
 
-def _without_reading(
-    rows: Rows,
+def _make_unreadable_error(
+    rows: SampleRows,
     columns: Sequence[Column],
-    strange: Strange,
+    strange: UnknownRows,
     where: str,
-) -> Unmapped | None:
+) -> UnmappedLog | None:
     """Return the error for a log that no candidate reads, with what is missing in its own names."""
     # exports, and logs of which some rows can be read, lack no names of columns
     if strange.exports or strange.read or strange.unshaped < strange.rows or not strange.rows:
         return None
 
-    lacking = "; ".join(describe_missing(rows, columns))
+    lacking = "; ".join(describe_missing_parts(rows, columns))
     near = f"; perhaps {strange.near}" if strange.near else ""
-    error = Unmapped(
-        f"no known shape, and no way to read it was found; its columns are\n{format_table(columns)}\n{lacking}{near}\n",
+    error = UnmappedLog(
+        "no known shape, and no way to read it was found; its columns are\n"
+        f"{format_column_table(columns)}\n{lacking}{near}\n",
         where=where,
         hint="name the columns (parts are conversation, role, text, or messages, or user and assistant)",
         option="columns",
@@ -412,35 +418,37 @@ def _without_reading(
     return error
 
 
-def describe_missing(rows: Rows, columns: Sequence[Column]) -> Iterator[str]:
+def describe_missing_parts(rows: SampleRows, columns: Sequence[Column]) -> Iterator[str]:
     """Yield what a log lacks to be read as conversations."""
     texts = []
     for column in columns:
-        if text_likelihood(column) > 0.2:
+        if estimate_text_likelihood(column) > 0.2:
             texts.append(column)
 
-    pair = _two_answers([column for column in columns if any(" " in text for text in column.texts)])
+    pair = _find_two_answers(
+        [column for column in columns if any(" " in text for text in column.texts)]
+    )
     if pair:
         both = " and ".join(repr(column.path) for column in pair)
         yield f"{both} are two answers to one question: a preference, and no conversation with a thumb"
         return
 
-    lists = lists_in(rows)
+    lists = find_lists_of_turns(rows)
     if not texts:
         yield "no column has sentences that somebody said"
         return
 
-    named = ", ".join(repr(column.path) for column in texts[:EXAMPLES])
+    named = ", ".join(repr(column.path) for column in texts[:MAX_EXAMPLE_VALUES])
     # the first that is missing: who speaks, which conversation, or turns of two sides
-    if not any(role_likelihood(column) > 0.2 for column in columns) and not lists:
+    if not any(estimate_role_likelihood(column) > 0.2 for column in columns) and not lists:
         yield f"words may be in {named}, but no column says who speaks"
-    elif not any(owner_likelihood(column) for column in columns) and not lists:
+    elif not any(estimate_conversation_id_likelihood(column) for column in columns) and not lists:
         yield f"words may be in {named}, but no column has a value that the rows of a conversation share"
     else:
         yield f"words may be in {named}, but what comes out does not look like turns of two sides"
 
 
-def _two_answers(texts: Sequence[Column]) -> list[Column]:
+def _find_two_answers(texts: Sequence[Column]) -> list[Column]:
     """Return two columns of texts whose names differ in a number or a letter at the end."""
     stems: dict[str, list[Column]] = {}
     for column in texts:
@@ -453,7 +461,7 @@ def _two_answers(texts: Sequence[Column]) -> list[Column]:
     return next((columns[:2] for columns in stems.values() if len(columns) > 1), [])
 
 
-def read_first_rows(sources: Iterable[Any], most: int = MOST_ROWS) -> list[Mapping[str, Any]]:
+def read_first_rows(sources: Iterable[Any], most: int = MAX_SAMPLE_ROWS) -> list[Mapping[str, Any]]:
     """Return the first rows of some files that can be read at all; a first file takes half of the places at most."""
     first: list[Mapping[str, Any]] = []
     for rows in sources:

@@ -16,8 +16,8 @@ from urllib.parse import unquote
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.json_rows import LogRow, rows_in
-from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS, rows_of_query
+from pollex.formats.json_rows import LogRow, iterate_value_rows
+from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS, run_query_in_process
 from pollex.store.folder import make_text_path
 from pollex.text import escape_controls
 
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-WRITE_AGAIN = "write it again with the columns that pollex reads: id, messages and the label"
+REWRITE_PARQUET_HINT = (
+    "write it again with the columns that pollex reads: id, messages and the label"
+)
 
 
-def parquet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
+def iterate_parquet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
     """Yield one row for each Parquet row, or those of its page.
 
     Raises:
@@ -36,23 +38,23 @@ def parquet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
     """
     import duckdb  # other formats don't need it
 
-    from pollex.formats.databases import FailedQuery
+    from pollex.formats.databases import QueryError
 
     pattern = glob.escape(str(make_text_path(path)))  # a path is a pattern to DuckDB
     try:
         with duckdb.connect(config={"threads": 1}) as connection:
             # Folders named like `a=1` would become columns.
-            yield from queried_rows(
+            yield from iterate_connection_rows(
                 source, connection, "read_parquet(?, hive_partitioning = false)", [pattern]
             )
-    except FailedQuery as error:
+    except QueryError as error:
         what = f"can't be read as Parquet: {error}"
-        raise BadInput(what, where=source, hint=WRITE_AGAIN) from error
+        raise BadInput(what, where=source, hint=REWRITE_PARQUET_HINT) from error
     except duckdb.InternalException as error:
         # Its words are of its own code, with a stack trace: lists within lists are what it can't
         # count.
         what = "can't be read as Parquet: it is nested too deeply, or damaged"
-        raise BadInput(what, where=source, hint=WRITE_AGAIN) from error
+        raise BadInput(what, where=source, hint=REWRITE_PARQUET_HINT) from error
     except (duckdb.Error, UnicodeError) as error:
         # after it comes our own SQL
         reason = " ".join(str(error).partition("\nLINE ")[0].split())
@@ -63,7 +65,7 @@ def parquet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
         ) from error
 
 
-def queried_rows(
+def iterate_connection_rows(
     source: str,
     connection: DuckDBPyConnection,
     table: str,
@@ -74,22 +76,22 @@ def queried_rows(
     Args:
         parameters: The values of its question marks.
     """
-    from pollex.formats.databases import values_of  # queries alone need it
+    from pollex.formats.databases import iterate_table_rows  # queries alone need it
 
-    for number, fields in enumerate(values_of(connection, table, parameters), start=1):
-        yield from rows_in(source, number, fields)
+    for number, fields in enumerate(iterate_table_rows(connection, table, parameters), start=1):
+        yield from iterate_value_rows(source, number, fields)
 
 
-_SOURCE = re.compile(r"(duckdb|sqlite|postgres(?:ql)?):([^?]*)(?:\?(.*))?", re.DOTALL)
-_READS = re.compile(
+_QUERY_SOURCE_PATTERN = re.compile(r"(duckdb|sqlite|postgres(?:ql)?):([^?]*)(?:\?(.*))?", re.DOTALL)
+_READING_QUERY_PATTERN = re.compile(
     r"(?:\s++|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|\()*+(?:select|with|from|values|table)\b",
     re.IGNORECASE,
 )
 """How a query that reads begins, after comments and brackets. Nothing is tried twice: comments take no time."""
 _QUOTED = re.compile(r"""['"]([^'"\n]+)['"]""")
 """A text in a query, which may name a file."""
-_PASSWORD = re.compile(r"pass(?:word|wd)?\s*=", re.IGNORECASE)
-TABLES = {
+_PASSWORD_PATTERN = re.compile(r"pass(?:word|wd)?\s*=", re.IGNORECASE)
+TABLES_QUERY_BY_KIND = {
     "duckdb": "SELECT table_name, column_name FROM information_schema.columns",
     "sqlite": "SELECT m.name AS t, c.name AS c FROM sqlite_master m, pragma_table_info(m.name) c "
     "WHERE m.type IN ('table', 'view')",
@@ -97,17 +99,17 @@ TABLES = {
     "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')",
 }
 """Queries for what a database holds."""
-MOST_TABLES = 8
+MAX_TABLES_LISTED = 8
 
 
-def is_query(source: str) -> bool:
+def is_query_source(source: str) -> bool:
     """Return whether a source names a database."""
-    return _SOURCE.fullmatch(source) is not None
+    return _QUERY_SOURCE_PATTERN.fullmatch(source) is not None
 
 
 def list_files_named_in_query(source: str) -> list[str]:
     """List what may be the files of a query: its database, and what stands between quotes in it."""
-    match = _SOURCE.fullmatch(source)
+    match = _QUERY_SOURCE_PATTERN.fullmatch(source)
     if match is None:
         return []
 
@@ -117,7 +119,9 @@ def list_files_named_in_query(source: str) -> list[str]:
     return names
 
 
-def sql_rows(source: str, seconds: float = QUERY_TIMEOUT_SECONDS) -> Iterator[LogRow | BadRow]:
+def iterate_query_rows(
+    source: str, seconds: float = QUERY_TIMEOUT_SECONDS
+) -> Iterator[LogRow | BadRow]:
     """Yield the rows of a query.
 
     Args:
@@ -128,7 +132,7 @@ def sql_rows(source: str, seconds: float = QUERY_TIMEOUT_SECONDS) -> Iterator[Lo
         BadInput: The database can't be opened, the query fails or takes too much, or it returns no
             row.
     """
-    kind, place, query = _split_source(source)
+    kind, place, query = _split_query_source(source)
     where = f"{kind}:{place}"
     # one SELECT, and nothing else
     if not query:
@@ -138,7 +142,7 @@ def sql_rows(source: str, seconds: float = QUERY_TIMEOUT_SECONDS) -> Iterator[Lo
             hint=f"give {where}?SELECT …{_describe_tables(kind, place)}",
         )
 
-    if not _READS.match(query):
+    if not _READING_QUERY_PATTERN.match(query):
         what = f"not a query that reads: {escape_controls(query.strip(), 60)}"
         raise WrongUse(
             what,
@@ -147,9 +151,13 @@ def sql_rows(source: str, seconds: float = QUERY_TIMEOUT_SECONDS) -> Iterator[Lo
         )
 
     number = 0
-    for row in rows_of_query(kind, place, query, seconds):
+    for row in run_query_in_process(kind, place, query, seconds):
         number += 1
-        rows = rows_in(where, number, row) if kind == "duckdb" else [LogRow(where, number, row)]
+        rows = (
+            iterate_value_rows(where, number, row)
+            if kind == "duckdb"
+            else [LogRow(where, number, row)]
+        )
         yield from rows
 
     if not number:
@@ -161,13 +169,13 @@ def sql_rows(source: str, seconds: float = QUERY_TIMEOUT_SECONDS) -> Iterator[Lo
         )
 
 
-def _split_source(source: str) -> tuple[str, str, str]:
-    match = _SOURCE.fullmatch(source)
-    assert match is not None, "`is_query` was asked"
+def _split_query_source(source: str) -> tuple[str, str, str]:
+    match = _QUERY_SOURCE_PATTERN.fullmatch(source)
+    assert match is not None, "`is_query_source` was asked"
     kind = match[1].replace("postgresql", "postgres")
     place = match[2]
     query = (match[3] or "").strip().rstrip(";")
-    if kind == "postgres" and _has_password(place, query):
+    if kind == "postgres" and _names_password(place, query):
         hint = (
             "leave it out, and give PGPASSWORD or a password file (PGPASSFILE) in the environment"
         )
@@ -195,24 +203,24 @@ def _split_source(source: str) -> tuple[str, str, str]:
     return kind, place, query
 
 
-def _has_password(place: str, query: str) -> bool:
+def _names_password(place: str, query: str) -> bool:
     """Tell whether a source names a password: in its address, or in what stands before a query as its parameters."""
     address = unquote(place)
     # what isn't a query that reads may be parameters of the address
-    if _READS.match(query):
+    if _READING_QUERY_PATTERN.match(query):
         parameters = ""
     else:
         parameters = unquote(query)
 
     return (
         re.search(r"//[^@]*:[^@]*@", address) is not None
-        or _PASSWORD.search(address + parameters) is not None
+        or _PASSWORD_PATTERN.search(address + parameters) is not None
     )
 
 
 def _describe_tables(kind: str, place: str) -> str:
     tables: dict[str, list[str]] = {}
-    for row in rows_of_query(kind, place, TABLES[kind]):
+    for row in run_query_in_process(kind, place, TABLES_QUERY_BY_KIND[kind]):
         table, column = row.values()
         tables.setdefault(str(table), []).append(str(column))
 
@@ -220,4 +228,4 @@ def _describe_tables(kind: str, place: str) -> str:
     for name, columns in tables.items():
         shown.append(f"{escape_controls(name, 60)} ({escape_controls(', '.join(columns), 200)})")
 
-    return f"; it has {'; '.join(shown[:MOST_TABLES]) or 'no table'}"
+    return f"; it has {'; '.join(shown[:MAX_TABLES_LISTED]) or 'no table'}"

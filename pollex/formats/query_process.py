@@ -1,7 +1,7 @@
 """A query in a process of its own: how it is started, how long it has, how it ends, and what it gives.
 
 What a query does can't be bounded from within: endless rows, recursion, or one value of a gigabyte.
-Its process may take `MOST_MEMORY_BYTES`, is ended after its seconds, and ends with whoever started it, however
+Its process may take `MAX_MEMORY_BYTES`, is ended after its seconds, and ends with whoever started it, however
 that ends.
 """
 
@@ -19,20 +19,20 @@ from typing import Any
 
 from pollex.errors import BadInput
 
-MOST_MEMORY_BYTES = 1 << 30
+MAX_MEMORY_BYTES = 1 << 30
 """Bytes that the process may fill."""
-MOST_SPOOL_BYTES = 20 << 30
+MAX_SPOOL_BYTES = 20 << 30
 """Bytes of rows that a query may give."""
 QUERY_TIMEOUT_SECONDS = 60
 """Seconds that a query has, where nobody says otherwise."""
-GRACE_SECONDS = 1.0
+END_GRACE_SECONDS = 1.0
 """Seconds in which it may end by itself, and tell its server so."""
-TOO_LARGE = "it takes more than 1 GB of memory"
+MEMORY_EXCEEDED_REASON = "it takes more than 1 GB of memory"
 
-QUICKER = "ask for less of it, with a LIMIT or a condition"
+SMALLER_QUERY_HINT = "ask for less of it, with a LIMIT or a condition"
 
 
-def rows_of_query(
+def run_query_in_process(
     kind: str,
     place: str,
     query: str,
@@ -54,12 +54,12 @@ def rows_of_query(
             "seconds": seconds,
         }
         request |= {"rows": str(rows), "outcome": str(outcome)}
-        _run_process(request, where, seconds)
+        _run_query_process(request, where, seconds)
         # a process that left no outcome was ended by the system, for its memory
         if outcome.exists():
             answer = json.loads(outcome.read_bytes())
         else:
-            answer = {"failed": TOO_LARGE}
+            answer = {"failed": MEMORY_EXCEEDED_REASON}
 
         if "failed" in answer:
             hint = f"give one SELECT that runs there: {where}?SELECT …"
@@ -73,7 +73,7 @@ def rows_of_query(
             yield from map(json.loads, file)
 
 
-def _run_process(
+def _run_query_process(
     request: dict[str, Any],
     where: str,
     seconds: float,
@@ -94,24 +94,24 @@ def _run_process(
             with suppress(BrokenPipeError):  # it ended at once, and its outcome says why
                 process.stdin.write(json.dumps(request).encode() + b"\n")
                 process.stdin.flush()
-            process.wait(seconds + 2 * GRACE_SECONDS)
+            process.wait(seconds + 2 * END_GRACE_SECONDS)
         except subprocess.TimeoutExpired:
-            hint = f"{QUICKER}, or give it longer"
+            hint = f"{SMALLER_QUERY_HINT}, or give it longer"
             option = {"query_seconds": str(int(10 * seconds))}
             what = f"the query takes longer than {seconds:g} s"
             raise BadInput(what, where=where, hint=hint, option=option) from None
         finally:
-            _end_process(process)
+            _end_query_process(process)
 
 
-def _end_process(process: "subprocess.Popen[bytes]") -> None:
+def _end_query_process(process: "subprocess.Popen[bytes]") -> None:
     """End the process, gently first: its end of the pipe is how it hears of it."""
     if process.poll() is None:
         assert process.stdin is not None
         with suppress(OSError):
             process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE_SECONDS)
+            process.wait(END_GRACE_SECONDS)
         process.kill()
 
 
@@ -125,21 +125,23 @@ def main() -> None:
     # bounds hold before any database is opened
     _limit_resources(request["seconds"])
     cancels: list[Callable[[], None]] = []
-    threading.Thread(target=_end_with_parent, args=[cancels], daemon=True).start()
+    threading.Thread(target=_end_process_with_parent, args=[cancels], daemon=True).start()
 
-    from pollex.formats.databases import DATABASES, FailedQuery  # what opens databases
+    from pollex.formats.databases import DATABASE_READERS, QueryError  # what opens databases
 
     outcome: dict[str, Any]
     try:
         with Path(request["rows"]).open("w", encoding="utf-8") as file:
-            for row in DATABASES[request["kind"]](request["place"], request["query"], cancels):
+            for row in DATABASE_READERS[request["kind"]](
+                request["place"], request["query"], cancels
+            ):
                 file.write(json.dumps(row) + "\n")
         outcome = {}
     except MemoryError:
-        outcome = {"failed": TOO_LARGE}
+        outcome = {"failed": MEMORY_EXCEEDED_REASON}
     except OSError as error:
         outcome = {"failed": f"its rows can't be kept: {error.strerror or error}"}
-    except FailedQuery as failed:
+    except QueryError as failed:
         outcome = {"failed": str(failed)}
 
     Path(request["outcome"]).write_text(json.dumps(outcome), encoding="utf-8")
@@ -151,8 +153,8 @@ def _limit_resources(seconds: float) -> None:
     import resource  # Windows has none, and no databases there
 
     for limit, most in (
-        (resource.RLIMIT_DATA, MOST_MEMORY_BYTES),
-        (resource.RLIMIT_FSIZE, MOST_SPOOL_BYTES),
+        (resource.RLIMIT_DATA, MAX_MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, MAX_SPOOL_BYTES),
         (resource.RLIMIT_CORE, 0),
     ):
         hard = resource.getrlimit(limit)[1]
@@ -162,11 +164,11 @@ def _limit_resources(seconds: float) -> None:
         resource.setrlimit(limit, (most, hard))
 
     signal.setitimer(
-        signal.ITIMER_REAL, seconds + 4 * GRACE_SECONDS
+        signal.ITIMER_REAL, seconds + 4 * END_GRACE_SECONDS
     )  # which ends it, whatever it does
 
 
-def _end_with_parent(cancels: list[Callable[[], None]]) -> None:
+def _end_process_with_parent(cancels: list[Callable[[], None]]) -> None:
     """Wait for the end of standard input, cancel what a server does for this process, and end."""
     sys.stdin.buffer.read()
     for cancel in cancels:

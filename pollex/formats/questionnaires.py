@@ -12,11 +12,14 @@ from pollex.rooms import file_named, folders_of
 from pollex.rubrics.answers import Option, Question
 from pollex.text import parse_toml, read_file_text
 
-HOME = "prompts/questionnaires"
+QUESTIONNAIRES_FOLDER = "prompts/questionnaires"
 """Where rooms have the questionnaires that come with them."""
-LARGEST = 64 << 10
-EXAMPLE = '[[question]] id = "Q1", text = "…", options = [[1, "not at all"], [2, "fully"]], skip = "doesn\'t apply"'
-HEAD = re.compile(r"^[ \t]*\[\[[ \t]*question[ \t]*\]\]", re.MULTILINE)
+MAX_QUESTIONNAIRE_BYTES = 64 << 10
+QUESTION_EXAMPLE = (
+    '[[question]] id = "Q1", text = "…", '
+    'options = [[1, "not at all"], [2, "fully"]], skip = "doesn\'t apply"'
+)
+QUESTION_HEAD_PATTERN = re.compile(r"^[ \t]*\[\[[ \t]*question[ \t]*\]\]", re.MULTILINE)
 
 
 class SheetQuestion(BaseModel):
@@ -69,21 +72,21 @@ class SheetQuestion(BaseModel):
         return Question(id=self.id, text=self.text, options=tuple(options))
 
 
-def questionnaire_at(name: str | Path) -> list[SheetQuestion]:
+def load_questionnaire(name: str | Path) -> list[SheetQuestion]:
     """Return the questions of a file, or of a bundled questionnaire by its name.
 
     Raises:
         BadInput: Something in it is missing or wrong; file, line and remedy are named.
         WrongUse: There is no such file.
     """
-    path = bundled_questionnaire(str(name)) or Path(name)
+    path = find_bundled_questionnaire(str(name)) or Path(name)
     try:
-        return questions_in(read_file_text(path), str(path))
+        return parse_questions(read_file_text(path), str(path))
     except FileNotFoundError:
         raise WrongUse(
             "no such questionnaire",
             where=str(name),
-            hint=describe_what_to_name(),
+            hint=describe_available_questionnaires(),
             option="questionnaire",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
@@ -94,28 +97,34 @@ def questionnaire_at(name: str | Path) -> list[SheetQuestion]:
         ) from error
 
 
-def bundled_questionnaire(name: str) -> Path | None:
+def find_bundled_questionnaire(name: str) -> Path | None:
     """Return the file of a bundled questionnaire; None if there is none of this name."""
     # a name, and no path
     if Path(name).name != name:
         return None
-    return file_named(HOME, f"{name}.toml")
+    return file_named(QUESTIONNAIRES_FOLDER, f"{name}.toml")
 
 
-def list_bundled_names() -> list[str]:
+def list_bundled_questionnaires() -> list[str]:
     """Return the names of the questionnaires that come with rooms."""
-    return sorted({path.stem for folder in folders_of(HOME) for path in folder.glob("*.toml")})
+    return sorted(
+        {
+            path.stem
+            for folder in folders_of(QUESTIONNAIRES_FOLDER)
+            for path in folder.glob("*.toml")
+        }
+    )
 
 
-def describe_what_to_name() -> str:
+def describe_available_questionnaires() -> str:
     """Say which questionnaires can be named."""
-    names = list_bundled_names()
+    names = list_bundled_questionnaires()
     if not names:
         return "name a file"
     return f"name a file, or {', '.join(names)}, which {'is' if len(names) == 1 else 'are'} bundled"
 
 
-def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
+def parse_questions(text: str, source: str = "") -> list[SheetQuestion]:
     """Return the questions of a questionnaire as TOML; the one that is named `main` is last.
 
     Args:
@@ -124,7 +133,7 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
     Raises:
         BadInput: Something in it is missing or wrong; line and remedy are named.
     """
-    if len(text.encode()) > LARGEST:
+    if len(text.encode()) > MAX_QUESTIONNAIRE_BYTES:
         raise BadInput(
             "the questionnaire is over 64 kB",
             where=source,
@@ -138,12 +147,12 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
         raise BadInput(
             f"not a questionnaire as TOML: {error}",
             where=source,
-            hint=EXAMPLE,
+            hint=QUESTION_EXAMPLE,
         ) from error
 
     # the line of each question, for errors
     lines = []
-    for match in HEAD.finditer(text):
+    for match in QUESTION_HEAD_PATTERN.finditer(text):
         lines.append(text.count("\n", 0, match.start()) + 1)
 
     # where lines and questions don't match, errors name the file alone
@@ -154,11 +163,11 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
 
     questions = []
     for question_table, place in zip(question_tables, places, strict=True):
-        questions.append(_read_question(question_table, place))
+        questions.append(_parse_question(question_table, place))
 
     names = [question.id for question in questions]
     if not questions:
-        raise BadInput("it has no question", where=source, hint=EXAMPLE)
+        raise BadInput("it has no question", where=source, hint=QUESTION_EXAMPLE)
 
     # ids occur once, and the main question is one of them
     for number, name in enumerate(names):
@@ -180,14 +189,14 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
     return sorted(questions, key=lambda question: question.id == main)
 
 
-def _read_question(question_table: Any, place: str) -> SheetQuestion:
+def _parse_question(question_table: Any, place: str) -> SheetQuestion:
     try:
         question = SheetQuestion.model_validate(question_table)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         reason = first["msg"].removeprefix("Value error, ")
         what = ": ".join(filter(None, (".".join(map(str, first["loc"])), reason)))
-        raise BadInput(what, where=place, hint=EXAMPLE) from error
+        raise BadInput(what, where=place, hint=QUESTION_EXAMPLE) from error
 
     # numbers of options differ, and so do their words
     for part in zip(*question.options, strict=True):

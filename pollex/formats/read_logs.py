@@ -10,115 +10,142 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
 
-from pollex.conversations.conversation import Conversation, Feedback, Flag, Label, Turn
+from pollex.conversations.conversation import Conversation, Feedback, Label, TextFlag, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
 from pollex.conversations.redaction import choose_finders, make_pseudonym, mask_conversation
 from pollex.errors import BadInput, NotText, PollexError, WrongUse, spell_options
-from pollex.formats.assembly.beside import likely_feedback
-from pollex.formats.assembly.joiner import Joiner
-from pollex.formats.assembly.label_tables import MOST_ROWS as MOST_LABEL_ROWS
-from pollex.formats.assembly.labelled import Labeller
+from pollex.formats.assembly.beside import iterate_feedback_paths
+from pollex.formats.assembly.joiner import PartJoiner
+from pollex.formats.assembly.label_tables import MAX_LABEL_TABLE_ROWS as MOST_LABEL_ROWS
+from pollex.formats.assembly.labelled import ConversationLabeler
 from pollex.formats.assembly.log_parts import (
-    Addition,
     LogPart,
     Message,
+    MessageAddition,
     ModelCall,
+    SpanWords,
     ToolScore,
     WholeTalk,
-    Words,
     format_iso_time,
-    parse_moment,
+    parse_timestamp,
 )
-from pollex.formats.assembly.thumbs import describe_unused
+from pollex.formats.assembly.thumbs import describe_unused_columns
 from pollex.formats.assembly.trees import sort_messages
-from pollex.formats.bounds import CUT
-from pollex.formats.columns import Column, columns_in
+from pollex.formats.bounds import CUT_MARK
+from pollex.formats.columns import Column, list_columns
 from pollex.formats.comments import find_comment_beside, find_comment_columns
-from pollex.formats.conservation import BESIDE, LABELS, REPEATED, TURNS, Conservation
+from pollex.formats.conservation import (
+    OUTCOME_BESIDE,
+    OUTCOME_LABELS,
+    OUTCOME_REPEATED,
+    OUTCOME_TURNS,
+    RowOutcomeCounter,
+)
 from pollex.formats.fields import (
-    ID_NAMES,
-    JUDGE_NAMES,
-    LABEL_NAMES,
-    OWNER_NAMES,
-    TURN_ID_NAMES,
-    Picker,
+    CONVERSATION_ID_NAMES,
+    JUDGE_FIELD_NAMES,
+    LABEL_FIELD_NAMES,
+    TURN_TABLE_ID_NAMES,
+    WHOLE_CONVERSATION_ID_NAMES,
+    FieldPicker,
     ReadOptions,
     RowFields,
 )
-from pollex.formats.files import STDIN, find_files, may_hold_tables, rows_of
-from pollex.formats.frames import Rows, iterate_rows
-from pollex.formats.inference import Candidate, find_plain_label, owner_likelihood
-from pollex.formats.joined_tables import joins_of
+from pollex.formats.files import STDIN_NAME, find_files, iterate_file_rows, may_hold_several_tables
+from pollex.formats.frames import RowSource, iterate_rows
+from pollex.formats.inference import (
+    Candidate,
+    estimate_conversation_id_likelihood,
+    find_plain_label_candidate,
+)
+from pollex.formats.joined_tables import find_joins
 from pollex.formats.json_rows import LogRow
 from pollex.formats.label_columns import (
-    in_order_of_likelihood,
-    meaning_of_labels,
-    sides_of_column,
-    values_told,
+    format_value_counts,
+    infer_column_sides,
+    infer_label_options,
+    rank_label_columns,
 )
-from pollex.formats.labels import MOST_TOLD, NEITHER, BadLabel, is_usual
+from pollex.formats.labels import MAX_VALUES_LISTED, NEITHER_SIDE, BadLabel, is_usual_thumb
 from pollex.formats.log_shapes.choices import (
-    drop_left,
-    keep_chosen_alone,
-    without_left_turns,
+    drop_unchosen,
+    drop_unchosen_turns,
+    keep_chosen_answers,
 )
 from pollex.formats.log_shapes.exports import WrongFile, list_objects
 from pollex.formats.log_shapes.readers import (
-    NAMES,
-    Draft,
-    NoShape,
+    TURN_LIST_NAMES,
     Reader,
-    date_orders,
-    read_field,
-    reader_of,
-    time_name,
+    RowDraft,
+    UnknownShape,
+    detect_date_orders,
+    find_reader,
+    find_time_field,
+    read_turns_field,
 )
-from pollex.formats.log_shapes.tools import Export, export_of, has_words, nearest_format, respell
-from pollex.formats.log_shapes.turns import turns_in
-from pollex.formats.log_shapes.unfolded import carried_row, plain_row, with_sides, with_turns
-from pollex.formats.mapping import USUAL, Mapper
-from pollex.formats.names import is_called, is_called_comment
-from pollex.formats.paths import MISSING, find_value, look_up, parse_if_json
+from pollex.formats.log_shapes.tools import (
+    ExportFormat,
+    describe_nearest_format,
+    find_export_format,
+    has_spoken_words,
+    respell_row,
+)
+from pollex.formats.log_shapes.turns import read_message_turns
+from pollex.formats.log_shapes.unfolded import (
+    extract_carried_row,
+    join_sides_to_turns,
+    move_turns_to_usual_name,
+    unwrap_typed_row,
+)
+from pollex.formats.mapping import USUAL_FIELD_BY_PART, ColumnMapper
+from pollex.formats.names import is_named_as_comment, is_named_as_part
+from pollex.formats.paths import MISSING_VALUE, find_value, get_path_value, parse_if_json
 from pollex.formats.proposal import (
-    Strange,
-    Unmapped,
-    format_table,
+    UnknownRows,
+    UnmappedLog,
+    format_column_table,
     make_proposal_error,
     make_unmapped_error,
     read_all_rows,
     read_first_rows,
 )
-from pollex.formats.shown_sources import take_sources
-from pollex.formats.structure import Structure
-from pollex.formats.tally import CONTENT_ID, LogTally, Placed, Skipped, Voted
-from pollex.formats.users import Users, note_on_copies, note_on_users
+from pollex.formats.shown_sources import split_off_sources
+from pollex.formats.structure import LogStructure
+from pollex.formats.tally import (
+    CONTENT_ID_PREFIX,
+    LogTally,
+    PlacedConversation,
+    SeparateVote,
+    SkippedRow,
+)
+from pollex.formats.users import UserFields, format_copies_note, format_users_note
 from pollex.text import SURROGATE_PATTERN, escape_controls, format_count, replace_surrogates
 
-T = TypeVar("T")
+ValueT = TypeVar("ValueT")
 
-MOST_TURNS = 4
+MAX_LONGEST_TURNS = 4
 """A conversation as long as so many of the longest turns is too large as well."""
-MOST_HELD = 20_000
+MAX_HELD_ROWS = 20_000
 """Rows of an archive, a database or a spreadsheet that are held while they are read again."""
-MOST_WORDLESS = 100_000
+MAX_WORDLESS_ROWS = 100_000
 """Rows without words that are kept until their file ends."""
-FEWEST_WORDS = 4
+MIN_SPOKEN_WORDS = 4
 """Words of a text that may be what somebody said."""
-ANY_SIDES = spell_options(positive="A,B", negative="C,D")
+SIDES_EXAMPLE = spell_options(positive="A,B", negative="C,D")
 """How somebody says which values of a label are good, and which are bad."""
-MOST_SEARCHED = 1_000
+MAX_ROWS_SEARCHED_FOR_FEEDBACK = 1_000
 """Rows whose messages are searched for feedback."""
-_OWNERS = frozenset(OWNER_NAMES)
-USUAL_OF_MESSAGES = frozenset(
+_CONVERSATION_ID_NAME_SET = frozenset(CONVERSATION_ID_NAMES)
+USUAL_MESSAGE_FIELDS = frozenset(
     ("role", "content", "id", "timestamp", "createdAt", "name", "tool_calls")
 )
 NO_NOTES: Mapping[str, None] = {}
-LONGEST_LABEL_ROW = 2_000
+MAX_LABEL_ROW_CHARS = 2_000
 """Characters of the texts of a row that may be a label, with what was written beside it."""
-IN_MEMORY = "row"
+IN_MEMORY_SOURCE = "row"
 """What rows in memory are said to be from."""
 
-_ODD: dict[Flag, re.Pattern[str]] = {
+_FLAG_PATTERNS: dict[TextFlag, re.Pattern[str]] = {
     "surrogates": SURROGATE_PATTERN,
     "nul": re.compile("\x00"),
     "bidi": re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"),
@@ -127,9 +154,9 @@ _ODD: dict[Flag, re.Pattern[str]] = {
 """The joiners U+200C and U+200D aren't odd: Persian, Hindi and many emoji are written with them."""
 
 
-EXCHANGE = "request and response"
+EXCHANGE_READER_NAME = "request and response"
 """The reader of rows that are a question with its answer, and name no conversation."""
-ANSWERS_LEFT = "answers that nobody chose are no turns"
+UNCHOSEN_ANSWERS_REASON = "answers that nobody chose are no turns"
 
 
 class TableTurn(NamedTuple):
@@ -143,11 +170,11 @@ class TableTurn(NamedTuple):
     at: float | None = None
 
 
-def _fields_of_turn(turn: TableTurn) -> Mapping[str, Any]:
+def _get_turn_fields(turn: TableTurn) -> Mapping[str, Any]:
     return turn.picked.rest
 
 
-def _role_of_turn(turn: TableTurn) -> str:
+def _get_turn_role(turn: TableTurn) -> str:
     return turn.turn.role
 
 
@@ -170,7 +197,7 @@ class ConversationRows:
 
     def add(
         self,
-        draft: Draft,
+        draft: RowDraft,
         picked: RowFields,
         feedback: Feedback | None,
     ) -> None:
@@ -184,11 +211,13 @@ class ConversationRows:
         ]
 
 
-class Clock:
+class TableClock:
     """What the times of a file's tables are, and whether it has the newest row first."""
 
     def __init__(self, tables: Collection[ConversationRows]) -> None:
-        self._ways = date_orders(turn.picked.rest for table in tables for turn in table.turns)
+        self._ways = detect_date_orders(
+            turn.picked.rest for table in tables for turn in table.turns
+        )
         # first and last time of each conversation: most of them tell the direction of the file
         ends = []
         for rows in tables:
@@ -203,13 +232,13 @@ class Clock:
     def timed(self, turn: TableTurn) -> TableTurn:
         """Return a turn with its time, of which the fields have ISO text where only the whole file tells the month."""
         rest = turn.picked.rest
-        name = time_name(turn.picked.rest)
+        name = find_time_field(turn.picked.rest)
         at = None
         if name is not None:
-            at = parse_moment(rest[name], self._ways[0] if self._ways else None)
+            at = parse_timestamp(rest[name], self._ways[0] if self._ways else None)
         if name is None or at is None:
             return turn
-        if len(self._ways) == 1 and parse_moment(rest[name]) is None:
+        if len(self._ways) == 1 and parse_timestamp(rest[name]) is None:
             turn = turn._replace(
                 picked=replace(turn.picked, rest=rest | {name: format_iso_time(at)})
             )
@@ -223,7 +252,7 @@ class Clock:
             return sorted(timed, key=lambda turn: turn.position or 0)
 
         self.untimed += sum(
-            turn.at is None and time_name(turn.picked.rest) is not None for turn in timed
+            turn.at is None and find_time_field(turn.picked.rest) is not None for turn in timed
         )
         # the turns of a row stay together, also among rows of the same minute
         rows: list[list[TableTurn]] = []
@@ -248,16 +277,16 @@ class Clock:
             yield f"{format_count(n, 'turn has', 'turns have')} no time that can be read; the file's order counts there"
 
 
-class Assembler:
+class ConversationAssembler:
     """Makes the conversations of one file."""
 
     def __init__(
         self,
-        picker: Picker,
+        picker: FieldPicker,
         options: ReadOptions,
-        joiner: Joiner,
-        strange: Strange,
-        conservation: Conservation,
+        joiner: PartJoiner,
+        strange: UnknownRows,
+        conservation: RowOutcomeCounter,
     ) -> None:
         self._joiner = joiner
         self._strange = strange
@@ -266,14 +295,14 @@ class Assembler:
         self._options = options
         self._tables: dict[str, ConversationRows] = {}
         self._begun = False
-        self._moments: dict[str, list[Placed]] = {}
+        self._moments: dict[str, list[PlacedConversation]] = {}
         self._wordless: list[tuple[str, LogRow, BadRow]] = []
         self._compared: set[frozenset[str]] = set()
         self._label_path = (options.label_field or "").partition("[].")
 
     def assemble(
-        self, rows: Iterable[LogRow | BadRow | Skipped]
-    ) -> Iterator[Placed | Skipped | BadRow]:
+        self, rows: Iterable[LogRow | BadRow | SkippedRow]
+    ) -> Iterator[PlacedConversation | SkippedRow | BadRow]:
         """Yield conversations one by one; those of a flat table at the end.
 
         Raises:
@@ -281,9 +310,9 @@ class Assembler:
         """
         for row in rows:
             if isinstance(row, LogRow):
-                plain = plain_row(row.fields)
+                plain = unwrap_typed_row(row.fields)
                 if not self._options.columns:
-                    plain = carried_row(plain) or plain
+                    plain = extract_carried_row(plain) or plain
                 if plain is not row.fields:
                     row = replace(row, fields=plain)
                 self._joiner.note_page(row)
@@ -302,7 +331,9 @@ class Assembler:
             # moments of a chat wait for the end of the file, which shows the latest of them
             if isinstance(item, list):
                 yield from item
-            elif isinstance(item, Placed) and (chat := _chat_of(item.conversation)):
+            elif isinstance(item, PlacedConversation) and (
+                chat := _find_chat_of_moment(item.conversation)
+            ):
                 self._moments.setdefault(chat, []).append(item)
             elif item is not None:
                 yield item
@@ -312,7 +343,7 @@ class Assembler:
             yield from self._joined_moments(moments)
 
         yield from self._beside_tables()
-        clock = Clock(self._tables.values())
+        clock = TableClock(self._tables.values())
         for id_ in list(self._tables):
             table = self._tables.pop(id_)
             yield from (
@@ -323,14 +354,14 @@ class Assembler:
 
     def _may_be_beside(self, row: object, bad: BadRow) -> bool:
         """Keep a row without words that has an id: at the end of the file it may be a conversation's own row."""
-        if not isinstance(row, LogRow) or len(self._wordless) >= MOST_WORDLESS:
+        if not isinstance(row, LogRow) or len(self._wordless) >= MAX_WORDLESS_ROWS:
             return False
 
         id_ = row.fields.get("id", row.fields.get("_id"))
         if (
             not isinstance(id_, str | int)
             or not self._strange.last_unshaped
-            or has_words(row.fields)
+            or has_spoken_words(row.fields)
         ):
             return False
 
@@ -341,31 +372,33 @@ class Assembler:
         """Keep a row without words for the end of all files: it may label what an export has."""
         if not isinstance(row, LogRow) or not self._strange.last_unshaped:
             return False
-        return not has_words(row.fields) and self._hold_label(row, bad)
+        return not has_spoken_words(row.fields) and self._hold_label(row, bad)
 
     def _hold_label(self, row: LogRow, bad: BadRow) -> bool:
         """Keep a small row for the end of all files, and return whether it was kept; what was said has its reader."""
         held = self._joiner.label_tables.rows
         size = sum(len(value) for value in row.fields.values() if isinstance(value, str))
-        if self._options.columns or len(held) >= MOST_LABEL_ROWS or size > LONGEST_LABEL_ROW:
+        if self._options.columns or len(held) >= MOST_LABEL_ROWS or size > MAX_LABEL_ROW_CHARS:
             return False
 
         held.append((row, bad))
         return True
 
-    def _beside_tables(self) -> Iterator[BadRow | Skipped]:
+    def _beside_tables(self) -> Iterator[BadRow | SkippedRow]:
         """Yield rows without words: those of a conversation whose turns are in the file stand beside it."""
         for id_, row, bad in self._wordless:
             if id_ in self._tables:
                 self._joiner.account.tables["rows of conversations without words"] += 1
-                yield Skipped(row.source, row.line, BESIDE)
+                yield SkippedRow(row.source, row.line, OUTCOME_BESIDE)
             elif not self._hold_label(row, bad):
                 self._joiner.unread.append(bad)
                 yield bad
 
         self._wordless = []
 
-    def _read_row(self, row: LogRow) -> Placed | list[Placed] | Skipped | BadRow | None:
+    def _read_row(
+        self, row: LogRow
+    ) -> PlacedConversation | list[PlacedConversation] | SkippedRow | BadRow | None:
         """Read a row; None for a turn that waits for the rest of its table."""
         try:
             # the user named the list of messages: no shape is looked for
@@ -373,24 +406,24 @@ class Assembler:
                 self._joiner.account.general["messages"] += 1
                 return self._whole(
                     row,
-                    read_field(row.fields, self._options.messages_field),
+                    read_turns_field(row.fields, self._options.messages_field),
                 )
 
             if (
                 not self._options.columns
                 and not self._label_of_turns(row)
-                and (export := export_of(row.fields)) is not None
+                and (export := find_export_format(row.fields)) is not None
             ):
                 parts = list(export.read(row.fields))
                 # a row of scores alone that has words, too, is rather a log with labels
-                if not _are_scores(parts) or not has_words(row.fields):
+                if not _are_scores_only(parts) or not has_spoken_words(row.fields):
                     self._take(row, export, parts)
                     return None
 
             # rows of the general shapes; another shape may still be a known one in other words
             try:
-                reader = reader_of(row.fields)
-            except NoShape as error:
+                reader = find_reader(row.fields)
+            except UnknownShape as error:
                 return self._reread(row, error)
 
             # a turn waits for the rest of its table; other rows are whole conversations
@@ -403,40 +436,40 @@ class Assembler:
             draft = reader.read(row.fields)
             if draft:
                 return self._whole(row, draft)
-            return Skipped(row.source, row.line)
+            return SkippedRow(row.source, row.line)
         except WrongFile as error:
             if self._begun:  # the file is right, and this row is damaged
-                return _bad_row_of(row, error)
+                return _make_bad_row(row, error)
             raise BadInput(error.what, where=row.source, hint=error.advice) from None
         except BadInput as error:
             self._strange.note(error)
-            return _bad_row_of(row, error)
+            return _make_bad_row(row, error)
 
     def _reread(
-        self, row: LogRow, error: NoShape
-    ) -> Placed | list[Placed] | Skipped | BadRow | None:
+        self, row: LogRow, error: UnknownShape
+    ) -> PlacedConversation | list[PlacedConversation] | SkippedRow | BadRow | None:
         """Read a row of no known shape as one of a known format that is spelled otherwise, or whose talk stands deeper.
 
         Raises:
             NoShape: It is none.
         """
-        if (fields := respell(row.fields)) is not None and (
-            export := export_of(fields)
+        if (fields := respell_row(row.fields)) is not None and (
+            export := find_export_format(fields)
         ) is not None:
             self._take(row, export, list(export.read(fields)))
             return None
         # rows without words: a label, a vote, or what may be one
         if parts := list(self._labels_alone(row.fields)):
             self._joiner.take(row, "labels", parts)
-            self._conservation.add(row.source, LABELS)
+            self._conservation.add(row.source, OUTCOME_LABELS)
             return None
-        if vote := _vote_in(row.fields):
+        if vote := _find_vote(row.fields):
             self._joiner.take(row, "votes", [vote])
-            self._conservation.add(row.source, LABELS)
+            self._conservation.add(row.source, OUTCOME_LABELS)
             return None
-        if label := _label_without_words(row.fields):
+        if label := _find_wordless_label_column(row.fields):
             what = "the row has no words, and names a conversation"
-            unlabeled = NoShape(
+            unlabeled = UnknownShape(
                 what,
                 hint="if it labels it, say where",
                 option={"label_field": label},
@@ -449,14 +482,15 @@ class Assembler:
         # a row that was unfolded has `messages`, and isn't unfolded again
         if (
             "messages" not in row.fields
-            and (fields := with_sides(row.fields) or with_turns(row.fields)) is not None
+            and (fields := join_sides_to_turns(row.fields) or move_turns_to_usual_name(row.fields))
+            is not None
         ):
             return self._read_row(replace(row, fields=fields))
 
         # all rows of a table resemble the same
         if (names := frozenset(row.fields)) not in self._compared:
             self._compared.add(names)
-            error.near = nearest_format(row.fields)
+            error.near = describe_nearest_format(row.fields)
 
         raise error from None
 
@@ -465,11 +499,11 @@ class Assembler:
         name = self._options.label_field
         value = None
         if name is not None:
-            value = look_up(fields, name)
+            value = get_path_value(fields, name)
 
         # words under the names that the user gave to columns
         says = any(
-            fields.get(USUAL[part])
+            fields.get(USUAL_FIELD_BY_PART[part])
             for part, _ in self._options.columns
             if part in ("text", "user", "assistant")
         )
@@ -480,14 +514,18 @@ class Assembler:
         id_ = next(
             (
                 fields[owner_name]
-                for owner_name in (*OWNER_NAMES, *ID_NAMES)
+                for owner_name in (*CONVERSATION_ID_NAMES, *WHOLE_CONVERSATION_ID_NAMES)
                 if fields.get(owner_name) not in (None, "")
             ),
             None,
         )
         if id_ is not None:
             person = next(
-                (str(fields[judge_name]) for judge_name in JUDGE_NAMES if fields.get(judge_name)),
+                (
+                    str(fields[judge_name])
+                    for judge_name in JUDGE_FIELD_NAMES
+                    if fields.get(judge_name)
+                ),
                 None,
             )
             comment = find_comment_beside(fields, name)
@@ -496,23 +534,23 @@ class Assembler:
                 str(id_),
                 value,
                 name=name,
-                comment=None if comment is MISSING else comment,
+                comment=None if comment is MISSING_VALUE else comment,
                 person=person,
             )
 
     def _take(
         self,
         row: LogRow,
-        export: Export,
+        export: ExportFormat,
         parts: Sequence[LogPart],
     ) -> None:
         """Have a row's parts joined with those of other rows, and count what they are."""
         self._joiner.take(row, export.name, parts)
         self._begun = True
         self._strange.exports += 1
-        outcome = _outcome_of(parts)
+        outcome = _classify_row_outcome(parts)
         self._conservation.add(row.source, outcome)
-        if outcome == BESIDE:
+        if outcome == OUTCOME_BESIDE:
             self._joiner.account.tables[export.name] += 1
 
     def _put_aside(self, row: LogRow, reader: Reader) -> None:
@@ -522,7 +560,7 @@ class Assembler:
         """
         id_ = self._picker.id_of_turn(row.fields)
         if id_ is None:
-            raise NoShape(
+            raise UnknownShape(
                 "the turn has no conversation id",
                 hint="name the column that holds it",
                 option="id_field",
@@ -537,15 +575,15 @@ class Assembler:
             draft = reader.read(row.fields)
             if draft:
                 self._joiner.odd.look_at(draft.turns, (row.source, row.line))
-                picked = self._picked(draft, TURN_ID_NAMES)
+                picked = self._picked(draft, TURN_TABLE_ID_NAMES)
                 table.add(draft, picked, self._feedback(picked, row))
         except BadInput as error:
             self._strange.note(error)
-            table.bad = table.bad or _bad_row_of(row, error)
+            table.bad = table.bad or _make_bad_row(row, error)
 
-    def _whole(self, row: LogRow, draft: Draft) -> Placed | list[Placed]:
+    def _whole(self, row: LogRow, draft: RowDraft) -> PlacedConversation | list[PlacedConversation]:
         if draft.left:
-            self._joiner.odd.add(ANSWERS_LEFT, (row.source, row.line))
+            self._joiner.odd.add(UNCHOSEN_ANSWERS_REASON, (row.source, row.line))
 
         self._joiner.odd.look_at(draft.turns, (row.source, row.line))
         # labels inside the messages may part a row into several conversations
@@ -571,20 +609,22 @@ class Assembler:
             row,
         )
         conversation = self._joiner.with_signals(conversation, (row.source, row.line))
-        return Placed(conversation, row.source, row.line, picked.number)
+        return PlacedConversation(conversation, row.source, row.line, picked.number)
 
     def _note_feedback_in(self, row: LogRow) -> None:
         """Note what looks like feedback inside the messages of the first rows."""
         name = next(
-            (messages_name for messages_name in NAMES if messages_name in row.fields),
+            (messages_name for messages_name in TURN_LIST_NAMES if messages_name in row.fields),
             None,
         )
-        if name is None or row.line > MOST_SEARCHED:
+        if name is None or row.line > MAX_ROWS_SEARCHED_FOR_FEEDBACK:
             return
 
         for message in list_objects(row.fields[name]):
-            if message.keys() - USUAL_OF_MESSAGES:
-                self._joiner.unused.update(f"{name}[].{path}" for path in likely_feedback(message))
+            if message.keys() - USUAL_MESSAGE_FIELDS:
+                self._joiner.unused.update(
+                    f"{name}[].{path}" for path in iterate_feedback_paths(message)
+                )
 
     def _label_of_turns(self, row: LogRow) -> str:
         """Return the path to the label inside a message, where the user named one in the list of turns; else empty."""
@@ -593,19 +633,19 @@ class Assembler:
             return ""
 
         field = self._options.messages_field or next(
-            (name for name in NAMES if name in row.fields), ""
+            (name for name in TURN_LIST_NAMES if name in row.fields), ""
         )
         if listed and before == field:
             return path
         return ""
 
-    def _rated_turns(self, row: LogRow, draft: Draft, path: str) -> Iterator[TableTurn]:
+    def _rated_turns(self, row: LogRow, draft: RowDraft, path: str) -> Iterator[TableTurn]:
         """Yield the turns of a row with the label and the comment that each message has."""
         listed = self._label_path[0]
         comment = (self._options.comment_field or "").removeprefix(f"{listed}[].")
-        messages = drop_left(parse_if_json(look_up(row.fields, listed)))
+        messages = drop_unchosen(parse_if_json(get_path_value(row.fields, listed)))
         if isinstance(messages, list):
-            spoken = [turns_in(message) for message in messages]
+            spoken = [read_message_turns(message) for message in messages]
         else:
             spoken = []
 
@@ -618,9 +658,9 @@ class Assembler:
             yield TableTurn(None, 0, turn, own_label, None)
 
         for message, turns in zip(messages, spoken, strict=True):
-            label_fields = {str(self._options.label_field): look_up(message, path)}
+            label_fields = {str(self._options.label_field): get_path_value(message, path)}
             if comment:
-                label_fields[str(self._options.comment_field)] = look_up(message, comment)
+                label_fields[str(self._options.comment_field)] = get_path_value(message, comment)
             picked = self._picker.pick({**draft.rest, **label_fields})
             feedback = self._feedback(picked, row)
             # a message may be several turns, of which the last has its label
@@ -634,10 +674,12 @@ class Assembler:
                     feedback if last else None,
                 )
 
-    def _picked(self, draft: Draft, id_names: tuple[str, ...] = ID_NAMES) -> RowFields:
+    def _picked(
+        self, draft: RowDraft, id_names: tuple[str, ...] = WHOLE_CONVERSATION_ID_NAMES
+    ) -> RowFields:
         picked = self._picker.pick(draft.rest, id_names)
         if picked.label is Label.NONE and not picked.number and not self._picker.label_field:
-            self._joiner.unused.update(likely_feedback(picked.rest))
+            self._joiner.unused.update(iterate_feedback_paths(picked.rest))
         return picked
 
     def _feedback(self, picked: RowFields, row: LogRow) -> Feedback | None:
@@ -653,34 +695,36 @@ class Assembler:
             return Feedback(comment=comment, tags=tags, author=picked.judge)
         return None
 
-    def _joined(self, table: ConversationRows, clock: Clock) -> Iterator[Placed | BadRow]:
+    def _joined(
+        self, table: ConversationRows, clock: TableClock
+    ) -> Iterator[PlacedConversation | BadRow]:
         """Yield the conversation of a table; several where its thumbs or its raters part it."""
         first = LogRow(table.source, table.line, {})
         try:
-            _require_places(table.turns)
-            turns = without_left_turns(
+            _require_turn_positions(table.turns)
+            turns = drop_unchosen_turns(
                 clock.in_order(table.turns),
-                _fields_of_turn,
-                _role_of_turn,
+                _get_turn_fields,
+                _get_turn_role,
             )
             if len(turns) < len(table.turns):
-                self._joiner.odd.add(ANSWERS_LEFT, (table.source, table.line))
+                self._joiner.odd.add(UNCHOSEN_ANSWERS_REASON, (table.source, table.line))
             parts = list(self._parted(turns, first))
         except BadInput as error:
-            yield replace(_bad_row_of(first, error), rows=table.rows)
+            yield replace(_make_bad_row(first, error), rows=table.rows)
             return
 
         for number, placed in enumerate(parts):
             yield placed._replace(rows=0 if number else table.rows)
 
-    def _parted(self, turns: Iterable[TableTurn], row: LogRow) -> Iterator[Placed]:
+    def _parted(self, turns: Iterable[TableTurn], row: LogRow) -> Iterator[PlacedConversation]:
         """Yield the conversations of some turns in their order.
 
         Raises:
             BadInput: The turns contradict each other.
         """
         ordered = list(turns)
-        if by_judge := turns_by_judge(ordered):
+        if by_judge := group_turns_by_judge(ordered):
             yield from self._of_raters(by_judge, row)
             return
 
@@ -690,7 +734,7 @@ class Assembler:
             for place in thumbed:
                 cut = []
                 for turn in ordered[:place]:
-                    cut.append(turn._replace(picked=_without_label(turn.picked)))
+                    cut.append(turn._replace(picked=_remove_label(turn.picked)))
 
                 yield self._made([*cut, ordered[place]], row, f"#{place}")
 
@@ -723,14 +767,14 @@ class Assembler:
         labels = [turns[place].picked.label for place in thumbed]
         numbered = {turn.picked.label for turn in turns if turn.picked.number} - {Label.NONE}
         if not thumbed and len(numbered) > 1:  # numbers of a rating, which are no thumbs
-            return [turn._replace(picked=_without_label(turn.picked)) for turn in turns]
+            return [turn._replace(picked=_remove_label(turn.picked)) for turn in turns]
         if len(set(labels)) < 2:
             return turns
         if self._options.thumbs is None and not self._options.labels_needed:
             self._picker.leave_unread()
-            return [turn._replace(picked=_without_label(turn.picked)) for turn in turns]
+            return [turn._replace(picked=_remove_label(turn.picked)) for turn in turns]
         if self._options.thumbs is None:
-            raise _differing_labels(labels)
+            raise _make_differing_labels_error(labels)
 
         # the turn whose thumb counts: the last one down, or the last of all
         worst = []
@@ -744,13 +788,13 @@ class Assembler:
             counting_place = thumbed[-1]
 
         return [
-            turn if place == counting_place else turn._replace(picked=_without_label(turn.picked))
+            turn if place == counting_place else turn._replace(picked=_remove_label(turn.picked))
             for place, turn in enumerate(turns)
         ]
 
     def _of_raters(
         self, by_judge: Mapping[str, Sequence[TableTurn]], row: LogRow
-    ) -> Iterator[Placed]:
+    ) -> Iterator[PlacedConversation]:
         """Yield a conversation that several people rated: once with their majority, or once for each of them."""
         judged = {
             judge: self._with_one_label(turns, self._thumbed(turns))
@@ -801,7 +845,7 @@ class Assembler:
         ordered: Sequence[TableTurn],
         row: LogRow,
         behind: str = "",
-    ) -> Placed:
+    ) -> PlacedConversation:
         """Return the conversation of turns with one label.
 
         Args:
@@ -826,14 +870,16 @@ class Assembler:
             row,
         )
 
-        return Placed(
+        return PlacedConversation(
             self._joiner.with_signals(conversation, (row.source, row.line)),
             row.source,
             row.line,
             picked.number,
         )
 
-    def _joined_moments(self, moments: Sequence[Placed]) -> Iterator[Placed | BadRow]:
+    def _joined_moments(
+        self, moments: Sequence[PlacedConversation]
+    ) -> Iterator[PlacedConversation | BadRow]:
         """Yield a chat's latest moment in place of those that it begins with; other rows stay as they are."""
         thumbs = self._options.thumbs
         needed = self._options.labels_needed
@@ -860,7 +906,7 @@ class Assembler:
                 yield early
                 continue
 
-            self._conservation.add(early.source, REPEATED, early.rows)
+            self._conservation.add(early.source, OUTCOME_REPEATED, early.rows)
             late = waiting[place]
             # thumbs of two moments that differ: leave both out, ask the user, or take the worse
             if (
@@ -885,29 +931,29 @@ def _has_sentences(fields: Mapping[str, Any]) -> bool:
     """Return whether a row may hold what somebody said, beside a comment."""
     texts = []
     for name, value in fields.items():
-        if isinstance(value, str) and not is_called_comment(name):
+        if isinstance(value, str) and not is_named_as_comment(name):
             texts.append(value)
 
-    return any(len(text.split()) >= FEWEST_WORDS for text in texts) or has_words(fields)
+    return any(len(text.split()) >= MIN_SPOKEN_WORDS for text in texts) or has_spoken_words(fields)
 
 
-MOST_OF_VOTE = 8
+MAX_VOTE_COLUMNS = 8
 """Columns of a row that has a thumb and names its conversation, beside a time and who gave it."""
 
 
-def _vote_in(fields: Mapping[str, Any]) -> ToolScore | None:
+def _find_vote(fields: Mapping[str, Any]) -> ToolScore | None:
     """Return the thumb of a row without words that names a conversation in a column of any name; None for others."""
-    if len(fields) > MOST_OF_VOTE or _has_sentences(fields):
+    if len(fields) > MAX_VOTE_COLUMNS or _has_sentences(fields):
         return None
 
     thumbs = []
-    for name in LABEL_NAMES:
-        if name in fields and is_usual(fields[name]):
+    for name in LABEL_FIELD_NAMES:
+        if name in fields and is_usual_thumb(fields[name]):
             thumbs.append(name)
 
     ids = []
     for name, value in fields.items():
-        if _may_name_talk(name, value) and name not in thumbs:
+        if _may_name_conversation(name, value) and name not in thumbs:
             ids.append(name)
 
     # with several of either, nobody can tell which is the thumb and which the id
@@ -919,52 +965,52 @@ def _vote_in(fields: Mapping[str, Any]) -> ToolScore | None:
         "conversation",
         str(fields[ids[0]]),
         fields[thumbs[0]],
-        comment=None if comment is MISSING else comment,
+        comment=None if comment is MISSING_VALUE else comment,
     )
 
 
-def _may_name_talk(name: str, value: object) -> bool:
+def _may_name_conversation(name: str, value: object) -> bool:
     scalar = isinstance(value, str | int) and not isinstance(value, bool) and value != ""
-    return scalar and is_called(name, "conversation") and not is_called(name, "time")
+    return scalar and is_named_as_part(name, "conversation") and not is_named_as_part(name, "time")
 
 
-def _label_without_words(fields: Mapping[str, Any]) -> str:
+def _find_wordless_label_column(fields: Mapping[str, Any]) -> str:
     """Return the column that may be the label of a row that names a conversation and has no words; else empty."""
-    if not any(fields.get(name) not in (None, "") for name in OWNER_NAMES) or _has_sentences(
-        fields
-    ):
+    if not any(
+        fields.get(name) not in (None, "") for name in CONVERSATION_ID_NAMES
+    ) or _has_sentences(fields):
         return ""
 
     named = []
     for name in fields:
-        if is_called(name, "label") and name not in OWNER_NAMES:
+        if is_named_as_part(name, "label") and name not in CONVERSATION_ID_NAMES:
             named.append(name)
 
     return named[0] if len(named) == 1 else ""
 
 
-def _are_scores(parts: Sequence[LogPart]) -> bool:
+def _are_scores_only(parts: Sequence[LogPart]) -> bool:
     return bool(parts) and all(isinstance(part, ToolScore) for part in parts)
 
 
-def _outcome_of(parts: Sequence[LogPart]) -> str:
+def _classify_row_outcome(parts: Sequence[LogPart]) -> str:
     """Return what a row of an export becomes: turns, labels, or what stands beside conversations."""
-    if any(isinstance(part, ModelCall | Words | WholeTalk | Addition) for part in parts):
-        return TURNS
+    if any(isinstance(part, ModelCall | SpanWords | WholeTalk | MessageAddition) for part in parts):
+        return OUTCOME_TURNS
     if any(isinstance(part, Message) and part.turns for part in parts):
-        return TURNS
+        return OUTCOME_TURNS
     if any(isinstance(part, ToolScore) for part in parts):
-        return LABELS
-    return BESIDE
+        return OUTCOME_LABELS
+    return OUTCOME_BESIDE
 
 
-def _without_label(picked: RowFields) -> RowFields:
+def _remove_label(picked: RowFields) -> RowFields:
     if picked.label is Label.NONE:
         return picked
     return replace(picked, label=Label.NONE, number="")
 
 
-def turns_by_judge(turns: Sequence[TableTurn]) -> dict[str, list[TableTurn]]:
+def group_turns_by_judge(turns: Sequence[TableTurn]) -> dict[str, list[TableTurn]]:
     """Return the turns by whoever rated them, where all rated the same conversation; empty where they didn't."""
     by_judge: dict[str, list[TableTurn]] = {}
     for turn in turns:
@@ -981,7 +1027,7 @@ def turns_by_judge(turns: Sequence[TableTurn]) -> dict[str, list[TableTurn]]:
     return by_judge if len(conversations) == 1 else {}
 
 
-def _differing_labels(labels: Sequence[Label]) -> BadInput:
+def _make_differing_labels_error(labels: Sequence[Label]) -> BadInput:
     ups = labels.count(Label.POSITIVE)
     what = f"{format_count(len(labels), 'thumb', 'thumbs')} that differ: {ups} up, {len(labels) - ups} down"
     hint = "say which counts: last, worst, or each, which cuts after every thumbed answer"
@@ -1003,30 +1049,32 @@ def _place_feedback(feedbacks: Sequence[Feedback | None]) -> tuple[Feedback, ...
     return tuple(placed)
 
 
-def _chat_of(conversation: Conversation) -> str | None:
+def _find_chat_of_moment(conversation: Conversation) -> str | None:
     """Return the chat that a row with a thumb names beside its own id: it may hold one moment of it."""
-    if conversation.label is Label.NONE or _OWNERS.isdisjoint(conversation.metadata):
+    if conversation.label is Label.NONE or _CONVERSATION_ID_NAME_SET.isdisjoint(
+        conversation.metadata
+    ):
         return None
 
-    owners = (conversation.metadata.get(name) for name in OWNER_NAMES)
+    owners = (conversation.metadata.get(name) for name in CONVERSATION_ID_NAMES)
     return next(
         (str(value) for value in owners if isinstance(value, str | int)),
         None,
     )
 
 
-def label_joined(
-    joiner: Joiner,
-    picker: Picker,
+def label_joined_conversations(
+    joiner: PartJoiner,
+    picker: FieldPicker,
     options: ReadOptions,
-) -> Iterator[Placed | Skipped | Voted | BadRow]:
+) -> Iterator[PlacedConversation | SkippedRow | SeparateVote | BadRow]:
     """Yield labeled conversations from rows that may be in several files.
 
     Raises:
         BadInput: There are thumbs and no words, or words and only thumbs of others.
         WrongUse: Several scores may be the thumb.
     """
-    labeller = Labeller(options, partial(picker.settle_raters, by_field=False))
+    labeller = ConversationLabeler(options, partial(picker.settle_raters, by_field=False))
     # rows of exports were counted when they were taken: nothing counts twice
     for item in joiner.join():
         if isinstance(item, BadRow):
@@ -1042,7 +1090,7 @@ def label_joined(
                     options,
                     row,
                 )
-                yield Placed(
+                yield PlacedConversation(
                     joiner.with_signals(conversation, item.place),
                     *item.place,
                     rows=0,
@@ -1081,7 +1129,7 @@ def label_joined(
             )
 
     # inner steps of traces are counted without a row
-    yield from [Skipped("", 0, rows=0)] * joiner.steps
+    yield from [SkippedRow("", 0, rows=0)] * joiner.steps
     # what was found, for the account of the reading
     joiner.notes += labeller.notes
     joiner.account.spellings.update(labeller.spellings)
@@ -1102,14 +1150,14 @@ def label_joined(
     )
 
 
-def _require_places(turns: Sequence[TableTurn]) -> None:
+def _require_turn_positions(turns: Sequence[TableTurn]) -> None:
     places = [turn.position is None for turn in turns]
     if any(places) and not all(places):
         what = f"{sum(places)} of its {len(places)} turns have no number"
         raise BadInput(what, hint="number all turns of a conversation, or none")
 
 
-def _bad_row_of(row: LogRow, error: BadInput) -> BadRow:
+def _make_bad_row(row: LogRow, error: BadInput) -> BadRow:
     if error.where:
         reason = f"{error.where}: {error.what}"
     else:
@@ -1140,9 +1188,9 @@ def _make_conversation(
     options: ReadOptions,
     row: LogRow,
 ) -> Conversation:
-    sources, rest = take_sources(picked.rest)
+    sources, rest = split_off_sources(picked.rest)
     # flags tell of the log as it is: they are found before turns are cut or cleaned
-    flags = _find_flags(turns, options.max_turn_chars)
+    flags = _find_text_flags(turns, options.max_turn_chars)
     if "too_large" in flags:
         turns = tuple(_shorten_turns(turns, options.max_turn_chars))
     if "surrogates" in flags:
@@ -1151,7 +1199,7 @@ def _make_conversation(
     return Conversation(
         # ids of the log first; raters of one talk share an id that is made of its words
         id=replace_surrogates(picked.id)
-        or (_rated_id(turns) if picked.judge else _content_id(row)),
+        or (_make_rated_talk_id(turns) if picked.judge else _make_content_id(row)),
         turns=turns,
         label=picked.label,
         judge=replace_surrogates(picked.judge),
@@ -1168,42 +1216,46 @@ def _make_conversation(
 def _shorten_turns(turns: Iterable[Turn], longest: int) -> Iterator[Turn]:
     """Cut turns that nobody is asked about, since the store would keep each of them."""
     # characters that are left for the whole conversation
-    room = MOST_TURNS * longest
+    room = MAX_LONGEST_TURNS * longest
     for turn in turns:
         size = min(longest, room)
-        yield turn if turn.size <= size else Turn(role=turn.role, content=turn.content[:size] + CUT)
+        yield (
+            turn
+            if turn.size <= size
+            else Turn(role=turn.role, content=turn.content[:size] + CUT_MARK)
+        )
         room -= min(size, turn.size)
         if room <= 0:
             return
 
 
-def _find_flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
-    flags: set[Flag] = set()
+def _find_text_flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[TextFlag, ...]:
+    flags: set[TextFlag] = set()
     sizes = [turn.size for turn in turns]
-    if sum(sizes) > MOST_TURNS * max_turn_chars or max(sizes, default=0) > max_turn_chars:
+    if sum(sizes) > MAX_LONGEST_TURNS * max_turn_chars or max(sizes, default=0) > max_turn_chars:
         flags.add("too_large")
 
     for turn in turns:
         for text in (turn.content, *[call.arguments for call in turn.calls]):
             # of the odd signs, plain ASCII has NUL alone
             if not text.isascii() or "\x00" in text:
-                flags.update(flag for flag, odd in _ODD.items() if odd.search(text))
+                flags.update(flag for flag, odd in _FLAG_PATTERNS.items() if odd.search(text))
 
-    return tuple(flag for flag in get_args(Flag) if flag in flags)
+    return tuple(flag for flag in get_args(TextFlag) if flag in flags)
 
 
-def _rated_id(turns: Sequence[Turn]) -> str:
+def _make_rated_talk_id(turns: Sequence[Turn]) -> str:
     """Return an id of what was said alone: another rater's row of the same talk has the same."""
     content = json.dumps(
         [[turn.role, turn.content] for turn in turns],
         ensure_ascii=True,
     )
-    return CONTENT_ID + hashlib.sha256(content.encode("ascii")).hexdigest()[:16]
+    return CONTENT_ID_PREFIX + hashlib.sha256(content.encode("ascii")).hexdigest()[:16]
 
 
-def _content_id(row: LogRow) -> str:
+def _make_content_id(row: LogRow) -> str:
     content = json.dumps(row.fields, sort_keys=True, ensure_ascii=True)
-    return CONTENT_ID + hashlib.sha256(content.encode("ascii")).hexdigest()[:16]
+    return CONTENT_ID_PREFIX + hashlib.sha256(content.encode("ascii")).hexdigest()[:16]
 
 
 def _combine_row_fields(rows: Sequence[RowFields]) -> RowFields:
@@ -1221,15 +1273,15 @@ def _combine_row_fields(rows: Sequence[RowFields]) -> RowFields:
     sure = any(row.label is not Label.NONE and not row.number for row in rows)
     return RowFields(
         id=rows[0].id,
-        label=_only_value("label", labels) or Label.NONE,
-        judge=_only_value("judge", [row.judge for row in rows]),
-        group=_only_value("group", [row.group for row in rows]),
+        label=_require_single_value("label", labels) or Label.NONE,
+        judge=_require_single_value("judge", [row.judge for row in rows]),
+        group=_require_single_value("group", [row.group for row in rows]),
         rest=_merge_metadata([row.rest for row in rows]),
         number="" if sure else max(row.number for row in rows),
     )
 
 
-def _only_value(name: str, values: Iterable[T | None]) -> T | None:
+def _require_single_value(name: str, values: Iterable[ValueT | None]) -> ValueT | None:
     distinct = list(dict.fromkeys(value for value in values if value is not None))
     if len(distinct) > 1:
         raise BadInput(
@@ -1291,16 +1343,16 @@ def read_logs(
             return held[source]
 
         longest = options.max_turn_chars
-        rows = rows_of(
+        rows = iterate_file_rows(
             source,
             options.encoding,
             longest,
             options.query_seconds,
             notes,
         )
-        chosen = _with_chosen(rows, notes)
-        if may_hold_tables([source]):
-            return _holding(source, chosen, held)
+        chosen = _note_chosen_answers(rows, notes)
+        if may_hold_several_tables([source]):
+            return _hold_small_source_rows(source, chosen, held)
         return chosen
 
     def open_files() -> Iterator[Iterable[LogRow | BadRow]]:
@@ -1310,9 +1362,9 @@ def read_logs(
         return (islice(rows, most_rows) for rows in every)
 
     # several tables may be joined; that needs a look at all of them first
-    again = STDIN not in files
-    if again and may_hold_tables(files):
-        joins = joins_of(files, open_files)
+    again = STDIN_NAME not in files
+    if again and may_hold_several_tables(files):
+        joins = find_joins(files, open_files)
     else:
         joins = None
 
@@ -1327,7 +1379,7 @@ def read_logs(
 
     notes.update(dict.fromkeys(joins.notes))
 
-    def open_joined() -> Iterator[Iterable[LogRow | BadRow | Skipped]]:
+    def open_joined() -> Iterator[Iterable[LogRow | BadRow | SkippedRow]]:
         return map(joins.rows, open_files())
 
     return _read_or_propose(
@@ -1339,7 +1391,7 @@ def read_logs(
     )
 
 
-def read_rows(rows: Rows, *, options: ReadOptions | None = None) -> Logs:
+def read_rows(rows: RowSource, *, options: ReadOptions | None = None) -> Logs:
     """Read conversations from rows in memory; see `read_logs`.
 
     Args:
@@ -1347,17 +1399,18 @@ def read_rows(rows: Rows, *, options: ReadOptions | None = None) -> Logs:
     """
     options = options or ReadOptions()
     listed = list(iterate_rows(rows))
-    return _read_or_propose(lambda: [_number_rows(listed)], options, IN_MEMORY)
+    return _read_or_propose(lambda: [_number_rows(listed)], options, IN_MEMORY_SOURCE)
 
 
 def _number_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[LogRow]:
     numbered = enumerate(rows, start=1)
     return (
-        LogRow(IN_MEMORY, number, keep_chosen_alone(dict(fields))) for number, fields in numbered
+        LogRow(IN_MEMORY_SOURCE, number, keep_chosen_answers(dict(fields)))
+        for number, fields in numbered
     )
 
 
-def _holding(
+def _hold_small_source_rows(
     source: str,
     rows: Iterable[LogRow | BadRow],
     held: dict[str, list[LogRow | BadRow]],
@@ -1366,18 +1419,18 @@ def _holding(
     first = list[LogRow | BadRow]()
     number = 0
     for number, row in enumerate(rows, start=1):
-        if number <= MOST_HELD:
+        if number <= MAX_HELD_ROWS:
             first.append(row)
         else:
             first.clear()
 
         yield row
 
-    if number <= MOST_HELD:
+    if number <= MAX_HELD_ROWS:
         held[source] = first
 
 
-def _with_chosen(
+def _note_chosen_answers(
     rows: Iterable[LogRow | BadRow], notes: dict[str, None]
 ) -> Iterator[LogRow | BadRow]:
     """Yield rows of which lists of candidates gave way to the chosen one; how many is noted at their end."""
@@ -1385,7 +1438,7 @@ def _with_chosen(
     for row in rows:
         fields = None
         if isinstance(row, LogRow):
-            fields = keep_chosen_alone(row.fields)
+            fields = keep_chosen_answers(row.fields)
         if fields is None or not isinstance(row, LogRow) or fields is row.fields:
             yield row
         else:
@@ -1393,14 +1446,16 @@ def _with_chosen(
             yield replace(row, fields=fields)
 
     if settled_rows:
-        notes[f"{ANSWERS_LEFT} ({format_count(settled_rows, 'row')} with several)"] = None
+        notes[f"{UNCHOSEN_ANSWERS_REASON} ({format_count(settled_rows, 'row')} with several)"] = (
+            None
+        )
 
 
-Sources = Iterable[Iterable[LogRow | BadRow | Skipped]]
+RowSources = Iterable[Iterable[LogRow | BadRow | SkippedRow]]
 
 
 def _read_or_propose(
-    opened: Callable[[], Sources],
+    opened: Callable[[], RowSources],
     options: ReadOptions,
     where: str,
     *,
@@ -1415,9 +1470,9 @@ def _read_or_propose(
         again: Whether the sources can be opened more than once.
         notes: Notes on the files, which come as these are read.
     """
-    strange = Strange()
+    strange = UnknownRows()
     if options.kept_mapping and again:
-        options = _as_kept(opened, options)
+        options = _keep_fitting_mapping(opened, options)
 
     try:
         logs = _read_sources(opened(), options, where, strange, notes)
@@ -1425,34 +1480,34 @@ def _read_or_propose(
         # a log without labels takes a column that is plainly a thumb
         label = None
         if again:
-            label = _plain_label(opened, options, logs, strange)
+            label = _find_unnamed_label(opened, options, logs, strange)
         # no such column: ask the user where a joined table leaves a doubt
         if label is None:
-            _require_named(opened, options, logs, beside, where)
+            _require_label_named(opened, options, logs, beside, where)
         if again:
-            _require_owner(opened, options, logs, where, label)
+            _require_conversation_named(opened, options, logs, where, label)
         if label is not None:
-            logs = _with_plain_label(opened, options, where, label, notes) or logs
+            logs = _read_with_plain_label(opened, options, where, label, notes) or logs
             options = label.options(options) if logs.label_field else options
 
-        return _with_comments(opened, options, where, logs, notes) if again else logs
+        return _read_with_comments(opened, options, where, logs, notes) if again else logs
     except NotText:
         raise
     except BadInput as error:
         # only rows of an unknown shape get a proposal; other errors stay as they are
-        if not again or not strange.is_unknown or isinstance(error, Unmapped):
+        if not again or not strange.is_unknown or isinstance(error, UnmappedLog):
             raise
-        better = _better_error(opened, options, strange, where, error)
+        better = _make_proposing_error(opened, options, strange, where, error)
         if better is None or (better.reading is None and "columns" in error.options):
             raise
         raise better from error
 
 
-def _plain_label(
-    opened: Callable[[], Sources],
+def _find_unnamed_label(
+    opened: Callable[[], RowSources],
     options: ReadOptions,
     logs: Logs,
-    strange: Strange,
+    strange: UnknownRows,
 ) -> Candidate | None:
     """Return the one column that is plainly the label of a log that has no other; None if none is, or several are."""
     named = (
@@ -1472,11 +1527,11 @@ def _plain_label(
         return None
     if logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]:
         return None
-    return find_plain_label(read_first_rows(opened()), strange.offered)
+    return find_plain_label_candidate(read_first_rows(opened()), strange.offered)
 
 
-def _require_named(
-    opened: Callable[[], Sources],
+def _require_label_named(
+    opened: Callable[[], RowSources],
     options: ReadOptions,
     logs: Logs,
     beside: Sequence[str],
@@ -1493,26 +1548,26 @@ def _require_named(
         return
 
     columns = []
-    for column in columns_in(read_first_rows(opened())):
+    for column in list_columns(read_first_rows(opened())):
         if column.path in beside:
             columns.append(column)
 
-    label_columns = [column for column, _ in in_order_of_likelihood(columns)] or columns
+    label_columns = [column for column, _ in rank_label_columns(columns)] or columns
     if not label_columns:
         return
 
-    sides = sides_of_column(label_columns[0]) or {}
+    sides = infer_column_sides(label_columns[0]) or {}
     raise BadInput(
         f"{label_columns[0].path!r:.60} of a table that is joined to the log may be the label: "
-        f"{escape_controls(values_told(label_columns[0]), 200)}",
+        f"{escape_controls(format_value_counts(label_columns[0]), 200)}",
         where=where,
         hint="if it is, say so",
         option={"label_field": label_columns[0].path, **sides},
     )
 
 
-def _require_owner(
-    opened: Callable[[], Sources],
+def _require_conversation_named(
+    opened: Callable[[], RowSources],
     options: ReadOptions,
     logs: Logs,
     where: str,
@@ -1527,19 +1582,19 @@ def _require_owner(
         Unmapped: A column names the conversation of several rows; it proposes that column.
     """
     # only logs of single exchanges, without columns that the user named, may hide an owner
-    exchanges = set(logs.account.general) == {EXCHANGE} and not logs.account.formats
+    exchanges = set(logs.account.general) == {EXCHANGE_READER_NAME} and not logs.account.formats
     if not exchanges or options.columns or options.id_field:
         return
 
     rows = read_first_rows(opened())
-    columns = columns_in(rows)
+    columns = list_columns(rows)
     # columns that are named like a conversation, with values that several rows share
     owners = []
     for column in columns:
         if (
-            is_called(column.path, "conversation")
-            and not is_called(column.path, "text")
-            and owner_likelihood(column) > 0.1
+            is_named_as_part(column.path, "conversation")
+            and not is_named_as_part(column.path, "text")
+            and estimate_conversation_id_likelihood(column) > 0.1
         ):
             owners.append(column)
 
@@ -1552,7 +1607,7 @@ def _require_owner(
                 opened(),
                 candidate_options,
                 where,
-                Strange(),
+                UnknownRows(),
             )
 
         for reading in read_all_rows(candidate, options, read_all):
@@ -1563,13 +1618,13 @@ def _require_owner(
                 raise make_proposal_error(
                     reading,
                     columns,
-                    begins + format_table(columns, reading),
+                    begins + format_column_table(columns, reading),
                     where,
                 )
 
 
-def _with_plain_label(
-    opened: Callable[[], Sources],
+def _read_with_plain_label(
+    opened: Callable[[], RowSources],
     options: ReadOptions,
     where: str,
     label: Candidate,
@@ -1581,7 +1636,7 @@ def _with_plain_label(
             opened(),
             label.options(options),
             where,
-            Strange(),
+            UnknownRows(),
             notes,
         )
     except PollexError:
@@ -1599,8 +1654,8 @@ def _with_plain_label(
     return replace(logs, notes=(*logs.notes, note))
 
 
-def _with_comments(
-    opened: Callable[[], Sources],
+def _read_with_comments(
+    opened: Callable[[], RowSources],
     options: ReadOptions,
     where: str,
     logs: Logs,
@@ -1623,7 +1678,7 @@ def _with_comments(
 
     try:
         commented = _read_sources(
-            opened(), replace(options, comment_field=paths[0]), where, Strange(), notes
+            opened(), replace(options, comment_field=paths[0]), where, UnknownRows(), notes
         )
     except PollexError:
         return logs
@@ -1636,7 +1691,7 @@ def _with_comments(
     return replace(commented, notes=(*commented.notes, note))
 
 
-def _as_kept(opened: Callable[[], Sources], options: ReadOptions) -> ReadOptions:
+def _keep_fitting_mapping(opened: Callable[[], RowSources], options: ReadOptions) -> ReadOptions:
     """Return the options of a kept mapping, without it where the log has other fields."""
     try:
         first = read_first_rows(opened(), 1)
@@ -1655,18 +1710,18 @@ def _as_kept(opened: Callable[[], Sources], options: ReadOptions) -> ReadOptions
         if dict(options.columns).get("messages")
         else [name for part, name in options.columns if part == "text"]
     )
-    if first and all(find_value(first[0], name) is not MISSING for name in needed):
+    if first and all(find_value(first[0], name) is not MISSING_VALUE for name in needed):
         return options
     return replace(options, columns=(), roles=())
 
 
-def _better_error(
-    opened: Callable[[], Sources],
+def _make_proposing_error(
+    opened: Callable[[], RowSources],
     options: ReadOptions,
-    strange: Strange,
+    strange: UnknownRows,
     where: str,
     error: BadInput,
-) -> Unmapped | None:
+) -> UnmappedLog | None:
     """Return the error that proposes how to read the sources; None where they can't be read at all.
 
     Args:
@@ -1674,7 +1729,7 @@ def _better_error(
     """
 
     def read_all(candidate_options: ReadOptions) -> Logs:
-        return _read_sources(opened(), candidate_options, where, Strange())
+        return _read_sources(opened(), candidate_options, where, UnknownRows())
 
     try:
         rows = read_first_rows(opened())
@@ -1700,42 +1755,42 @@ def read_sample(rows: Sequence[Mapping[str, Any]], options: ReadOptions) -> Logs
         on_duplicate="first",
         thumbs=options.thumbs or "last",
     )
-    return _read_sources([_number_rows(rows)], tried, IN_MEMORY, Strange())
+    return _read_sources([_number_rows(rows)], tried, IN_MEMORY_SOURCE, UnknownRows())
 
 
 def _read_sources(
-    sources: Sources,
+    sources: RowSources,
     options: ReadOptions,
     where: str,
-    strange: Strange,
+    strange: UnknownRows,
     of_files: Mapping[str, None] = NO_NOTES,
 ) -> Logs:
     # what each row goes through, and what is counted on the way
-    mapper = Mapper.of(options)
+    mapper = ColumnMapper.of(options)
     user_options = options
     options = mapper.options(options)
-    conservation = Conservation()
-    structure = Structure()
-    picker = Picker(options)
+    conservation = RowOutcomeCounter()
+    structure = LogStructure()
+    picker = FieldPicker(options)
     tally = LogTally(options, conservation=conservation)
     originals = dict[tuple[str, str], dict[str, str]]()
     finders = None
     if options.redact:
         finders = choose_finders(options.redact)
 
-    joiner = Joiner(options, tally.owner_of)
-    users = Users(at_once=bool(finders))
+    joiner = PartJoiner(options, tally.owner_of)
+    users = UserFields(at_once=bool(finders))
     # one conversation after the other: users are found before their names are masked
     counted = (mapper.rows(conservation.count_in(rows)) for rows in sources)
     for item in _assemble_items(counted, picker, options, joiner, strange, conservation):
-        if isinstance(item, Placed):
+        if isinstance(item, PlacedConversation):
             users.look_at(item.conversation)
-        if finders and isinstance(item, Placed):
+        if finders and isinstance(item, PlacedConversation):
             masked, replaced = mask_conversation(item.conversation, finders)
             item = item._replace(conversation=masked)
             originals |= {(masked.id, masked.text_hash): replaced} if replaced else {}
 
-        if isinstance(item, Placed):
+        if isinstance(item, PlacedConversation):
             structure.look_at(item.conversation)
         tally.add(item)
 
@@ -1753,7 +1808,7 @@ def _read_sources(
     # columns that look like feedback matter only where no label was found
     has_label = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
     if options.labels_needed and not has_label:
-        unused = describe_unused(joiner.unused)
+        unused = describe_unused_columns(joiner.unused)
     else:
         unused = []
 
@@ -1781,7 +1836,7 @@ def _read_sources(
     mapper.check(where, needed=options.labels_needed)
     logs.check_max_bad(
         options.max_bad,
-        meaning_of_labels(logs.bad_rows, [spelling for spelling, _ in picker.spellings]),
+        infer_label_options(logs.bad_rows, [spelling for spelling, _ in picker.spellings]),
     )
     tally.check_clashes()
 
@@ -1798,7 +1853,7 @@ def _read_sources(
     if user_options.labels_needed and (
         user_options.label_field or "label" in dict(user_options.columns)
     ):
-        _require_labels(logs, picker, where)
+        _require_some_labels(logs, picker, where)
 
     if missing := picker.never_found(user_options):
         raise BadInput(
@@ -1810,7 +1865,7 @@ def _read_sources(
     return logs
 
 
-def _require_labels(logs: Logs, picker: Picker, where: str) -> None:
+def _require_some_labels(logs: Logs, picker: FieldPicker, where: str) -> None:
     """Require that of a field that was named for the label at least one value is a thumb.
 
     Raises:
@@ -1821,28 +1876,28 @@ def _require_labels(logs: Logs, picker: Picker, where: str) -> None:
 
     left = {}
     for (value, meant), rows in picker.spellings.items():
-        if meant == NEITHER:
+        if meant == NEITHER_SIDE:
             left[value] = rows
 
     if not left:
         return
 
-    most_frequent = sorted(left.items(), key=lambda pair: -pair[1])[:MOST_TOLD]
+    most_frequent = sorted(left.items(), key=lambda pair: -pair[1])[:MAX_VALUES_LISTED]
     values = ", ".join(f"{value} ({rows})" for value, rows in most_frequent)
-    sides = sides_of_column(Column(picker.label_field, list(left)))
+    sides = infer_column_sides(Column(picker.label_field, list(left)))
     raise BadInput(
         f"no value of {picker.label_field!r:.60} is a thumb up or down: {values}",
         where=where,
-        hint="say which are good and which are bad" + ("" if sides else f": {ANY_SIDES}"),
+        hint="say which are good and which are bad" + ("" if sides else f": {SIDES_EXAMPLE}"),
         option=sides or "",
     )
 
 
 def _group_by_users(
-    users: Users,
+    users: UserFields,
     tally: LogTally,
     options: ReadOptions,
-    picker: Picker,
+    picker: FieldPicker,
     *,
     redacted: bool,
 ) -> tuple[str, ...]:
@@ -1859,16 +1914,16 @@ def _group_by_users(
 
         tally.group(copies)
         if copies:
-            return ("", note_on_copies(copies))
+            return ("", format_copies_note(copies))
         return ("",)
 
     # names of users become pseudonyms where names are masked
     path, by_id = chosen
     tally.group({id_: make_pseudonym(user) for id_, user in by_id.items()} if redacted else by_id)
-    return path, note_on_users(path, by_id, len(tally.labels))
+    return path, format_users_note(path, by_id, len(tally.labels))
 
 
-def logs_of(conversations: Iterable[Conversation]) -> Logs:
+def make_logs(conversations: Iterable[Conversation]) -> Logs:
     """Make logs of conversations in memory, for the Python API.
 
     Raises:
@@ -1890,30 +1945,32 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
                 hint=hint,
             )
 
-        tally.add(Placed(conversation, "conversation", number))
+        tally.add(PlacedConversation(conversation, "conversation", number))
 
     tally.check_clashes()
     return tally.logs([])
 
 
 def _assemble_items(
-    sources: Iterable[Iterable[LogRow | BadRow | Skipped]],
-    picker: Picker,
+    sources: Iterable[Iterable[LogRow | BadRow | SkippedRow]],
+    picker: FieldPicker,
     options: ReadOptions,
-    joiner: Joiner,
-    strange: Strange,
-    conservation: Conservation,
-) -> Iterator[Placed | Skipped | Voted | BadRow]:
+    joiner: PartJoiner,
+    strange: UnknownRows,
+    conservation: RowOutcomeCounter,
+) -> Iterator[PlacedConversation | SkippedRow | SeparateVote | BadRow]:
     for rows in sources:
-        yield from Assembler(picker, options, joiner, strange, conservation).assemble(rows)
+        yield from ConversationAssembler(picker, options, joiner, strange, conservation).assemble(
+            rows
+        )
 
     # rows of an export may be in several files: they are joined after the last
     if joiner.account.formats:
-        yield from label_joined(joiner, picker, options)
+        yield from label_joined_conversations(joiner, picker, options)
 
     # rows that label an export are labels; what is left is of no known shape
     for source in joiner.labels_of:
-        conservation.add(source, LABELS)
+        conservation.add(source, OUTCOME_LABELS)
     strange.forget(len(joiner.labels_of))
     for _, bad in joiner.label_tables.rows:
         yield bad

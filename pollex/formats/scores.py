@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pollex.formats.write import arrays_out, list_as_sql, make_encodable, rows_out
+from pollex.formats.write import format_list_as_sql, make_encodable, open_array_file, open_row_file
 from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import AnswerColumns, Score, ScoreColumns, compute_answer_value
 from pollex.store.columns import Arrays, make_arrays
 
-ANSWER = {
+ANSWER_FIELD_TYPES = {
     "rubric": "VARCHAR",
     "polarity": "VARCHAR",
     "option": "VARCHAR",
@@ -25,7 +25,7 @@ ANSWER = {
     "detail": "VARCHAR",
     "judge": "VARCHAR",
 }
-COLUMNS = {
+SCORE_COLUMN_TYPES = {
     "id": "VARCHAR",
     "netsat": "DOUBLE",
     "label": "VARCHAR",
@@ -34,7 +34,7 @@ COLUMNS = {
     "entropy": "DOUBLE",
     "outcome": "VARCHAR",
     "judge": "VARCHAR",
-    "answers": f"STRUCT({', '.join(f'{name} {type_}' for name, type_ in ANSWER.items())})[]",
+    "answers": f"STRUCT({', '.join(f'{name} {type_}' for name, type_ in ANSWER_FIELD_TYPES.items())})[]",
     "guaranteed": "BOOLEAN",
     "decision": "VARCHAR",
     "differs": "VARCHAR",
@@ -65,9 +65,9 @@ def open_score_file(
             always, and in place of the answers: a cell holds no list.
     """
     columns = (
-        COLUMNS
+        SCORE_COLUMN_TYPES
         | {name_judge_column(judge): "DOUBLE" for judge in judges}
-        | _rating_columns(rubrics, judges)
+        | _make_rating_column_types(rubrics, judges)
     )
     if wide or path.suffix == ".csv":
         rubric_ids = []
@@ -83,21 +83,21 @@ def open_score_file(
 
     # CSV and JSON lines are written row by row, Parquet from arrays
     if path.suffix != ".parquet":
-        with rows_out(path, columns) as put:
+        with open_row_file(path, columns) as put:
             yield lambda scores: put(iterate_score_rows(scores, rubrics, judges, other, wide=True))
         return
 
-    with arrays_out(path, columns) as put_arrays:
+    with open_array_file(path, columns) as put_arrays:
         yield (
             lambda scores: (
-                put_arrays(*_tables_of_scores(scores, columns, rubrics, judges, other))
+                put_arrays(*_make_score_arrays(scores, columns, rubrics, judges, other))
                 if scores
                 else None
             )
         )
 
 
-def _tables_of_scores(
+def _make_score_arrays(
     scores: ScoreColumns,
     columns: Mapping[str, str],
     rubrics: RubricSet,
@@ -106,17 +106,17 @@ def _tables_of_scores(
 ) -> tuple[dict[str, Arrays], str]:
     """Return scores as arrays, and the query that gives their rows: each different answer is made once."""
     plain = {name: type_ for name, type_ in columns.items() if name != "answers"}
-    answers = _answer_rows(scores.answers, rubrics, other)
-    values = _columns_of_scores(scores, rubrics, judges, other, answers)
+    answers = _make_answer_rows(scores.answers, rubrics, other)
+    values = _make_score_columns(scores, rubrics, judges, other, answers)
     about, sql = make_arrays(
         plain,
         list(zip(*(map(make_encodable, values[name]) for name in plain), strict=True)),
     )
     structs = []
     for answer in answers:
-        structs.append(tuple(map(make_encodable, map(answer.get, ANSWER))))
+        structs.append(tuple(map(make_encodable, map(answer.get, ANSWER_FIELD_TYPES))))
 
-    different, every = list_as_sql(ANSWER, structs)
+    different, every = format_list_as_sql(ANSWER_FIELD_TYPES, structs)
     # places count from 1 in SQL; 0 is an answer that wasn't asked
     about |= {f"_{place}": column + 1 for place, column in enumerate(scores.answers.index.T)}
     index = ", ".join(f"r._{place}" for place in range(scores.answers.index.shape[1]))
@@ -144,8 +144,8 @@ def iterate_score_rows(
     wide: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Turn scores into plain values; None where a conversation has no figure."""
-    different = _answer_rows(scores.answers, rubrics, other)
-    columns = _columns_of_scores(
+    different = _make_answer_rows(scores.answers, rubrics, other)
+    columns = _make_score_columns(
         scores,
         rubrics,
         judges,
@@ -159,7 +159,7 @@ def iterate_score_rows(
         yield row | {"answers": [different[place] for place in index if place >= 0]}
 
 
-def _columns_of_scores(
+def _make_score_columns(
     scores: ScoreColumns,
     rubrics: RubricSet,
     judges: Sequence[str],
@@ -178,7 +178,7 @@ def _columns_of_scores(
     values_by_column: dict[str, Sequence[Any]] = {"id": scores.ids}
     values_by_column |= {
         name: scores.column(name)
-        for name in COLUMNS
+        for name in SCORE_COLUMN_TYPES
         if name in Score.model_fields and name != "answers"
     }
     values_by_column |= {
@@ -191,8 +191,8 @@ def _columns_of_scores(
         for judge in judges
     }
     # ratings, and a column for each grade and judge
-    if ratings := _rating_columns(rubrics, judges):
-        score_ratings = [_rating_columns_of(score) for score in scores]
+    if ratings := _make_rating_column_types(rubrics, judges):
+        score_ratings = [_make_rating_fields(score) for score in scores]
         values_by_column |= {
             name: [rating.get(name) for rating in score_ratings] for name in ratings
         }
@@ -215,11 +215,14 @@ def _columns_of_scores(
 
     return {
         name: values_by_column[name]
-        for name in [*COLUMNS, *(name for name in values_by_column if name not in COLUMNS)]
+        for name in [
+            *SCORE_COLUMN_TYPES,
+            *(name for name in values_by_column if name not in SCORE_COLUMN_TYPES),
+        ]
     }
 
 
-def _answer_rows(
+def _make_answer_rows(
     answers: AnswerColumns,
     rubrics: RubricSet,
     other: RubricSet | None,
@@ -234,13 +237,13 @@ def _answer_rows(
         make_answer_row(
             answer,
             polarities[answer.question_id],
-            other if other and _is_answered_by(other, answer) else rubrics,
+            other if other and _is_answer_of_judge(other, answer) else rubrics,
         )
         for answer in answers.different
     ]
 
 
-def _rating_columns(rubrics: RubricSet, judges: Sequence[str]) -> dict[str, str]:
+def _make_rating_column_types(rubrics: RubricSet, judges: Sequence[str]) -> dict[str, str]:
     if rubrics.calibrator is None or (record := rubrics.calibrator.rating) is None:
         return {}
 
@@ -254,7 +257,7 @@ def _rating_columns(rubrics: RubricSet, judges: Sequence[str]) -> dict[str, str]
     )
 
 
-def _rating_columns_of(score: Score) -> dict[str, float]:
+def _make_rating_fields(score: Score) -> dict[str, float]:
     if score.rating is None:
         return {}
 
@@ -264,10 +267,10 @@ def _rating_columns_of(score: Score) -> dict[str, float]:
 
 def was_answered_by(rubrics: RubricSet, score: Score) -> bool:
     """Tell whether the model of a set was asked for a score."""
-    return any(_is_answered_by(rubrics, answer) for answer in score.answers)
+    return any(_is_answer_of_judge(rubrics, answer) for answer in score.answers)
 
 
-def _is_answered_by(rubrics: RubricSet, answer: Answer | Unanswered) -> bool:
+def _is_answer_of_judge(rubrics: RubricSet, answer: Answer | Unanswered) -> bool:
     return answer.judge.startswith(f"{rubrics.judge.name} ")
 
 

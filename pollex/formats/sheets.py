@@ -10,32 +10,37 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.json_rows import LogRow
 
-OLD_EXCEL = b"\xd0\xcf\x11\xe0"
-LOOKED_AT = 20
+OLD_EXCEL_MAGIC = b"\xd0\xcf\x11\xe0"
+MAX_HEADER_SEARCH_ROWS = 20
 """Rows of a sheet by which its header is found."""
-FEWEST_COLUMNS = 3
+MIN_TABLE_COLUMNS = 3
 """Columns of a sheet that may have lines of a title above its header."""
-MOST_ABOVE = 8
+MAX_TITLE_ROWS = 8
 """Lines of a title at most."""
-_PARTS = ("xl/workbook.xml", "xl/workbook.bin", "content.xml", "[Content_Types].xml")
+_WORKBOOK_MEMBER_NAMES = (
+    "xl/workbook.xml",
+    "xl/workbook.bin",
+    "content.xml",
+    "[Content_Types].xml",
+)
 """Members by which a packed file is told to be a workbook of Excel or LibreOffice."""
 
 
 def is_spreadsheet(path: Path, begin: bytes) -> bool:
     """Return whether a file is a spreadsheet, by its first bytes and what is packed in it."""
-    if begin.startswith(OLD_EXCEL):
+    if begin.startswith(OLD_EXCEL_MAGIC):
         return True
     if not begin.startswith(b"PK\x03\x04"):
         return False
 
     try:
         with zipfile.ZipFile(path) as archive:
-            return not set(_PARTS).isdisjoint(archive.namelist())
+            return not set(_WORKBOOK_MEMBER_NAMES).isdisjoint(archive.namelist())
     except zipfile.BadZipFile:
         return False
 
 
-def sheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
+def iterate_spreadsheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
     """Yield the rows of all sheets that have any.
 
     Raises:
@@ -73,49 +78,49 @@ def sheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
         )
 
     for name, rows in filled:
-        yield from rows_of_sheet(source if len(filled) == 1 else f"{source}!{name}", rows)
+        yield from iterate_sheet_rows(source if len(filled) == 1 else f"{source}!{name}", rows)
 
 
-def rows_of_sheet(source: str, rows: list[list[Any]]) -> Iterator[LogRow]:
+def iterate_sheet_rows(source: str, rows: list[list[Any]]) -> Iterator[LogRow]:
     """Yield the rows of a sheet under the names of its header, with what stands above that."""
-    begin = _header_of(rows)
+    begin = _find_header_row(rows)
     names = [str(cell).strip() for cell in rows[begin]]
-    above = _said_above(rows[:begin], names)
+    above = _read_title_fields(rows[:begin], names)
     # rows have the numbers that the sheet shows, from 1
     for number, row in enumerate(rows[begin + 1 :], start=begin + 2):
         cells = {}
         for name, cell in zip(names, row, strict=False):
             if name:
-                cells[name] = _as_plain_cell(cell)
+                cells[name] = _convert_cell(cell)
         if any(cell != "" for cell in cells.values()):
             yield LogRow(source, number, {**above, **cells})
 
 
-def _header_of(rows: list[list[Any]]) -> int:
+def _find_header_row(rows: list[list[Any]]) -> int:
     """Return which row is the header: the first, or the first below lines of a title, which fill a cell or two."""
     filled = []
-    for row in rows[:LOOKED_AT]:
+    for row in rows[:MAX_HEADER_SEARCH_ROWS]:
         filled.append(sum(cell != "" for cell in row))
 
     first = next((number for number, cells in enumerate(filled) if cells), 0)
-    if max(filled, default=0) < FEWEST_COLUMNS:
+    if max(filled, default=0) < MIN_TABLE_COLUMNS:
         return first
 
     # the first row that is nearly as wide as the widest
     wide = next(number for number, cells in enumerate(filled) if cells >= 0.7 * max(filled))
-    if wide <= MOST_ABOVE and all(cells <= 2 for cells in filled[:wide]):
+    if wide <= MAX_TITLE_ROWS and all(cells <= 2 for cells in filled[:wide]):
         return wide
     return first
 
 
-def _said_above(rows: list[list[Any]], names: list[str]) -> dict[str, Any]:
+def _read_title_fields(rows: list[list[Any]], names: list[str]) -> dict[str, Any]:
     """Return what lines above a sheet's header say of all its rows: a name and its value, or a title."""
     above: dict[str, Any] = {}
     for row in rows:
         cells = []
         for cell in row:
             if cell != "":
-                cells.append(_as_plain_cell(cell))
+                cells.append(_convert_cell(cell))
         if len(cells) == 2:
             above.setdefault(str(cells[0]).strip(" :"), cells[1])
         elif cells:
@@ -124,7 +129,7 @@ def _said_above(rows: list[list[Any]], names: list[str]) -> dict[str, Any]:
     return {name: value for name, value in above.items() if name not in names}
 
 
-def _as_plain_cell(cell: Any) -> Any:
+def _convert_cell(cell: Any) -> Any:
     """Return a cell as JSON has it: whole numbers without a point, times as ISO text."""
     if isinstance(cell, datetime | date | time):
         return cell.isoformat()

@@ -9,7 +9,7 @@ from typing import Any
 from pollex.conversations.conversation import Source
 from pollex.text import parse_json
 
-NAMES = (
+SOURCE_FIELD_NAMES = (
     *(
         "sources",
         "retrieved_documents",
@@ -20,8 +20,8 @@ NAMES = (
     *("contexts", "documents"),
 )
 """Fields that may hold them; of text alone only the first, which `--columns sources=NAME` means."""
-_NAMED = frozenset(NAMES)
-TEXT_NAMES = (
+_SOURCE_FIELD_NAME_SET = frozenset(SOURCE_FIELD_NAMES)
+SOURCE_TEXT_NAMES = (
     "text",
     "page_content",
     "content",
@@ -32,22 +32,22 @@ TEXT_NAMES = (
     "node.text",
     "document",
 )
-TITLE_NAMES = (
+SOURCE_TITLE_NAMES = (
     *("name", "title", "file", "url", "source", "document_name", "metadata.title"),
     *("metadata.source", "document.id", "id"),
 )
 
 
-def take_sources(fields: Mapping[str, Any]) -> tuple[tuple[Source, ...], dict[str, Any]]:
+def split_off_sources(fields: Mapping[str, Any]) -> tuple[tuple[Source, ...], dict[str, Any]]:
     """Return the documents that a row's fields hold, each once, and the fields without them."""
-    if _NAMED.isdisjoint(fields):  # as in most rows
+    if _SOURCE_FIELD_NAME_SET.isdisjoint(fields):  # as in most rows
         return (), dict(fields)
 
-    for name in NAMES:
+    for name in SOURCE_FIELD_NAMES:
         value = _parse_if_json(fields.get(name))
-        if isinstance(value, str) and name != NAMES[0]:
+        if isinstance(value, str) and name != SOURCE_FIELD_NAMES[0]:
             continue
-        if documents := dict.fromkeys(_sources_in(value)):
+        if documents := dict.fromkeys(_iterate_sources(value)):
             return tuple(documents), {key: field for key, field in fields.items() if key != name}
 
     return (), dict(fields)
@@ -60,22 +60,22 @@ def _parse_if_json(value: Any) -> Any:
     return value
 
 
-def _sources_in(value: Any) -> Iterator[Source]:
+def _iterate_sources(value: Any) -> Iterator[Source]:
     """Yield documents of a text, an object, or a list of either; a list of lists is one of several retrievals."""
     if isinstance(value, str) and value.strip():
         yield Source(text=value)
     elif isinstance(value, list):
         for entry in value:
-            yield from _sources_in(entry)
-    elif isinstance(value, Mapping) and (text := _first_text(value, TEXT_NAMES)):
+            yield from _iterate_sources(entry)
+    elif isinstance(value, Mapping) and (text := _find_first_text(value, SOURCE_TEXT_NAMES)):
         turn = value.get("turn")
         shown = None
         if isinstance(turn, int) and not isinstance(turn, bool) and turn >= 0:
             shown = turn
-        yield Source(text=text, name=_first_text(value, TITLE_NAMES), turn=shown)
+        yield Source(text=text, name=_find_first_text(value, SOURCE_TITLE_NAMES), turn=shown)
 
 
-def _first_text(value: Mapping[str, Any], names: tuple[str, ...]) -> str:
+def _find_first_text(value: Mapping[str, Any], names: tuple[str, ...]) -> str:
     for name in names:
         inner: Any = value
         # a name with dots is a path, unless the object has a field of that name

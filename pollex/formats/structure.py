@@ -14,24 +14,24 @@ from operator import eq
 from pollex.conversations.conversation import Conversation
 from pollex.text import format_count
 
-MOST_KEPT = 10_000
+MAX_TURNS_COMPARED = 10_000
 """Turns whose words are compared with others'."""
-FEWEST = 3
+MIN_CONVERSATIONS = 3
 """Conversations from which on something is said of them."""
-FEWEST_TURNS = 20
+MIN_TURNS_TO_REPEAT = 20
 """Turns from which on words are said to repeat."""
-MUCH = 0.5
+MIN_UNUSUAL_SHARE = 0.5
 """Share of conversations that is out of the ordinary."""
-MANY_EMPTY = 0.1
+MIN_EMPTY_SHARE = 0.1
 """Share of turns without words that is much."""
-MANY_IN_A_ROW = 1 / 3
+MIN_SAME_SIDE_SHARE = 1 / 3
 """Share of a side's turns that follow its own that is much."""
-FEW_WORDS = 0.1
+MAX_DISTINCT_SHARE = 0.1
 """Share of different texts among all that is little."""
 
 
 @dataclass(slots=True)
-class Structure:
+class LogStructure:
     """Counts of what a log looks like.
 
     Attributes:
@@ -66,7 +66,7 @@ class Structure:
             self.empty += sum(not turn.calls for turn in empty_turns)
 
         # how many texts differ, of the first ones
-        if self.compared < MOST_KEPT:
+        if self.compared < MAX_TURNS_COMPARED:
             spoken_texts = []
             for role, text in zip(roles, texts, strict=True):
                 if role in spoken and text:
@@ -86,7 +86,7 @@ class Structure:
             a.role for a, b in pairwise(conversation.turns) if a.role == b.role and not a.calls
         )
         for role, times in repeated.items():
-            if role in spoken and times >= MANY_IN_A_ROW * spoken[role]:
+            if role in spoken and times >= MIN_SAME_SIDE_SHARE * spoken[role]:
                 self.in_a_row[role] += 1
 
     @property
@@ -100,11 +100,11 @@ class Structure:
     def faults(self) -> Iterator[str]:
         """What is out of the ordinary, in words."""
         n = self.conversations
-        if n < FEWEST:
+        if n < MIN_CONVERSATIONS:
             return
 
         one_sided = self.one_sided.total()
-        if one_sided >= MUCH * n:
+        if one_sided >= MIN_UNUSUAL_SHARE * n:
             roles = " and ".join(
                 f"{role}'s ({times})" for role, times in self.one_sided.most_common()
             )
@@ -112,12 +112,12 @@ class Structure:
             yield f"{one_sided} of {of} have turns of one side alone, the {roles}"
 
         for role, times in self.in_a_row.items():
-            if times >= MUCH * n:
+            if times >= MIN_UNUSUAL_SHARE * n:
                 yield f"in {times} of {n} conversations turns of the {role} follow each other, with no other between"
 
-        if self.empty >= MANY_EMPTY * self.turns and self.empty:
+        if self.empty >= MIN_EMPTY_SHARE * self.turns and self.empty:
             yield f"{self.empty} of {self.turns} turns of user and assistant have no words"
-        if self.compared >= FEWEST_TURNS and self.different < FEW_WORDS:
+        if self.compared >= MIN_TURNS_TO_REPEAT and self.different < MAX_DISTINCT_SHARE:
             most = self.texts.most_common(1)[0][1]
             yield f"{self.compared} turns have {len(self.texts)} different texts, one of them {most} times"
 

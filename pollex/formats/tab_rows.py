@@ -7,18 +7,18 @@ from itertools import islice
 from pollex.conversations.logs import BadRow
 from pollex.formats.json_rows import LogRow
 
-LOOKED_AT = 400
+MAX_LINES_EXAMINED = 400
 """Lines by which such a table is told."""
-NULL = "\\N"
-_ESCAPE = re.compile(r"\\(.)")
-_SIGNS = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
-_LINE_END = re.compile(r"\\n\\n|[.!?:,;–]\\n(?![a-z])")
+NULL_MARK = "\\N"
+_ESCAPE_PATTERN = re.compile(r"\\(.)")
+_ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
+_ESCAPED_LINE_END_PATTERN = re.compile(r"\\n\\n|[.!?:,;–]\\n(?![a-z])")
 """A line's end between words; a name of a folder is none."""
 
 
-def holds_escapes(lines: Iterable[str]) -> bool:
+def is_escaped_tab_table(lines: Iterable[str]) -> bool:
     """Return whether lines are such a table: as many tabs in each, no quoted cell, and an escape."""
-    begin = [line.rstrip("\r\n") for line in islice(lines, LOOKED_AT)]
+    begin = [line.rstrip("\r\n") for line in islice(lines, MAX_LINES_EXAMINED)]
     tabs = set()
     for line in begin:
         if line.strip():
@@ -33,10 +33,10 @@ def holds_escapes(lines: Iterable[str]) -> bool:
 
     if any(len(cell) > 1 and cell.startswith('"') and cell.endswith('"') for cell in cells):
         return False
-    return NULL in cells or any(map(_LINE_END.search, cells))
+    return NULL_MARK in cells or any(map(_ESCAPED_LINE_END_PATTERN.search, cells))
 
 
-def rows_of_tabs(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]:
+def iterate_tab_rows(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]:
     """Yield one row for each line below the header; a cell of a missing value is empty."""
     names: list[str] = []
     for number, line in enumerate(lines, start=1):
@@ -44,7 +44,7 @@ def rows_of_tabs(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]
         if not text.strip():
             continue
 
-        cells = [_plain_cell(cell) for cell in text.split("\t")]
+        cells = [_unescape_cell(cell) for cell in text.split("\t")]
         if not names:
             names = cells
         elif len(cells) == len(names):
@@ -54,7 +54,7 @@ def rows_of_tabs(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]
             yield BadRow(source, number, reason, "write a tab in a cell as \\t")
 
 
-def _plain_cell(cell: str) -> str:
-    if cell == NULL:
+def _unescape_cell(cell: str) -> str:
+    if cell == NULL_MARK:
         return ""
-    return _ESCAPE.sub(lambda escape: _SIGNS.get(escape[1], escape[1]), cell)
+    return _ESCAPE_PATTERN.sub(lambda escape: _ESCAPED_CHARACTERS.get(escape[1], escape[1]), cell)

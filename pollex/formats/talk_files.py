@@ -11,41 +11,43 @@ from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.formats.json_rows import LogRow
-from pollex.formats.labels import is_usual
+from pollex.formats.labels import is_usual_thumb
 from pollex.formats.log_shapes.transcripts import (
-    has_times,
-    is_side,
+    begins_known_turn,
+    has_turn_times,
+    is_role_name,
     is_transcript,
-    messages_in,
-    speaks_at,
+    parse_transcript,
 )
-from pollex.formats.log_shapes.turns import ROLES
-from pollex.formats.names import is_called
+from pollex.formats.log_shapes.turns import ROLE_BY_SPELLING
+from pollex.formats.names import is_named_as_part
 
-LOOKED_AT = 200
+MAX_LINES_EXAMINED = 200
 """Lines by which a file is told to hold talks."""
-MOST_ABOVE = 8
+MAX_LINES_ABOVE_TALK = 8
 """Lines above a talk that say something of it, or of the file."""
-_BETWEEN = re.compile(r"\s*([-=*_#~─━═—])\1{2,}(?P<inside>.*)")
+_DIVIDER_PATTERN = re.compile(r"\s*([-=*_#~─━═—])\1{2,}(?P<inside>.*)")
 """A line between two talks, perhaps with the name of the next one."""
-_HEADING = re.compile(r"\s*#{1,6}\s+(?P<inside>.*)")
+_HEADING_PATTERN = re.compile(r"\s*#{1,6}\s+(?P<inside>.*)")
 """A heading of Markdown, which begins a talk where a turn begins below it."""
-_DECORATION = " \t-=*_#~─━═—"
-_PIECES = re.compile(r"\s*[|·;\t]\s*|\s{2,}")
-_FIELD = re.compile(
+_DECORATION_SIGNS = " \t-=*_#~─━═—"
+_FIELD_SEPARATOR_PATTERN = re.compile(r"\s*[|·;\t]\s*|\s{2,}")
+_FIELD_PATTERN = re.compile(
     r"[>*_\s]*(?P<name>[^\W\d_][^:=\n]{0,39}?)[*_]*\s*[:=][*_]*\s*(?P<value>.*?)\s*"
 )
-_REACTIONS = re.compile(r"\s*(?:[\U0001f44d\U0001f44e][\U0001f3fb-\U0001f3ff\ufe0f]?\s*\d+\s*)+")
+_REACTIONS_LINE_PATTERN = re.compile(
+    r"\s*(?:[\U0001f44d\U0001f44e][\U0001f3fb-\U0001f3ff\ufe0f]?\s*\d+\s*)+"
+)
 """A line of reactions with their numbers, as channels show them below a message."""
 _THUMB = re.compile(
     r"\s*(?:(?P<sign>[\U0001f44d\U0001f44e])[\U0001f3fb-\U0001f3ff\ufe0f]?|[(\[](?P<word>[^\W\d][^()\[\]]*)[)\]])\s*"
 )
 """A thumb in a heading: a sign, or a word in brackets that is a usual label."""
-_REACTION = re.compile("([\U0001f44d\U0001f44e])[\U0001f3fb-\U0001f3ff\ufe0f]?\\s*(\\d+)")
+_REACTION_PATTERN = re.compile("([\U0001f44d\U0001f44e])[\U0001f3fb-\U0001f3ff\ufe0f]?\\s*(\\d+)")
 
 
 @dataclass
-class Part:
+class TalkPart:
     """What stands between two lines of dashes.
 
     Attributes:
@@ -64,35 +66,35 @@ class Part:
         return is_transcript(self.text)
 
 
-def holds_talks(lines: Sequence[str]) -> bool:
+def is_talk_text(lines: Sequence[str]) -> bool:
     """Return whether a text's first lines are talks whose turns begin with who speaks."""
     talks = []
-    for part in _parts_of(lines):
+    for part in _split_talk_parts(lines):
         if part.text:
             talks.append(part)
 
-    if len(talks) > 1 and not talks[0].is_talk and len(talks[0].lines) <= MOST_ABOVE:
+    if len(talks) > 1 and not talks[0].is_talk and len(talks[0].lines) <= MAX_LINES_ABOVE_TALK:
         talks = talks[1:]  # the title of the file
 
     told = [part.is_talk for part in talks]
     return any(told) and sum(told) >= 0.5 * len(told)
 
 
-def rows_of_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
+def iterate_talk_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
     """Yield the talks of a file of text, one row each."""
     parts = []
-    for part in _parts_of(text.splitlines()):
+    for part in _split_talk_parts(text.splitlines()):
         if part.text:
             parts.append(part)
 
-    if len(parts) > 1 and not parts[0].is_talk and len(parts[0].lines) <= MOST_ABOVE:
+    if len(parts) > 1 and not parts[0].is_talk and len(parts[0].lines) <= MAX_LINES_ABOVE_TALK:
         parts = parts[1:]
 
     name = Path(source).stem
     ids = set[str]()
     for number, part in enumerate(parts, start=1):
         # a single talk has the name of the file, several have numbers behind it
-        id_ = str(_id_among(part.fields) or (name if len(parts) == 1 else f"{name}#{number}"))
+        id_ = str(_find_talk_id(part.fields) or (name if len(parts) == 1 else f"{name}#{number}"))
         id_ = f"{id_}#{number}" if id_ in ids else id_
         ids.add(id_)
         yield LogRow(
@@ -106,20 +108,20 @@ def rows_of_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
         )
 
 
-def _parts_of(lines: Sequence[str]) -> list[Part]:
+def _split_talk_parts(lines: Sequence[str]) -> list[TalkPart]:
     """Return the parts of a text; what is said of a talk between two lines of dashes is the next one's."""
-    parts = [Part()]
+    parts = [TalkPart()]
     for number, line in enumerate(lines):
-        between = _BETWEEN.fullmatch(line)
-        if between is None and _begins_talk(lines, number):
-            between = _HEADING.fullmatch(line)
-        if between is None or _names_speaker(between["inside"]):
+        between = _DIVIDER_PATTERN.fullmatch(line)
+        if between is None and _is_talk_heading(lines, number):
+            between = _HEADING_PATTERN.fullmatch(line)
+        if between is None or _is_speaker_heading(between["inside"]):
             parts[-1].lines.append(line)
         else:
-            parts.append(Part(fields=_fields_between(between["inside"])))
+            parts.append(TalkPart(fields=_parse_divider_fields(between["inside"])))
 
     for part in parts:
-        _take_edges(part)
+        _move_edge_fields(part)
 
     # a heading with nothing below it speaks of the talk after the next line
     for above, part in pairwise(parts):
@@ -129,35 +131,35 @@ def _parts_of(lines: Sequence[str]) -> list[Part]:
     return parts
 
 
-def _begins_talk(lines: Sequence[str], number: int) -> bool:
+def _is_talk_heading(lines: Sequence[str], number: int) -> bool:
     """Return whether a line is a heading below which a turn begins, and no heading of an answer."""
-    if not _HEADING.fullmatch(lines[number]):
+    if not _HEADING_PATTERN.fullmatch(lines[number]):
         return False
 
-    below = (line for line in lines[number + 1 : number + 1 + MOST_ABOVE] if line.strip())
-    return speaks_at(next(below, ""))
+    below = (line for line in lines[number + 1 : number + 1 + MAX_LINES_ABOVE_TALK] if line.strip())
+    return begins_known_turn(next(below, ""))
 
 
-def _names_speaker(inside: str) -> bool:
+def _is_speaker_heading(inside: str) -> bool:
     """Return whether a heading, as `### User`, begins a turn."""
-    return _letters(inside) in ROLES
+    return _keep_letters(inside) in ROLE_BY_SPELLING
 
 
-def _letters(name: str) -> str:
+def _keep_letters(name: str) -> str:
     return re.sub(r"[^a-z]", "", name.casefold())
 
 
-def _fields_between(inside: str) -> dict[str, Any]:
+def _parse_divider_fields(inside: str) -> dict[str, Any]:
     """Return what a line of dashes says of the next talk: `=== Case 12 | rating: up ===`."""
     pieces = []
-    for piece in _PIECES.split(inside.strip(_DECORATION)):
+    for piece in _FIELD_SEPARATOR_PATTERN.split(inside.strip(_DECORATION_SIGNS)):
         if piece:
             pieces.append(piece)
 
     fields: dict[str, Any] = {}
     for piece in pieces:
-        if (pair := _FIELD.fullmatch(piece)) is not None:
-            fields[_folded(pair["name"])] = pair["value"]
+        if (pair := _FIELD_PATTERN.fullmatch(piece)) is not None:
+            fields[_normalize_speaker(pair["name"])] = pair["value"]
             continue
         # a thumb beside the name of the talk is no part of it
         thumbs = [thumb for thumb in _THUMB.finditer(piece) if _is_thumb(thumb)]
@@ -171,119 +173,131 @@ def _fields_between(inside: str) -> dict[str, Any]:
 
 
 def _is_thumb(thumb: re.Match[str]) -> bool:
-    return bool(thumb["sign"]) or is_usual(thumb["word"])
+    return bool(thumb["sign"]) or is_usual_thumb(thumb["word"])
 
 
-def _take_edges(part: Part) -> None:
+def _move_edge_fields(part: TalkPart) -> None:
     """Move lines that say something of a talk, and no turn, from a part's edges to its fields."""
-    _take_head(part)
+    _move_head_fields(part)
     lines = part.lines
     pairs = []
     for line in lines:
         if line.strip():
-            pairs.append(_FIELD.fullmatch(line))
+            pairs.append(_FIELD_PATTERN.fullmatch(line))
 
     speaks = part.is_talk or any(
-        pair is not None and _letters(pair["name"]) in ("q", "a") for pair in pairs
+        pair is not None and _keep_letters(pair["name"]) in ("q", "a") for pair in pairs
     )
     # a part of fields alone, in which nobody speaks
-    if pairs and len(pairs) <= MOST_ABOVE and all(pairs) and not speaks:
-        part.fields |= {_folded(pair["name"]): pair["value"] for pair in pairs if pair is not None}
+    if pairs and len(pairs) <= MAX_LINES_ABOVE_TALK and all(pairs) and not speaks:
+        part.fields |= {
+            _normalize_speaker(pair["name"]): pair["value"] for pair in pairs if pair is not None
+        }
         part.lines = []
         return
 
     # reactions below a message are thumbs
     reactions = []
     for line in lines:
-        if _REACTIONS.fullmatch(line):
+        if _REACTIONS_LINE_PATTERN.fullmatch(line):
             reactions.append(line)
 
     if reactions:
-        part.lines = [line for line in lines if not _REACTIONS.fullmatch(line)]
+        part.lines = [line for line in lines if not _REACTIONS_LINE_PATTERN.fullmatch(line)]
         thumbs = []
         for line in reactions:
-            for sign, _ in _REACTION.findall(line):
+            for sign, _ in _REACTION_PATTERN.findall(line):
                 thumbs.append(sign)
 
         part.fields.setdefault("thumb", thumbs if len({*thumbs}) > 1 else thumbs[0])
 
     # a label or a comment below the last turn
     speakers = set()
-    for message in messages_in(part.text):
+    for message in parse_transcript(part.text):
         speakers.add(str(message["role"]).casefold())
 
     while part.lines:
-        pair = _FIELD.fullmatch(part.lines[-1])
+        pair = _FIELD_PATTERN.fullmatch(part.lines[-1])
         if not part.lines[-1].strip():
             part.lines.pop()
-        elif pair is not None and _says_of_talk(pair["name"], speakers):
-            part.fields.setdefault(_folded(pair["name"]), pair["value"].strip(" *_"))
+        elif pair is not None and _is_talk_field(pair["name"], speakers):
+            part.fields.setdefault(_normalize_speaker(pair["name"]), pair["value"].strip(" *_"))
             part.lines.pop()
         else:
             break
 
     # and above the first
-    for number, line in enumerate(part.lines[:MOST_ABOVE]):
-        pair = _FIELD.fullmatch(line)
-        if line.strip() and (pair is None or not _says_of_talk(pair["name"], speakers)):
+    for number, line in enumerate(part.lines[:MAX_LINES_ABOVE_TALK]):
+        pair = _FIELD_PATTERN.fullmatch(line)
+        if line.strip() and (pair is None or not _is_talk_field(pair["name"], speakers)):
             part.lines = part.lines[number:]
             break
         if pair is not None:
-            part.fields.setdefault(_folded(pair["name"]), pair["value"])
+            part.fields.setdefault(_normalize_speaker(pair["name"]), pair["value"])
 
 
-def _take_head(part: Part) -> None:
+def _move_head_fields(part: TalkPart) -> None:
     """Move the fields in some lines above a talk, which an empty line parts from it, to the part's fields."""
     lines = part.text.splitlines()
     end = next((number for number, line in enumerate(lines) if not line.strip()), 0)
     # lines with several fields, as `Chat #3   Rating: good`, are no turns
-    if 1 <= end <= MOST_ABOVE and not part.is_talk and any(map(_says_several, lines[:end])):
+    if (
+        1 <= end <= MAX_LINES_ABOVE_TALK
+        and not part.is_talk
+        and any(map(_says_several, lines[:end]))
+    ):
         talk = "\n".join(lines[end:]).strip("\n")
         if is_transcript(talk):
             for line in lines[:end]:
-                for name, value in _fields_between(line).items():
+                for name, value in _parse_divider_fields(line).items():
                     part.fields.setdefault(name, value)
             part.lines = talk.splitlines()
             return
-    if not 2 <= end <= MOST_ABOVE:
+    if not 2 <= end <= MAX_LINES_ABOVE_TALK:
         return
 
-    pairs = [_FIELD.fullmatch(line) for line in lines[:end]]
+    pairs = [_FIELD_PATTERN.fullmatch(line) for line in lines[:end]]
     names = []
     for pair in pairs:
         if pair is not None:
-            names.append(_folded(pair["name"]))
+            names.append(_normalize_speaker(pair["name"]))
 
     talk = "\n".join(lines[end:]).strip("\n")
     # each line says something else, and who speaks below is none of the names
     if len({*names}) < end or not is_transcript(talk):
         return
-    if any(map(is_side, names)) and (has_times("\n".join(lines[:end])) or not has_times(talk)):
+    if any(map(is_role_name, names)) and (
+        has_turn_times("\n".join(lines[:end])) or not has_turn_times(talk)
+    ):
         return
 
-    part.fields |= {_folded(pair["name"]): pair["value"] for pair in pairs if pair is not None}
+    part.fields |= {
+        _normalize_speaker(pair["name"]): pair["value"] for pair in pairs if pair is not None
+    }
     part.lines = talk.splitlines()
 
 
 def _says_several(line: str) -> bool:
     """Return whether a line has several pieces, of which one is a field."""
-    pieces = _PIECES.split(line.strip(_DECORATION))
-    return len(pieces) > 1 and any(map(_FIELD.fullmatch, pieces))
+    pieces = _FIELD_SEPARATOR_PATTERN.split(line.strip(_DECORATION_SIGNS))
+    return len(pieces) > 1 and any(map(_FIELD_PATTERN.fullmatch, pieces))
 
 
-def _id_among(fields: Mapping[str, Any]) -> Any:
+def _find_talk_id(fields: Mapping[str, Any]) -> Any:
     """Return what names a talk among the fields above it."""
     if fields.get("id"):
         return fields["id"]
 
-    return next((value for name, value in fields.items() if is_called(name, "conversation")), None)
+    return next(
+        (value for name, value in fields.items() if is_named_as_part(name, "conversation")), None
+    )
 
 
-def _says_of_talk(name: str, speakers: set[str]) -> bool:
+def _is_talk_field(name: str, speakers: set[str]) -> bool:
     if name.strip(" *_").casefold() in speakers:
         return False
-    return is_called(name, "label") or is_called(name, "comment")
+    return is_named_as_part(name, "label") or is_named_as_part(name, "comment")
 
 
-def _folded(name: str) -> str:
+def _normalize_speaker(name: str) -> str:
     return name.strip(" *_").casefold()

@@ -10,17 +10,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple, overload
 
-from pollex.conversations.conversation import Conversation, Feedback, Flag, Label
-from pollex.conversations.logs import BadRow, Logs, format_list
+from pollex.conversations.conversation import Conversation, Feedback, Label, TextFlag
+from pollex.conversations.logs import BadRow, Logs, format_error_list
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import ToolScore
-from pollex.formats.conservation import BAD, LEFT_OUT, OVERRULED, REPEATED, TURNS, Conservation
+from pollex.formats.conservation import (
+    OUTCOME_BAD,
+    OUTCOME_LEFT_OUT,
+    OUTCOME_OVERRULED,
+    OUTCOME_REPEATED,
+    OUTCOME_TURNS,
+    RowOutcomeCounter,
+)
 from pollex.formats.fields import ReadOptions
 from pollex.text import format_count
 
-MEMORY = 100_000_000
+MAX_MEMORY_BYTES = 100_000_000
 """Bytes of text, about, that are kept in memory."""
-TURN_OVERHEAD = 500
+TURN_OVERHEAD_BYTES = 500
 """Bytes that a turn takes beside its text."""
 
 
@@ -31,7 +38,7 @@ class SpilledList(Sequence[Conversation]):
     read and one parse.
     """
 
-    def __init__(self, memory: int = MEMORY) -> None:
+    def __init__(self, memory: int = MAX_MEMORY_BYTES) -> None:
         self._room = memory
         self._kept: list[Conversation] = []
         self._file: IO[bytes] | None = None
@@ -57,7 +64,7 @@ class SpilledList(Sequence[Conversation]):
             return
 
         self._kept.append(conversation)
-        self._room -= sum(turn.size + TURN_OVERHEAD for turn in conversation.turns)
+        self._room -= sum(turn.size + TURN_OVERHEAD_BYTES for turn in conversation.turns)
         # the memory is used up: all conversations move to the file
         if self._room < 0:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -110,11 +117,11 @@ class SpilledList(Sequence[Conversation]):
         return self._grouped(Conversation.model_validate(json.loads(content)))
 
 
-CONTENT_ID = "sha256-"
+CONTENT_ID_PREFIX = "sha256-"
 """How an id begins that was made from a row's content."""
 
 
-class Placed(NamedTuple):
+class PlacedConversation(NamedTuple):
     """A conversation, and the place of its first row.
 
     Attributes:
@@ -130,16 +137,16 @@ class Placed(NamedTuple):
     rows: int = 1
 
 
-class Skipped(NamedTuple):
+class SkippedRow(NamedTuple):
     """A row that is no conversation of its own, and nothing wrong with it."""
 
     source: str
     line: int
-    outcome: str = LEFT_OUT
+    outcome: str = OUTCOME_LEFT_OUT
     rows: int = 1
 
 
-class Voted(NamedTuple):
+class SeparateVote(NamedTuple):
     """A thumb from another file than its conversation's."""
 
     id: str
@@ -149,19 +156,19 @@ class Voted(NamedTuple):
 
 
 @dataclass(slots=True)
-class Recorded:
+class ConversationRecord:
     """The record of a conversation that was read.
 
     Attributes:
         index: Its place in the list on disk.
         digest: Hash of everything that makes two conversations of one id identical.
-        number: As in `Placed`.
+        number: As in `PlacedConversation`.
     """
 
     index: int
     digest: bytes
     label: Label
-    flags: tuple[Flag, ...]
+    flags: tuple[TextFlag, ...]
     place: str
     number: str = ""
 
@@ -177,9 +184,9 @@ class LogTally:
         self,
         options: ReadOptions,
         memory: int | None = None,
-        conservation: Conservation | None = None,
+        conservation: RowOutcomeCounter | None = None,
     ) -> None:
-        self._conservation = conservation or Conservation()
+        self._conservation = conservation or RowOutcomeCounter()
         self._on_duplicate = options.on_duplicate
         self._labels_needed = options.labels_needed
         if memory is None:
@@ -187,10 +194,10 @@ class LogTally:
         else:
             self._shelf = SpilledList(memory)
 
-        self._entries: dict[str, Recorded] = {}
+        self._entries: dict[str, ConversationRecord] = {}
         self._bad_rows: list[BadRow] = []
         self._clashes: list[str] = []
-        self._by_number: list[tuple[Recorded, Placed]] = []
+        self._by_number: list[tuple[ConversationRecord, PlacedConversation]] = []
         self._counts: Counter[str] = Counter()
         self._rated: dict[str, dict[str, Label]] = {}
         self._each_judge = options.judge_field is not None
@@ -199,30 +206,30 @@ class LogTally:
         self._values: dict[str, str | None] | None = None
         self._files: dict[str, str | None] | None = None
 
-    def add(self, item: Placed | Skipped | Voted | BadRow) -> None:
+    def add(self, item: PlacedConversation | SkippedRow | SeparateVote | BadRow) -> None:
         """Keep a conversation unless its id is taken; count anything else."""
-        if isinstance(item, Voted):
+        if isinstance(item, SeparateVote):
             self._label(item)
         elif isinstance(item, BadRow):
             self._bad_rows.append(item)
-            self._conservation.add(item.source, BAD, item.rows)
-        elif isinstance(item, Skipped):
+            self._conservation.add(item.source, OUTCOME_BAD, item.rows)
+        elif isinstance(item, SkippedRow):
             # inner steps of traces are no rows of their own
             self._counts["skipped"] += item.rows == 0
             self._conservation.add(item.source, item.outcome, item.rows)
         elif (entry := self._entries.get(item.conversation.id)) is None:
-            self._entries[item.conversation.id] = _make_entry(len(self._shelf), item)
+            self._entries[item.conversation.id] = _make_record(len(self._shelf), item)
             self._shelf.append(item.conversation)
             self.grouped |= item.conversation.group is not None
-            self._conservation.add(item.source, TURNS, item.rows)
+            self._conservation.add(item.source, OUTCOME_TURNS, item.rows)
         else:
             # the id is known: what this conversation is shows by what is counted for it
             before = self._counts["overruled"]
             self._meet(entry, item)
             if self._counts["overruled"] > before:
-                outcome = OVERRULED
+                outcome = OUTCOME_OVERRULED
             else:
-                outcome = REPEATED
+                outcome = OUTCOME_REPEATED
 
             self._conservation.add(item.source, outcome, item.rows)
 
@@ -236,7 +243,7 @@ class LogTally:
             self._messages = {
                 key: conversation.id
                 for conversation in self._shelf
-                for key in _message_keys(conversation)
+                for key in _iterate_message_keys(conversation)
             }
 
         named = self._messages.get(score.message or score.id)
@@ -259,15 +266,15 @@ class LogTally:
         if self._values is None:
             self._values = {}
             for conversation in self._shelf:
-                if not conversation.id.startswith(CONTENT_ID):
+                if not conversation.id.startswith(CONTENT_ID_PREFIX):
                     continue
-                for value_beside in _short_values(conversation):
+                for value_beside in _collect_short_values(conversation):
                     is_shared = value_beside in self._values
                     self._values[value_beside] = None if is_shared else conversation.id
 
         return self._values.get(value)
 
-    def _label(self, voted: Voted) -> None:
+    def _label(self, voted: SeparateVote) -> None:
         entry = self._entries[voted.id]
         conversation = self._shelf[entry.index]
         # a label of the log itself stays; comments are added
@@ -280,14 +287,14 @@ class LogTally:
     def _replace(
         self,
         id_: str,
-        entry: Recorded,
+        entry: ConversationRecord,
         conversation: Conversation,
     ) -> None:
         # a source may have colons in its name; the line stands behind the last one
         source, _, line = entry.place.rpartition(":")
-        self._entries[id_] = _make_entry(
+        self._entries[id_] = _make_record(
             entry.index,
-            Placed(conversation, source, int(line)),
+            PlacedConversation(conversation, source, int(line)),
         )
         self._shelf.replace(entry.index, conversation)
 
@@ -346,7 +353,7 @@ class LogTally:
         """
         if self._clashes:
             ids = format_count(len(self._clashes), "id has", "ids have")
-            what = f"{ids} different conversations:{format_list(self._clashes)}\n "
+            what = f"{ids} different conversations:{format_error_list(self._clashes)}\n "
             raise BadInput(
                 what,
                 hint="make ids unique, or say which counts",
@@ -356,7 +363,7 @@ class LogTally:
     def logs(self, notes: Sequence[str]) -> Logs:
         """Everything that was taken in."""
         entries = self._entries
-        flags: dict[Flag, list[str]] = {}
+        flags: dict[TextFlag, list[str]] = {}
         for id_, entry in entries.items():
             for flag in entry.flags:
                 flags.setdefault(flag, []).append(id_)
@@ -377,9 +384,9 @@ class LogTally:
             ).hexdigest(),
         )
 
-    def _meet(self, recorded: Recorded, item: Placed) -> None:
+    def _meet(self, recorded: ConversationRecord, item: PlacedConversation) -> None:
         # identical, another rater's, of another label, or another conversation
-        entry = _make_entry(recorded.index, item)
+        entry = _make_record(recorded.index, item)
         if entry.digest == recorded.digest:
             self._counts["duplicates"] += 1
         elif self._is_another_raters(recorded, item):
@@ -395,7 +402,7 @@ class LogTally:
         else:
             self._meet_another(recorded, item)
 
-    def _is_another_raters(self, recorded: Recorded, item: Placed) -> bool:
+    def _is_another_raters(self, recorded: ConversationRecord, item: PlacedConversation) -> bool:
         """Return whether somebody else rated the conversation that is known."""
         before = self._shelf[recorded.index]
         conversation = item.conversation
@@ -407,7 +414,7 @@ class LogTally:
             and bool(before.judge or self._rated)
         )
 
-    def _rate(self, recorded: Recorded, item: Placed) -> None:
+    def _rate(self, recorded: ConversationRecord, item: PlacedConversation) -> None:
         """Keep another rater's label: for the majority, or with judges wanted as a conversation of its own."""
         conversation = item.conversation
         before = self._shelf[recorded.index]
@@ -419,7 +426,7 @@ class LogTally:
             }
             of_rater = conversation.model_copy(update=update)
             if of_rater.id not in self._entries:
-                self._entries[of_rater.id] = _make_entry(
+                self._entries[of_rater.id] = _make_record(
                     len(self._shelf),
                     item._replace(conversation=of_rater),
                 )
@@ -441,24 +448,28 @@ class LogTally:
             before.model_copy(update={"judge": None, "feedback": tuple(both)}),
         )
 
-    def _differ_in_label(self, recorded: Recorded, item: Placed) -> bool:
+    def _differ_in_label(self, recorded: ConversationRecord, item: PlacedConversation) -> bool:
         # identical once both have no label
         unrated = []
         for conversation in (self._shelf[recorded.index], item.conversation):
             unrated.append(
-                _make_entry(
-                    0, Placed(conversation.model_copy(update={"label": Label.NONE}), "", 0)
+                _make_record(
+                    0,
+                    PlacedConversation(
+                        conversation.model_copy(update={"label": Label.NONE}), "", 0
+                    ),
                 ).digest
             )
 
         return unrated[0] == unrated[1]
 
-    def _meet_another(self, recorded: Recorded, item: Placed) -> None:
-        entry = _make_entry(recorded.index, item)
+    def _meet_another(self, recorded: ConversationRecord, item: PlacedConversation) -> None:
+        entry = _make_record(recorded.index, item)
         before = self._shelf[recorded.index]
         # a longer moment of a chat takes the place of a shorter one
         if self._on_duplicate == "error" and (
-            _is_moment(before, item.conversation) or _is_moment(item.conversation, before)
+            _is_earlier_moment(before, item.conversation)
+            or _is_earlier_moment(item.conversation, before)
         ):
             self._counts["duplicates"] += 1
             if len(item.conversation.turns) > len(before.turns):
@@ -475,10 +486,10 @@ class LogTally:
                 self._shelf.replace(entry.index, item.conversation)
 
     def _own_notes(self) -> Iterator[str]:
-        nameless = sum(id_.startswith(CONTENT_ID) for id_ in self._entries)
+        nameless = sum(id_.startswith(CONTENT_ID_PREFIX) for id_ in self._entries)
         if nameless:
             have = format_count(nameless, "conversation has", "conversations have")
-            yield f"{have} no id; a hash of the row stands in for it ({CONTENT_ID}…)"
+            yield f"{have} no id; a hash of the row stands in for it ({CONTENT_ID_PREFIX}…)"
 
         if self._counts["skipped"]:
             rows = format_count(
@@ -489,7 +500,7 @@ class LogTally:
             yield f"{rows} of a trace, and left out"
 
 
-def _is_moment(early: Conversation, late: Conversation) -> bool:
+def _is_earlier_moment(early: Conversation, late: Conversation) -> bool:
     """Return whether one begins the other and has no thumb that the other lacks."""
     agree = early.label in (Label.NONE, late.label)
     return (
@@ -499,7 +510,7 @@ def _is_moment(early: Conversation, late: Conversation) -> bool:
     )
 
 
-def _short_values(conversation: Conversation) -> set[str]:
+def _collect_short_values(conversation: Conversation) -> set[str]:
     """Return the short values beside a conversation's turns that may be its id."""
     values = conversation.metadata.values()
     return {
@@ -509,7 +520,7 @@ def _short_values(conversation: Conversation) -> set[str]:
     }
 
 
-def _message_keys(conversation: Conversation) -> Iterator[str]:
+def _iterate_message_keys(conversation: Conversation) -> Iterator[str]:
     for name in ("id", "message_id", "messageId", "uuid"):
         value = conversation.metadata.get(name)
         for key in value if isinstance(value, list) else [value]:
@@ -517,7 +528,7 @@ def _message_keys(conversation: Conversation) -> Iterator[str]:
                 yield str(key)
 
 
-def _make_entry(index: int, item: Placed) -> Recorded:
+def _make_record(index: int, item: PlacedConversation) -> ConversationRecord:
     conversation, source, line, number = item[:4]
     # two conversations of one id are identical where all of these are
     content = [
@@ -529,7 +540,7 @@ def _make_entry(index: int, item: Placed) -> Recorded:
     ]
     digest = hashlib.sha256(json.dumps(content).encode("ascii")).digest()
 
-    return Recorded(
+    return ConversationRecord(
         index,
         digest,
         conversation.label,

@@ -9,24 +9,26 @@ from pollex.errors import BadInput
 from pollex.formats.json_rows import LogRow
 from pollex.text import parse_json
 
-LOOKED_AT = 40
+MAX_LINES_EXAMINED = 40
 """Lines by which a text is told."""
-LEAST_OBJECTS = 0.4
+MIN_OBJECT_LINE_SHARE = 0.4
 """Share of the lines that end with an object in JSON, in a log of a program that writes other lines, too."""
-MOST = 0.8
+MIN_MATCHING_LINE_SHARE = 0.8
 """Share of the lines that look so in a log."""
-_PAIR = re.compile(r'([A-Za-z_][\w.@-]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]*))(?:\s+|$)')
-_BAR = " | "
-_ESCAPED = re.compile(r"\\(.)")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
-_DUMP = re.compile(r"(?im)^(?:-- .*\bdump\b|create table |insert into |copy \S+ \(.*from stdin;)")
-_SEPARATORS = (",", ";", "\t")
+_PAIR_PATTERN = re.compile(r'([A-Za-z_][\w.@-]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]*))(?:\s+|$)')
+_BAR_SEPARATOR = " | "
+_ESCAPE_PATTERN = re.compile(r"\\(.)")
+_ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "r": "\r"}
+_SQL_DUMP_PATTERN = re.compile(
+    r"(?im)^(?:-- .*\bdump\b|create table |insert into |copy \S+ \(.*from stdin;)"
+)
+_TABLE_SEPARATORS = (",", ";", "\t")
 
 
-def kind_of_lines(lines: Iterable[str]) -> str:
+def detect_line_kind(lines: Iterable[str]) -> str:
     """Return what lines of text are: `pairs`, `bars`, `prefixed`, a `dump` of a database, `table`, or `prose`."""
     begin = []
-    for line in islice(lines, LOOKED_AT):
+    for line in islice(lines, MAX_LINES_EXAMINED):
         begin.append(line.rstrip("\r\n"))
 
     filled = []
@@ -34,50 +36,61 @@ def kind_of_lines(lines: Iterable[str]) -> str:
         if line.strip():
             filled.append(line)
 
-    if _DUMP.search("\n".join(filled)):
+    if _SQL_DUMP_PATTERN.search("\n".join(filled)):
         return "dump"
     # a single line doesn't show a form that comes again
     if len(filled) < 2:
         return "table"
-    if _share_of_lines(filled, lambda line: len(_pairs_in(line)) >= 3) >= MOST:
+    if (
+        _measure_line_share(filled, lambda line: len(_parse_pairs(line)) >= 3)
+        >= MIN_MATCHING_LINE_SHARE
+    ):
         return "pairs"
-    if _share_of_lines(filled, lambda line: line.count(_BAR) >= 2) >= MOST:
+    if (
+        _measure_line_share(filled, lambda line: line.count(_BAR_SEPARATOR) >= 2)
+        >= MIN_MATCHING_LINE_SHARE
+    ):
         return "bars"
-    if _share_of_lines(filled, lambda line: bool(_object_in(line))) >= LEAST_OBJECTS:
+    if (
+        _measure_line_share(filled, lambda line: bool(_parse_trailing_object(line)))
+        >= MIN_OBJECT_LINE_SHARE
+    ):
         return "prefixed"
-    return "table" if _may_be_table(begin) else "prose"
+    return "table" if _looks_like_table(begin) else "prose"
 
 
-def _share_of_lines(lines: Sequence[str], looks_so: Callable[[str], bool]) -> float:
+def _measure_line_share(lines: Sequence[str], looks_so: Callable[[str], bool]) -> float:
     return sum(map(looks_so, lines)) / len(lines)
 
 
-def _may_be_table(lines: Sequence[str]) -> bool:
+def _looks_like_table(lines: Sequence[str]) -> bool:
     """Return whether the first line may be a header: as many separators as most of the lines have."""
     text = "\n".join(lines)
     if '"' in lines[0] or text.count('"') >= len(lines):
         return True  # quoted cells may go over several lines
 
-    sign = max(_SEPARATORS, key=lines[0].count)
+    sign = max(_TABLE_SEPARATORS, key=lines[0].count)
     filled = []
     for line in lines:
         if line.strip():
             filled.append(line)
 
     number = lines[0].count(sign)
-    return number > 0 and _share_of_lines(filled, lambda line: line.count(sign) >= number) >= 0.5
+    return (
+        number > 0 and _measure_line_share(filled, lambda line: line.count(sign) >= number) >= 0.5
+    )
 
 
-def _pairs_in(line: str) -> list[tuple[str, str]]:
+def _parse_pairs(line: str) -> list[tuple[str, str]]:
     """Return the pairs of a line that holds nothing else; none for other lines."""
     pairs = []
     start = 0
-    while (pair := _PAIR.match(line, start)) is not None and pair.end() > start:
+    while (pair := _PAIR_PATTERN.match(line, start)) is not None and pair.end() > start:
         quoted = pair[2]
         if quoted is None:
             value = pair[3]
         else:
-            value = _ESCAPED.sub(_unescaped, quoted)
+            value = _ESCAPE_PATTERN.sub(_unescape_match, quoted)
 
         pairs.append((pair[1], value))
         start = pair.end()
@@ -85,22 +98,22 @@ def _pairs_in(line: str) -> list[tuple[str, str]]:
     return pairs if start == len(line) else []
 
 
-def _unescaped(pairs: re.Match[str]) -> str:
-    return _ESCAPES.get(pairs[1], pairs[1])
+def _unescape_match(pairs: re.Match[str]) -> str:
+    return _ESCAPED_CHARACTERS.get(pairs[1], pairs[1])
 
 
-def rows_of_pairs(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
+def iterate_pair_rows(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
     """Yield one row for each line of `key=value` pairs; a line that is none is a row of its words."""
     for number, line in enumerate(lines, start=1):
         if text := line.strip():
-            yield LogRow(source, number, dict(_pairs_in(text)) or {"line": text})
+            yield LogRow(source, number, dict(_parse_pairs(text)) or {"line": text})
 
 
-def rows_of_prefixed(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
+def iterate_prefixed_rows(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
     """Yield one row for each line that ends with an object in JSON; a line that has none is a row of its words."""
     for number, line in enumerate(lines, start=1):
         if text := line.strip():
-            fields = _object_in(text)
+            fields = _parse_trailing_object(text)
             before = ""
             if fields:
                 before = text[: text.index("{")].strip()
@@ -116,7 +129,7 @@ def rows_of_prefixed(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
             )
 
 
-def _object_in(line: str) -> dict[str, Any]:
+def _parse_trailing_object(line: str) -> dict[str, Any]:
     """Return the object in JSON that a line ends with, behind a prefix; empty for other lines."""
     start = line.find("{")
     if start < 1 or not line.rstrip().endswith("}"):
@@ -130,26 +143,28 @@ def _object_in(line: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def rows_of_bars(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
+def iterate_bar_rows(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
     """Yield one row for each line of fields between bars; bars in the last field belong to it."""
-    begin = list(islice(lines, LOOKED_AT))
+    begin = list(islice(lines, MAX_LINES_EXAMINED))
     # the fewest bars of a line: further ones belong to the last field
-    fields = min(line.count(_BAR) for line in begin if line.strip())
+    fields = min(line.count(_BAR_SEPARATOR) for line in begin if line.strip())
     for number, line in enumerate(chain(begin, lines), start=1):
         text = line.rstrip("\r\n")
         if not text.strip():
             continue
-        parts = [part.strip() for part in text.split(_BAR, fields)]
-        fields_by_name = dict(_name_field(place, part) for place, part in enumerate(parts, start=1))
+        parts = [part.strip() for part in text.split(_BAR_SEPARATOR, fields)]
+        fields_by_name = dict(
+            _parse_bar_field(place, part) for place, part in enumerate(parts, start=1)
+        )
         yield LogRow(source, number, fields_by_name)
 
 
-def _name_field(place: int, part: str) -> tuple[str, str]:
+def _parse_bar_field(place: int, part: str) -> tuple[str, str]:
     pair = re.fullmatch(r"([A-Za-z_]\w*)[=:](\S+)", part)
     return (pair[1], pair[2]) if pair else (f"field {place}", part)
 
 
-def refuse_text(source: str, kind: str) -> None:
+def refuse_text_file(source: str, kind: str) -> None:
     """Refuse a text that is no log.
 
     Raises:

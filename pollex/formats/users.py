@@ -14,10 +14,10 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import spell_options
 from pollex.text import format_count
 
-NONE = "none"
+NO_GROUPS = "none"
 """Given as the group's field: conversations stand alone, whatever the rows name."""
 
-PERSONS = (
+PERSON_WORDS = (
     *(
         "user",
         "uid",
@@ -43,35 +43,35 @@ PERSONS = (
     *("anwender", "utilisateur", "usuario", "cliente", "utente", "gebruiker", "klant"),
 )
 """Words that name a person by themselves, as the last of a field's name."""
-PARTIES = (
+PARTY_WORDS = (
     *("account", "client", "tenant", "sender", "author", "person", "profile", "phone", "device"),
     *("anonymous", "distinct", "external"),
 )
 """Words that do so only before an id: by themselves they are channels, plans or roles as often."""
-IDS = (
+ID_WORDS = (
     *("id", "key", "uuid", "guid", "hash", "number", "nr", "no", "nummer", "email", "name", "ref"),
     *("token", "identifier", "sub"),
 )
-NOBODY = (
+NOBODY_VALUES = (
     *("anonymous", "anon", "guest", "unknown", "none", "null", "nan", "n/a", "na", "-"),
     *("default", "undefined", "unbekannt", "gast"),
 )
 """Values that name nobody, so that these conversations stand alone."""
 
-SHORT = 16
+SHORT_HASH_CHARS = 16
 """Characters of a hash that are kept."""
-FEW_COPIES = 0.1
+MAX_FEW_COPIES_SHARE = 0.1
 """Share of conversations up to which near-copies cost too little to be looked at further."""
-SURE = 1.645
+SURE_Z_SCORE = 1.645
 
-DEEPEST = 3
-FEWEST = 4
+MAX_NESTING_DEPTH = 3
+MIN_USERS = 4
 """Different users: three are plans or roles as likely as people."""
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_WORD_PATTERN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
 @dataclass(slots=True)
-class Users:
+class UserFields:
     """Values of the fields that may name users, of each conversation.
 
     Attributes:
@@ -105,14 +105,14 @@ class Users:
 
     def _hash(self, conversation: Conversation) -> None:
         if asked_hash := conversation.asked_hash:
-            self.asked[conversation.id] = asked_hash[:SHORT]
+            self.asked[conversation.id] = asked_hash[:SHORT_HASH_CHARS]
 
     def _fields(self, values: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
         """Yield the path and the value of each field that may name a user."""
         for name, value in values.items():
             path = f"{before}{name}"
             if isinstance(value, dict):
-                if path.count(".") < DEEPEST:
+                if path.count(".") < MAX_NESTING_DEPTH:
                     yield from self._fields(value, f"{path}.")
             elif (
                 isinstance(value, str | int)
@@ -120,7 +120,7 @@ class Users:
                 and self._rank(path) is not None
             ):
                 text = str(value).strip()
-                if text.casefold() not in NOBODY and text:
+                if text.casefold() not in NOBODY_VALUES and text:
                     yield path, text
 
     def near_copies(
@@ -151,13 +151,13 @@ class Users:
 
         # all but one conversation of each group would be lost to the figures
         lost = len(copies) - len(set(copies.values()))
-        if lost <= FEW_COPIES * len(labels) or _have_alike_thumbs(copies, labels):
+        if lost <= MAX_FEW_COPIES_SHARE * len(labels) or _have_similar_labels(copies, labels):
             return copies
         return {}
 
     def _rank(self, path: str) -> int | None:
         if path not in self.ranks:
-            self.ranks[path] = rank_of(path)
+            self.ranks[path] = rank_user_field(path)
         return self.ranks[path]
 
     def chosen(self, ids: Set[str]) -> tuple[str, dict[str, str]] | None:
@@ -171,19 +171,19 @@ class Users:
             for path in order
         )
         return next(
-            ((path, users) for path, users in users_by_path if _names_users(users)),
+            ((path, users) for path, users in users_by_path if _are_user_values(users)),
             None,
         )
 
 
-def rank_of(path: str) -> int | None:
+def rank_user_field(path: str) -> int | None:
     """Rank a field by how surely it names a user, 0 the surest; None where it doesn't.
 
     The last word decides, or the one before an id: `user_id`, `customerId`, or a user inside of
     metadata or a session.
     """
-    words = [word.lower() for word in _WORD.findall(path)]
-    if words and words[-1] in IDS:
+    words = [word.lower() for word in _WORD_PATTERN.findall(path)]
+    if words and words[-1] in ID_WORDS:
         named = words[:-1]
     else:
         named = words
@@ -193,17 +193,17 @@ def rank_of(path: str) -> int | None:
 
     has_id = len(named) < len(words)
     last = named[-1]
-    if last in PERSONS:
+    if last in PERSON_WORDS:
         return 0 if has_id else 1
     # in one word: userid, Kundennummer
-    if any(last == f"{person}{id_}" for person in PERSONS for id_ in IDS):
+    if any(last == f"{person}{id_}" for person in PERSON_WORDS for id_ in ID_WORDS):
         return 0
-    if has_id and last in PARTIES:
+    if has_id and last in PARTY_WORDS:
         return 2
     return None
 
 
-def _have_alike_thumbs(groups: Mapping[str, str], labels: Mapping[str, Label]) -> bool:
+def _have_similar_labels(groups: Mapping[str, str], labels: Mapping[str, Label]) -> bool:
     """Tell whether thumbs are more alike within groups than by chance: chi-square, by Wilson and Hilferty's normal."""
     thumbs: defaultdict[str, list[bool]] = defaultdict(list)
     for id_, group in groups.items():
@@ -230,24 +230,24 @@ def _have_alike_thumbs(groups: Mapping[str, str], labels: Mapping[str, Label]) -
         for group_thumbs in several
     ) / (share * (1 - share))
     part = 2 / (9 * freedom)
-    return float(((spread / freedom) ** (1 / 3) - (1 - part)) / part**0.5) > SURE
+    return float(((spread / freedom) ** (1 / 3) - (1 - part)) / part**0.5) > SURE_Z_SCORE
 
 
-def note_on_copies(copies: Mapping[str, str]) -> str:
+def format_copies_note(copies: Mapping[str, str]) -> str:
     """Say that near-copies count together, and how not to."""
     texts = len(set(copies.values()))
     return (
         f"in {len(copies):,} conversations the user says the same as in another one ({texts:,} different ones): these "
-        f"count together ({spell_options(group_field=NONE)}: each alone)"
+        f"count together ({spell_options(group_field=NO_GROUPS)}: each alone)"
     )
 
 
-def _names_users(users: Mapping[str, str]) -> bool:
+def _are_user_values(users: Mapping[str, str]) -> bool:
     """Tell whether values are users: some come again, they aren't one a row, and not three in all."""
-    return FEWEST <= len(set(users.values())) < len(users)
+    return MIN_USERS <= len(set(users.values())) < len(users)
 
 
-def note_on_users(
+def format_users_note(
     path: str,
     users: Mapping[str, str],
     conversations: int,
@@ -262,5 +262,5 @@ def note_on_users(
 
     return (
         f"the field {path!r} names {different:,} users, up to {most:,} conversations each{rest}: "
-        f"a user's conversations count together ({spell_options(group_field=NONE)}: each alone)"
+        f"a user's conversations count together ({spell_options(group_field=NO_GROUPS)}: each alone)"
     )

@@ -28,15 +28,15 @@ from pollex.store.database import FILE as DATABASE
 from pollex.store.folder import SECRET, make_text_path
 from pollex.store.seal import ANCHOR
 
-GROUP = 4096
+ROW_GROUP_SIZE = 4096
 """Rows that DuckDB holds before it writes them: one with answers takes some 10 kB."""
 
-Source = str | Path | None
+SourcePath = str | Path | None
 
 
 def require_writable(
     path: Path,
-    *read: Source,
+    *read: SourcePath,
     regular: bool = False,
     named: bool = True,
 ) -> None:
@@ -74,7 +74,7 @@ def require_writable(
         _require_not_read(path, read)
 
     where = path.resolve()
-    if where.name in _of_a_store(where.parent):
+    if where.name in _list_store_files(where.parent):
         raise WrongUse(
             "it would overwrite a file of the store",
             where=str(path),
@@ -82,7 +82,7 @@ def require_writable(
         )
 
 
-def _require_not_read(path: Path, read: Iterable[Source]) -> None:
+def _require_not_read(path: Path, read: Iterable[SourcePath]) -> None:
     """Refuse an output that is a file which the command reads.
 
     Raises:
@@ -100,14 +100,14 @@ def _require_not_read(path: Path, read: Iterable[Source]) -> None:
                 )
 
 
-def _of_a_store(folder: Path) -> frozenset[str]:
+def _list_store_files(folder: Path) -> frozenset[str]:
     """Return the files that a store needs: database, backup, and what belongs to it alone."""
     if not (folder / DATABASE).exists():
         return frozenset()
     return frozenset({DATABASE, BACKUP, SECRET, ANCHOR})
 
 
-def require_apart(*written: Path | None) -> None:
+def require_distinct_outputs(*written: Path | None) -> None:
     """Refuse two output paths that are the same file.
 
     Args:
@@ -126,11 +126,13 @@ def require_apart(*written: Path | None) -> None:
         resolved.add(path.resolve())
 
 
-Rows = Iterable[Mapping[str, Any]]
-FORMATS = (".jsonl", ".csv", ".parquet")
+OutputRows = Iterable[Mapping[str, Any]]
+OUTPUT_ENDINGS = (".jsonl", ".csv", ".parquet")
 
 
-def require_format(path: Path, *read: Source, formats: Sequence[str] = FORMATS) -> None:
+def require_known_ending(
+    path: Path, *read: SourcePath, formats: Sequence[str] = OUTPUT_ENDINGS
+) -> None:
     """Refuse a file that can't be written: before the work, not after it.
 
     Args:
@@ -156,7 +158,7 @@ def require_format(path: Path, *read: Source, formats: Sequence[str] = FORMATS) 
 
 def write_rows(
     path: Path,
-    rows: Rows,
+    rows: OutputRows,
     columns: Mapping[str, str],
     *,
     named: bool = True,
@@ -168,30 +170,30 @@ def write_rows(
         named: See `require_output`.
     """
     require_output(path, named=named)
-    with rows_out(path, columns) as put:
+    with open_row_file(path, columns) as put:
         put(rows)
 
 
-Put = Callable[[Rows], None]
+WriteBatch = Callable[[OutputRows], None]
 
 
 @contextmanager
-def rows_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
+def open_row_file(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBatch]:
     """Open a file for rows that come in batches; it appears whole at the end, or not at all. See `write_rows`."""
-    form = {".csv": _csv_out, ".parquet": _parquet_out}.get(path.suffix, _json_out)
+    form = {".csv": _open_csv, ".parquet": _open_parquet}.get(path.suffix, _open_json_lines)
     path.parent.mkdir(parents=True, exist_ok=True)
     with form(path, columns) as put:
         yield put
 
 
-MARK = "pollex"
+POLLEX_MARK = "pollex"
 """Stands in most files that pollex makes for other tools."""
 
 
 def write_folder(
     folder: Path,
     texts: Mapping[str, str],
-    *read: Source,
+    *read: SourcePath,
 ) -> None:
     """Write files into a folder that the user named; none of the user's own is written over.
 
@@ -203,17 +205,17 @@ def write_folder(
         WrongUse: A file is there that pollex didn't write, or one of `read`.
     """
     make_folder(folder)
-    before = {name: _text_there(folder / name) for name in texts}
+    before = {name: _read_existing_text(folder / name) for name in texts}
     # the folder is ours if every file in it that should have the mark has it
-    marked = [name for name in texts if MARK in texts[name]]
-    is_ours = bool(marked) and all(MARK in (before[name] or "") for name in marked)
+    marked = [name for name in texts if POLLEX_MARK in texts[name]]
+    is_ours = bool(marked) and all(POLLEX_MARK in (before[name] or "") for name in marked)
     # all files are looked at before the first is written
     for name, text in texts.items():
         require_writable(folder / name, *read, named=False)
         there = before[name]
         if there in (None, text) or is_ours:
             continue
-        if not _is_like(text, there):
+        if not _is_own_earlier_file(text, there):
             raise WrongUse(
                 "a file is there already that pollex did not write",
                 where=str(folder / name),
@@ -225,23 +227,23 @@ def write_folder(
         write_text(folder / name, text, named=False)
 
 
-def _is_like(text: str, there: str) -> bool:
+def _is_own_earlier_file(text: str, there: str) -> bool:
     """Tell whether a file that is there can be an earlier one of ours: by its mark, or by the keys of its rows."""
-    if MARK in text:
-        return MARK in there
+    if POLLEX_MARK in text:
+        return POLLEX_MARK in there
 
-    keys = _keys_of_first(text)
-    return bool(keys) and keys == _keys_of_first(there)
+    keys = _list_first_row_keys(text)
+    return bool(keys) and keys == _list_first_row_keys(there)
 
 
-def _text_there(path: Path) -> str | None:
+def _read_existing_text(path: Path) -> str | None:
     """Return the text of a file; None where there is no file."""
     if path.is_file():
         return path.read_text("utf-8", "replace")
     return None
 
 
-def _keys_of_first(text: str) -> list[str]:
+def _list_first_row_keys(text: str) -> list[str]:
     """Return the names in the first row of JSON lines; none where that isn't one."""
     try:
         row = json.loads(text.partition("\n")[0])
@@ -253,7 +255,7 @@ def _keys_of_first(text: str) -> list[str]:
     return []
 
 
-def write_lines(path: Path, rows: Iterable[Any], *, named: bool = True) -> None:
+def write_json_lines(path: Path, rows: Iterable[Any], *, named: bool = True) -> None:
     """Write one JSON value a line; see `require_output`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -264,7 +266,7 @@ def write_lines(path: Path, rows: Iterable[Any], *, named: bool = True) -> None:
 
 
 @contextmanager
-def _json_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
+def _open_json_lines(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBatch]:
     with open_draft(path) as draft, draft.open("w", encoding="utf-8", errors="replace") as out:
         yield lambda rows: out.writelines(
             f"{json.dumps({name: row[name] for name in columns}, ensure_ascii=False)}\n"
@@ -273,7 +275,7 @@ def _json_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
 
 
 @contextmanager
-def _csv_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
+def _open_csv(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBatch]:
     """Write RFC 4180 with formulas escaped by an apostrophe, lists and objects as JSON."""
     with (
         open_draft(path) as draft,
@@ -282,26 +284,26 @@ def _csv_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
         writer = csv.writer(out)
         writer.writerow([escape_formula(name) for name in columns])
         yield lambda rows: writer.writerows(
-            [_guard_cell(row[name]) for name in columns] for row in rows
+            [_format_csv_cell(row[name]) for name in columns] for row in rows
         )
 
 
-def _guard_cell(value: Any) -> Any:
+def _format_csv_cell(value: Any) -> Any:
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
     return escape_formula(value)
 
 
 @contextmanager
-def _parquet_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
-    with arrays_out(path, columns) as put:
+def _open_parquet(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBatch]:
+    with open_array_file(path, columns) as put:
         yield lambda rows: put(
-            *_tables_of_rows([[row[name] for name in columns] for row in rows], columns)
+            *_make_row_arrays([[row[name] for name in columns] for row in rows], columns)
         )
 
 
 @contextmanager
-def arrays_out(
+def open_array_file(
     path: Path, columns: Mapping[str, str]
 ) -> Iterator[Callable[[Mapping[str, Arrays], str], None]]:
     """Open a Parquet file for rows that queries give from arrays, by the names that the query has for them.
@@ -317,13 +319,14 @@ def arrays_out(
         ) as folder,
         duckdb.connect(config={"threads": 1}) as database,
     ):
-        types = ", ".join(f"{_quote_name(name)} {type_}" for name, type_ in columns.items())
+        types = ", ".join(f"{_quote_sql_name(name)} {type_}" for name, type_ in columns.items())
         # an empty table gives each batch the types of the columns
         database.execute(f"CREATE TABLE no_rows ({types})")
         numbers = count()
 
         def write(source: str, target: Path, parameters: Sequence[Any] = ()) -> None:
-            query = f"COPY ({source}) TO {_quote_text(str(target))} (FORMAT parquet, ROW_GROUP_SIZE {GROUP})"
+            file_options = f"(FORMAT parquet, ROW_GROUP_SIZE {ROW_GROUP_SIZE})"
+            query = f"COPY ({source}) TO {_quote_sql_text(str(target))} {file_options}"
             database.execute(query, parameters)
 
         # each batch becomes a file of its own in a folder
@@ -351,17 +354,17 @@ def arrays_out(
             )
 
 
-_STRUCTS = re.compile(r"STRUCT\((.*)\)\[\]", re.DOTALL)
-_MEMBER = re.compile(r"(\w+) (\w+(?:\[\])?)")
+_STRUCT_LIST_PATTERN = re.compile(r"STRUCT\((.*)\)\[\]", re.DOTALL)
+_STRUCT_MEMBER_PATTERN = re.compile(r"(\w+) (\w+(?:\[\])?)")
 
 
-def _tables_of_rows(
+def _make_row_arrays(
     rows: Sequence[Sequence[Any]], columns: Mapping[str, str]
 ) -> tuple[dict[str, Arrays], str]:
     """Return rows of plain values as arrays, and the query that gives them back; lists of objects have own tables."""
     plain = {}
     for name, type_ in columns.items():
-        plain[name] = "INTEGER[]" if _STRUCTS.match(type_) else type_
+        plain[name] = "INTEGER[]" if _STRUCT_LIST_PATTERN.match(type_) else type_
 
     tables = dict[str, Arrays]()
     cells = dict[str, list[Any]]()
@@ -369,16 +372,18 @@ def _tables_of_rows(
     for place, (name, type_) in enumerate(columns.items()):
         column_cells = [row[place] for row in rows]
         # a list of objects is a table of its own, of which a cell has the first and last place
-        if structs := _STRUCTS.match(type_):
+        if structs := _STRUCT_LIST_PATTERN.match(type_):
             items = [entry for cell in column_cells for entry in cell or ()]
-            members = dict(_MEMBER.findall(structs[1]))
+            members = dict(_STRUCT_MEMBER_PATTERN.findall(structs[1]))
             members_of_entries = []
             for entry in items:
                 members_of_entries.append(
-                    tuple(_cell_of(kind, entry.get(member)) for member, kind in members.items())
+                    tuple(
+                        _convert_cell(kind, entry.get(member)) for member, kind in members.items()
+                    )
                 )
 
-            tables[name], lists[name] = list_as_sql(members, members_of_entries)
+            tables[name], lists[name] = format_list_as_sql(members, members_of_entries)
             ends = np.cumsum([len(cell or ()) for cell in column_cells]).tolist()
             # places in SQL count from 1, and both ends belong to the cell
             cells[name] = [
@@ -386,7 +391,7 @@ def _tables_of_rows(
                 for cell, end in zip(column_cells, ends, strict=True)
             ]
         else:
-            cells[name] = [_cell_of(type_, cell) for cell in column_cells]
+            cells[name] = [_convert_cell(type_, cell) for cell in column_cells]
 
     tables["given"], sql = make_arrays(plain, list(zip(*cells.values(), strict=True)))
     # the query cuts each cell's objects out of that table
@@ -399,7 +404,9 @@ def _tables_of_rows(
     return tables, f"SELECT {', '.join(sql.values())} FROM given AS r"  # noqa: S608 - our own names
 
 
-def list_as_sql(members: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> tuple[Arrays, str]:
+def format_list_as_sql(
+    members: Mapping[str, str], rows: Sequence[tuple[Any, ...]]
+) -> tuple[Arrays, str]:
     """Return objects as arrays, and SQL that gives the list of all of them from a table whose name it leaves open."""
     arrays, cells = make_arrays(members, rows)
     fields = ", ".join(f"{name} := {cell.rpartition(' AS ')[0]}" for name, cell in cells.items())
@@ -407,7 +414,7 @@ def list_as_sql(members: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> 
     return arrays | {"n": np.arange(len(rows))}, every
 
 
-def _cell_of(type_: str, value: Any) -> Any:
+def _convert_cell(type_: str, value: Any) -> Any:
     """Return a value as DuckDB takes it: numbers of one type, no lone surrogates, no NaN."""
     if type_ == "VARCHAR" and value is not None:
         return make_encodable(
@@ -427,9 +434,9 @@ def make_encodable(value: Any) -> Any:
     return value.encode(errors="replace").decode()
 
 
-def _quote_name(name: str) -> str:
+def _quote_sql_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _quote_text(text: str) -> str:
+def _quote_sql_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

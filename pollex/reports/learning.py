@@ -14,7 +14,7 @@ import numpy as np
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import find_evidence_signal
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.logs import NOT_RATED
+from pollex.conversations.logs import NOT_RATED_NOTE_WORDS
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import Assessment
 from pollex.measures.distributions import bin_predictions
@@ -875,7 +875,7 @@ def list_first_notes(rubrics: RubricSet) -> list[str]:
     """Return the notes without which the rubrics would be misread."""
     notes: list[str] = []
     for note in rubrics.notes:
-        if any(words in note for words in (NO_EVENTS, NOT_THE_MODELS, NOT_RATED)):
+        if any(words in note for words in (NO_EVENTS, NOT_THE_MODELS, NOT_RATED_NOTE_WORDS)):
             notes.append(note)
     return notes
 

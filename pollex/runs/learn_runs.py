@@ -20,7 +20,7 @@ from pollex.agents.embedded.signals import WORDING_TONE_FORM
 from pollex.agents.roles import Extraction, Roles
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import check_learnable
+from pollex.conversations.splits import require_enough_labels
 from pollex.graphs.context import Progress
 from pollex.graphs.learn.state import LearnChoice, LearnContext
 from pollex.graphs.run import carry_out_run
@@ -113,7 +113,7 @@ class LearnRun:
         """
         learning = self.learning
         setting = self.setting
-        check_learnable(learning.logs, learning.settings.minimum)
+        require_enough_labels(learning.logs, learning.settings.minimum)
         fingerprint = self._fingerprint()
         begun = await self._find_forked_run(setting.whole(fingerprint))
         async with setting.begin_or_resume(self.command, fingerprint, self.workers, begun) as run:

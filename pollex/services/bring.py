@@ -13,11 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pollex.errors import BadInput, PollexError, WrongUse
-from pollex.formats.content import ending_by_content
-from pollex.formats.databases import hosts_of
+from pollex.formats.content import detect_file_ending
+from pollex.formats.databases import list_postgres_hosts
 from pollex.formats.files import count_unpacked_bytes, find_files
-from pollex.formats.places import places_of
-from pollex.formats.queries import is_query
+from pollex.formats.places import list_storage_files
+from pollex.formats.queries import is_query_source
 from pollex.formats.sheets import is_spreadsheet
 from pollex.services.readings import (
     LogReading,
@@ -169,7 +169,7 @@ def take_files(
     left = most
     for file in sent:
         try:
-            ending = ending_by_content(file.title, file.path)
+            ending = detect_file_ending(file.title, file.path)
             left -= _require_small(file, left, most)
         except TooLarge:
             raise
@@ -258,7 +258,7 @@ def bring_place(
         )
 
     # queries and paths stay where they are; objects of a store elsewhere are copied
-    if is_query(text):
+    if is_query_source(text):
         place = _require_allowed_query(text, roots)
     elif "://" in text:
         return _copy_remote_files(store, text, roots, most)
@@ -277,7 +277,7 @@ def require_readable(reading: LogReading, roots: Roots) -> None:
         WrongUse: One of its places is such.
     """
     for place in reading.places:
-        if is_query(place):
+        if is_query_source(place):
             _require_allowed_query(place, roots)
         else:
             _require_allowed_path(place, roots)
@@ -364,7 +364,7 @@ def require_host_of_password(place: str) -> None:
         return
 
     own_hosts = {os.environ.get("PGHOST", ""), os.environ.get("PGHOSTADDR", "")}
-    if others := hosts_of(place) - own_hosts:
+    if others := list_postgres_hosts(place) - own_hosts:
         raise WrongUse(
             f"the password of this server is not for {sorted(others)[0]:.80}",
             hint="its owner names the host by PGHOST, or gives the password in a file (PGPASSFILE)",
@@ -392,7 +392,7 @@ def _copy_remote_files(
     reading = new_reading(store, shorten_file_name(address))
     try:
         # sizes first: nothing is copied that has no room
-        places = places_of(address)
+        places = list_storage_files(address)
         size = sum(place.size for place in places)
         if size > most:
             raise file_too_large_error(address, most)

@@ -12,8 +12,8 @@ import numpy as np
 
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.gates import make_junit_report, workflow_commands
-from pollex.formats.label_files import read_labels
+from pollex.formats.gates import iterate_workflow_commands, make_junit_report
+from pollex.formats.label_files import read_label_file
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Floats
@@ -230,7 +230,7 @@ class CheckResult(Result):
         )
         # GitHub reads annotations from lines of the output
         if github:
-            for workflow_command in workflow_commands(self.table, strict=self.strict):
+            for workflow_command in iterate_workflow_commands(self.table, strict=self.strict):
                 yield TerminalLine(workflow_command, DATA_STYLE)
 
     @property
@@ -301,7 +301,7 @@ def check(
     )
     thumbs = None
     if labels is not None:
-        thumbs = read_labels(labels, reading)[0]
+        thumbs = read_label_file(labels, reading)[0]
 
     # the sample size is planned for the limit of the first condition
     comparison = compare_two(

@@ -14,7 +14,12 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.label_files import RANDOM, GivenLabel, labels_in, read_labels
+from pollex.formats.label_files import (
+    RANDOM_DRAW,
+    ConversationLabel,
+    list_conversation_labels,
+    read_label_file,
+)
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats, Ints, draw_items, number_names
@@ -632,7 +637,7 @@ def compare(
     )
     given_labels = None
     if labels is not None:
-        given_labels = read_labels(labels, reading)[0]
+        given_labels = read_label_file(labels, reading)[0]
 
     # the first sample is what all others are compared with
     comparisons = []
@@ -669,7 +674,7 @@ def compare_two(
     a: Arm,
     b: Arm,
     rubric_set: RubricSet,
-    labels: list[GivenLabel] | None,
+    labels: list[ConversationLabel] | None,
     drawn: str | None,
     see: float,
 ) -> Comparison:
@@ -821,17 +826,17 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
 
 def _estimate_by_labels(
     arm: Arm,
-    labels: list[GivenLabel] | None,
+    labels: list[ConversationLabel] | None,
     drawn: str | None,
     rubric_set: RubricSet,
 ) -> tuple[LabeledSample | None, int]:
     # labels of a file belong to a sample by their id; without a file the logs have them
     ids = {c.id for c in arm.conversations}
-    arm_labels = labels_in(arm.conversations, drawn or "") if labels is None else [
+    arm_labels = list_conversation_labels(arm.conversations, drawn or "") if labels is None else [
         label._replace(drawn=label.drawn or drawn or "") for label in labels if label.id in ids
     ]  # fmt: skip
     # too few labels at random: their number alone is of use
-    if (n := len({label.id for label in arm_labels if label.drawn == RANDOM})) < MIN_LABELS:
+    if (n := len({label.id for label in arm_labels if label.drawn == RANDOM_DRAW})) < MIN_LABELS:
         return None, n
 
     sample, _ = sample_shares(

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import BadRow, Logs, flag_positives
-from pollex.conversations.splits import deal_folds, number_blocks
+from pollex.conversations.logs import BadRow, Logs, flag_positive_labels
+from pollex.conversations.splits import assign_folds, number_dependent_blocks
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.write import require_format, write_rows
+from pollex.formats.write import require_known_ending, write_rows
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import (
@@ -249,9 +249,9 @@ def evaluate(
 
         netsat = np.array([score.netsat for score, _ in measured], float)
         conversations = [conversation for _, conversation in measured]
-        up = flag_positives(conversations)
+        up = flag_positive_labels(conversations)
         # conversations that depend on each other are drawn together in resamples
-        blocks = number_blocks(conversations)
+        blocks = number_dependent_blocks(conversations)
         confident = np.array([score.confident is True for score, _ in measured], bool)
         figures = assess_scores(
             netsat,
@@ -354,8 +354,8 @@ def measure_likelihoods(
     scored = [c for _, c in pairs]
     # a forecast by the share of the training labels is what probabilities have to beat
     share = rubric_set.training.positives / rubric_set.training.n
-    up = flag_positives(scored)
-    blocks = number_blocks(scored)
+    up = flag_positive_labels(scored)
+    blocks = number_dependent_blocks(scored)
     figures = measure_probabilities(
         probability,
         up,
@@ -491,7 +491,7 @@ def fit_turns(
         )
 
     if scores is not None:
-        require_format(scores, *files_of(rubrics, logs))
+        require_known_ending(scores, *files_of(rubrics, logs))
 
     # only labels can teach; what can't be scored has no beginning, either
     read = logs_from(logs, reading, progress)
@@ -559,7 +559,7 @@ def measure_after_turns(
             scored_pairs.append((conversation, score.netsat))
 
     conversations = [conversation for conversation, _ in scored_pairs]
-    positive = flag_positives(conversations)
+    positive = flag_positive_labels(conversations)
     netsat = np.array([value for _, value in scored_pairs], float)
     # each fold needs both classes to learn from
     if len(conversations) < FEWEST or min(positive.sum(), (~positive).sum()) < FOLDS:
@@ -577,7 +577,7 @@ def measure_after_turns(
     }
     estimates = estimate_figures(
         measures,
-        number_blocks(conversations),
+        number_dependent_blocks(conversations),
         np.random.default_rng(0),
     )
 
@@ -596,7 +596,7 @@ def cross_fit_probabilities(
     conversations: Sequence[Conversation],
 ) -> tuple[Floats, Floats]:
     """Compute P(positive) and the share of thumbs up `[conversation]`, each fitted without the conversation's fold."""
-    fold = deal_folds(conversations, FOLDS, 0)
+    fold = assign_folds(conversations, FOLDS, 0)
     probability = np.zeros(len(conversations))
     share = np.zeros(len(conversations))
     for number in range(FOLDS):

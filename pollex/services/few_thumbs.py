@@ -12,9 +12,14 @@ from pollex.agents.embedded.evidence import find_evidence_signal
 from pollex.agents.embedded.view import ConversationView
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import LEAST_OF_EACH_CLASS
+from pollex.conversations.splits import MIN_LABELS_PER_CLASS
 from pollex.formats.fields import ReadOptions
-from pollex.formats.label_files import LOGGED, RANDOM, Request, write_requests
+from pollex.formats.label_files import (
+    LOGGED_CONVERSATION_KEY,
+    RANDOM_DRAW,
+    LabelRequest,
+    write_label_requests,
+)
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.records import StandingRecord
 from pollex.rubrics.rubric import Rubric
@@ -69,7 +74,7 @@ class Thumbs:
 
     @classmethod
     def of(cls, conversations: Iterable[Conversation]) -> "Thumbs":
-        """Count them as `check_learnable` does: once a text, where there is something to judge."""
+        """Count them as `require_enough_labels` does: once a text, where there is something to judge."""
         # repeated texts count once; only a whole log knows them
         if isinstance(conversations, Logs):
             repeated = conversations.repeated
@@ -85,7 +90,7 @@ class Thumbs:
     @property
     def few(self) -> bool:
         """Whether no figure can be learned, but a set of hints can."""
-        return FEWEST <= min(self.up, self.down) < LEAST_OF_EACH_CLASS
+        return FEWEST <= min(self.up, self.down) < MIN_LABELS_PER_CLASS
 
     def told(self) -> TerminalLines:
         """Yield how many there are, and how many each figure takes."""
@@ -96,7 +101,7 @@ class Thumbs:
             share = 0.5
 
         yield f"{self.up} thumbs up and {self.down} down are too few to choose rubrics by. How many it takes:"
-        yield f"  {LEAST_OF_EACH_CLASS} of each: rubrics chosen by thumbs, and how well they tell good from bad"
+        yield f"  {MIN_LABELS_PER_CLASS} of each: rubrics chosen by thumbs, and how well they tell good from bad"
         yield f"  {CALIBRATION_THUMBS} in all: a percentage for each conversation"
         needed = count_thumbs_needed(share)
         yield f"  about {needed:,}: that something with 15 points more thumbs down is likely or proven"
@@ -162,14 +167,16 @@ def write_queue(
     # a conversation that both ways chose is listed once, as random
     for place in dict.fromkeys(chosen):
         conversation = left[place]
-        row: Request = {
+        row: LabelRequest = {
             "id": conversation.id,
-            "drawn": RANDOM if place in order[:RANDOM_QUEUE_ROWS] else "telling",
+            "drawn": RANDOM_DRAW if place in order[:RANDOM_QUEUE_ROWS] else "telling",
         }
         row["begins"] = " ".join(conversation.opening.split())[:80]
-        rows.append(row | {LOGGED: as_logged(conversation, row, read.label_field, reading)})
+        rows.append(
+            row | {LOGGED_CONVERSATION_KEY: as_logged(conversation, row, read.label_field, reading)}
+        )
 
-    write_requests(
+    write_label_requests(
         path,
         rows,
         [],

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from pollex.conversations.conversation import find_prompt_version
-from pollex.formats.log_shapes.readers import times_of
+from pollex.formats.log_shapes.readers import iterate_metadata_times
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
@@ -58,7 +58,7 @@ def _seen(row: Mapping[str, Any], run: Run) -> Seen:
     # a conversation without a thumb is on neither side
     down = {"negative": True, "positive": False}.get(row["label"])
     release = find_prompt_version(metadata, row["system"])
-    begun = next(times_of(metadata), None)
+    begun = next(iterate_metadata_times(metadata), None)
     # without a time of its own a conversation counts in the week of the run
     if begun is None:
         day = datetime.fromisoformat(run.started)

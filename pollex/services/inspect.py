@@ -12,12 +12,20 @@ from itertools import islice
 from typing import Any
 
 from pollex.agents.embedded.spoken import load_language_identifier
-from pollex.conversations.conversation import Conversation, Label, list_messages
-from pollex.conversations.logs import Account, Logs
-from pollex.formats.conservation import BAD, BESIDE, LABELS, LEFT_OUT, OVERRULED, REPEATED, TURNS
+from pollex.conversations.conversation import Conversation, Label, format_openai_messages
+from pollex.conversations.logs import Logs, ReadingStatistics
+from pollex.formats.conservation import (
+    OUTCOME_BAD,
+    OUTCOME_BESIDE,
+    OUTCOME_LABELS,
+    OUTCOME_LEFT_OUT,
+    OUTCOME_OVERRULED,
+    OUTCOME_REPEATED,
+    OUTCOME_TURNS,
+)
 from pollex.formats.fields import ReadOptions
-from pollex.formats.labels import NEITHER
-from pollex.formats.log_shapes.readers import times_of
+from pollex.formats.labels import NEITHER_SIDE
+from pollex.formats.log_shapes.readers import iterate_metadata_times
 from pollex.graphs.context import Progress
 from pollex.services.few_thumbs import FEWEST, QUEUE_FILE_NAME, Thumbs
 from pollex.services.logs import Sources, logs_from
@@ -42,7 +50,7 @@ TAKEN = (
     (Label.POSITIVE, "up"),
     (Label.NEGATIVE, "down"),
     (Label.NONE, "not rated"),
-    (NEITHER, "neither up nor down"),
+    (NEITHER_SIDE, "neither up nor down"),
 )
 
 
@@ -85,7 +93,7 @@ class Inspection(Shown):
     """
 
     logs: Logs
-    account: Account
+    account: ReadingStatistics
     fields: dict[str, int]
     roles: dict[str, int]
     turns: Lengths
@@ -145,7 +153,7 @@ class Inspection(Shown):
     def as_json(self) -> dict[str, Any]:
         account = self.account
         spellings = {}
-        for meant in (*(label.value for label in Label), NEITHER):
+        for meant in (*(label.value for label in Label), NEITHER_SIDE):
             spellings[meant] = self.spellings(meant)
 
         return {
@@ -166,13 +174,13 @@ class Inspection(Shown):
             "rows": {source: dict(became) for source, became in account.rows.items()},
             "notes": list(self.logs.notes),
             "examples": [
-                {"id": c.id, "label": c.label.value, "messages": list_messages(c)}
+                {"id": c.id, "label": c.label.value, "messages": format_openai_messages(c)}
                 for c in self.examples
             ],
         }
 
     def spellings(self, meaning: str) -> dict[str, int]:
-        """Return how a label, or what was taken for `NEITHER`, was written, with the number of rows."""
+        """Return how a label, or what was taken for `NEITHER_SIDE`, was written, with the number of rows."""
         spellings: dict[str, int] = {}
         for (spelling, meant), n in self.account.spellings.most_common():
             if meant == meaning:
@@ -281,7 +289,7 @@ def language_of_text() -> Callable[[str], str]:
 def _times(logs: Logs) -> tuple[str, ...]:
     times: list[float] = []
     for conversation in logs:
-        times.extend(times_of(conversation.metadata))
+        times.extend(iterate_metadata_times(conversation.metadata))
     if times:
         # the first and the last day, in UTC so that every machine says the same
         return tuple(
@@ -391,18 +399,18 @@ def _left_out(inspection: Inspection) -> Iterator[str]:
 
 
 ROW_OUTCOMES = {
-    TURNS: "with words",
-    LABELS: "with thumbs or scores alone",
-    BESIDE: "of tables beside",
-    REPEATED: "again with what another one says",
-    OVERRULED: "in whose place another one of the id counts",
-    BAD: "bad",
-    LEFT_OUT: "left out as you said",
+    OUTCOME_TURNS: "with words",
+    OUTCOME_LABELS: "with thumbs or scores alone",
+    OUTCOME_BESIDE: "of tables beside",
+    OUTCOME_REPEATED: "again with what another one says",
+    OUTCOME_OVERRULED: "in whose place another one of the id counts",
+    OUTCOME_BAD: "bad",
+    OUTCOME_LEFT_OUT: "left out as you said",
 }
 """What is said of rows, by what became of them."""
 
 
-def _rows(account: Account) -> Iterator[str]:
+def _rows(account: ReadingStatistics) -> Iterator[str]:
     """Yield what became of all rows, for each of the first files where there are several."""
     # each file has its own sum, as far as a terminal has room
     for source, became in list(account.rows.items())[:MOST_NAMES_IN_SENTENCE]:

@@ -15,19 +15,24 @@ from pollex.calibration.active_learning import (
     make_text_vectors,
     select_queries,
 )
-from pollex.conversations.conversation import DRAWN, Conversation, Label, list_messages
+from pollex.conversations.conversation import (
+    DRAWN_FIELD,
+    Conversation,
+    Label,
+    format_openai_messages,
+)
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import (
-    FORMATS,
-    LOGGED,
-    RANDOM,
-    Request,
-    drawn_of,
-    sheet_for,
-    write_requests,
+    LABEL_FILE_ENDINGS,
+    LOGGED_CONVERSATION_KEY,
+    RANDOM_DRAW,
+    LabelRequest,
+    get_draw_method,
+    load_sheet_questions,
+    write_label_requests,
 )
-from pollex.formats.write import require_format
+from pollex.formats.write import require_known_ending
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Floats
 from pollex.measures.distributions import compute_entropy
@@ -63,7 +68,7 @@ class NextConversations(Shown):
 
     run: str
     rubrics: RubricSet
-    rows: tuple[Request, ...]
+    rows: tuple[LabelRequest, ...]
     unlabelled: int
     out: Path | None
     outcomes: dict[str, int]
@@ -74,7 +79,7 @@ class NextConversations(Shown):
     def headline(self) -> str:
         return f"{len(self.rows)} of {self.unlabelled} without a label"
 
-    def records(self) -> tuple[Request, ...]:
+    def records(self) -> tuple[LabelRequest, ...]:
         return self.rows
 
     def told(self) -> TerminalLines:
@@ -109,9 +114,9 @@ def next_conversations(
 ) -> NextConversations:
     """Score unlabeled conversations, and pick those whose labels reduce uncertainty most."""
     rubric_set = read_unedited(rubrics, run.store)
-    questions = sheet_for(questionnaire, out)
+    questions = load_sheet_questions(questionnaire, out)
     if out is not None:
-        require_format(out, *files_of(rubrics, logs), formats=FORMATS)
+        require_known_ending(out, *files_of(rubrics, logs), formats=LABEL_FILE_ENDINGS)
 
     # to rebuild the model takes a second
     if judges:
@@ -166,10 +171,15 @@ def next_conversations(
         logged = []
         for row in rows:
             logged.append(
-                row | {LOGGED: as_logged(by_id[row["id"]], row, read.label_field, reading)}
+                row
+                | {
+                    LOGGED_CONVERSATION_KEY: as_logged(
+                        by_id[row["id"]], row, read.label_field, reading
+                    )
+                }
             )
 
-        write_requests(out, logged, questions, by_id)
+        write_label_requests(out, logged, questions, by_id)
 
     return NextConversations(
         run=scored.run,
@@ -189,7 +199,7 @@ def pick_rows(
     judges: Sequence[str],
     embedder: Embedder,
     count: int,
-) -> list[Request]:
+) -> list[LabelRequest]:
     """Return the conversations to label next, a row for each; those with a label are known."""
     # without a probability nothing is known about what a label would tell
     both = []
@@ -234,7 +244,7 @@ def pick_rows(
     for place, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
         conversation = both[place][0]
         up = float(p[place, judge])
-        row: Request = {
+        row: LabelRequest = {
             "id": conversation.id,
             "probability": up,
             "entropy": float(compute_entropy(np.array([1 - up, up]))),
@@ -257,10 +267,10 @@ def embed_sides(conversations: Sequence[Conversation], embedder: Embedder) -> Fl
 
 def as_logged(
     conversation: Conversation,
-    row: Request,
+    row: LabelRequest,
     label_field: str,
     reading: ReadOptions,
-) -> Request:
+) -> LabelRequest:
     """Return a conversation as a row of a log, with predictions and an empty thumb.
 
     Field names are those of the log, so that the same options read both: a row that lost its group
@@ -268,7 +278,7 @@ def as_logged(
     """
     # predictions are noted beside the conversation, as far as the row has them
     noted = {}
-    for name in ("probability", "entropy", DRAWN):
+    for name in ("probability", "entropy", DRAWN_FIELD):
         if name in row:
             noted[name] = row[name]
 
@@ -280,7 +290,7 @@ def as_logged(
 
     # the thumb is left empty, for a person to fill in
     return metadata | {
-        reading.messages_field or "messages": list_messages(conversation),
+        reading.messages_field or "messages": format_openai_messages(conversation),
         label_field or "thumbs": None,
     }
 
@@ -299,7 +309,7 @@ class DrawnConversations(Shown):
         purpose: What the labels are for: a share, or the first model.
     """
 
-    rows: tuple[Request, ...]
+    rows: tuple[LabelRequest, ...]
     population: int
     groups: Mapping[str, int]
     half_width: Mapping[str, float]
@@ -348,7 +358,7 @@ class DrawnConversations(Shown):
         for row in self.rows:
             shown_row = {}
             for name, value in row.items():
-                if name != LOGGED:
+                if name != LOGGED_CONVERSATION_KEY:
                     shown_row[name] = value
             shown.append(shown_row)
         return {"next": shown} | self.of("population", "groups", "half_width", "share")
@@ -375,15 +385,17 @@ def draw_for_share(
     from pollex.measures.share import MIN_LABELS, compute_expected_half_width
     from pollex.services.share import conversations_by_group
 
-    questions = sheet_for(questionnaire, out)
+    questions = load_sheet_questions(questionnaire, out)
     if out is not None:
-        require_format(out, *files_of(logs), formats=FORMATS)
+        require_known_ending(out, *files_of(logs), formats=LABEL_FILE_ENDINGS)
 
     read = logs_from(logs, reading, progress)
     # left out: what can't be scored, and what was drawn at random and labeled before
     open_ = []
     for c in read:
-        if not c.not_scorable and not (c.label is not Label.NONE and drawn_of(c) == RANDOM):
+        if not c.not_scorable and not (
+            c.label is not Label.NONE and get_draw_method(c) == RANDOM_DRAW
+        ):
             open_.append(c)
 
     # a first model needs labels that aren't there yet
@@ -420,15 +432,17 @@ def draw_for_share(
         chosen_places.extend(chosen)
     for place in dict.fromkeys(chosen_places):
         conversation = open_[place]
-        row: Request = {
+        row: LabelRequest = {
             "id": conversation.id,
-            "drawn": RANDOM,
+            "drawn": RANDOM_DRAW,
             "begins": " ".join(conversation.opening.split())[:80],
         }
-        rows.append(row | {LOGGED: as_logged(conversation, row, read.label_field, reading)})
+        rows.append(
+            row | {LOGGED_CONVERSATION_KEY: as_logged(conversation, row, read.label_field, reading)}
+        )
 
     if out is not None:
-        write_requests(
+        write_label_requests(
             out,
             rows,
             questions,

@@ -20,10 +20,10 @@ from pollex.agents.llm.asker import PromptAsker
 from pollex.agents.llm.evidence import describe_cut_sources
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import check_learnable
+from pollex.conversations.splits import require_enough_labels
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.peers.rubrics_in import rubrics_of
+from pollex.formats.peers.rubrics_in import load_rubrics_of_any_tool
 from pollex.graphs.context import Progress
 from pollex.prompts.domain import DomainProfile, load_profile
 from pollex.rubrics.learning.material import Starter
@@ -253,7 +253,7 @@ def read_given_rubrics(
             option="model",
         )
 
-    return rubrics_of(source) if source else ()
+    return load_rubrics_of_any_tool(source) if source else ()
 
 
 def require_adaptable(rubrics: Sequence[Rubric], model: ModelOptions) -> None:
@@ -332,7 +332,7 @@ def settle_task(
         rubrics = hints
         settings = replace(settings, minimum=FEWEST)
 
-    check_learnable(logs, settings.minimum)
+    require_enough_labels(logs, settings.minimum)
     # how much is held out depends on the smaller class
     settings = replace(settings, test_fraction=choose_held_out_share(settings, logs))
     if settings.others_rated:

@@ -10,7 +10,7 @@ import numpy as np
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadRubrics, WrongUse
-from pollex.formats.write import require_apart, require_writable
+from pollex.formats.write import require_distinct_outputs, require_writable
 from pollex.measures.classification import Assessment
 from pollex.outputs import write_text
 from pollex.reports.learning import (
@@ -52,7 +52,7 @@ def require_places(out: Path, *read: str) -> None:
     # the report lies beside the set, and must not be the same file as it or as an input
     require_writable(out, *read, regular=True)
     report = report_of(out)
-    require_apart(out, report)
+    require_distinct_outputs(out, report)
     require_writable(report, *read, named=False)
 
 

@@ -8,18 +8,25 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pollex.conversations.conversation import Conversation, Label, list_messages
+from pollex.conversations.conversation import Conversation, Label, format_openai_messages
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, PollexError, WrongUse
-from pollex.formats.columns import Column, columns_in
+from pollex.formats.columns import Column, list_columns
 from pollex.formats.fields import ReadOptions
-from pollex.formats.files import find_files, rows_of
+from pollex.formats.files import find_files, iterate_file_rows
 from pollex.formats.inference import Candidate
-from pollex.formats.labels import NEITHER, as_number
-from pollex.formats.log_shapes.turns import UnknownRole, role_of
-from pollex.formats.mapping import FIELDS, NO_ROLE, OF_TURNS, PARTS, as_word, pairs
-from pollex.formats.proposal import Unmapped, list_column_rows, read_first_rows
-from pollex.formats.queries import is_query
+from pollex.formats.labels import NEITHER_SIDE, normalize_number
+from pollex.formats.log_shapes.turns import UnknownRole, parse_role
+from pollex.formats.mapping import (
+    CONVERSATION_PARTS,
+    NO_TURN_ROLE,
+    OPTION_BY_PART,
+    TURN_PART_FIELDS,
+    format_role_word,
+    parse_name_pairs,
+)
+from pollex.formats.proposal import UnmappedLog, iterate_column_rows, read_first_rows
+from pollex.formats.queries import is_query_source
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
 from pollex.services.inspect import TAKEN, Inspection, inspect_logs
@@ -100,10 +107,10 @@ def view_log(
     proposed = False
     try:
         # columns are read first: they are shown even if the rows can't be read
-        columns = columns_in(read_first_rows(_opened(sources, reading)))
+        columns = list_columns(read_first_rows(_opened(sources, reading)))
         try:
             logs = read_logs(sources, options=reading, most_rows=most_rows)
-        except Unmapped as unread:
+        except UnmappedLog as unread:
             if unread.reading is None:
                 raise
             # it was read whole before it was proposed
@@ -198,7 +205,7 @@ def _refused_view(
             "remedy": error.hint,
             "advice": error.advice,
         },
-        offer={} if isinstance(error, Unmapped) else offer,
+        offer={} if isinstance(error, UnmappedLog) else offer,
         columns=list(_columns(columns, options, None)),
         speakers=list(_speakers(columns, options)),
     )
@@ -209,7 +216,7 @@ def _bytes_of(sources: Sequence[str]) -> int:
     try:
         files = []
         for name in find_files(sources):
-            if not is_query(name):
+            if not is_query_source(name):
                 files.append(Path(name))
 
         return sum(path.stat().st_size for path in files)
@@ -220,7 +227,7 @@ def _bytes_of(sources: Sequence[str]) -> int:
 
 def _opened(sources: Sequence[str], reading: ReadOptions) -> Iterator[Iterator[Any]]:
     for name in find_files(sources):
-        yield rows_of(
+        yield iterate_file_rows(
             name,
             reading.encoding,
             reading.max_turn_chars,
@@ -326,7 +333,7 @@ def _columns(
     if logs is not None and logs.group_field:
         parts.setdefault(logs.group_field, "group")
 
-    shown = list_column_rows(columns)
+    shown = iterate_column_rows(columns)
     for column, row in zip([column for column in columns if column.filled], shown, strict=False):
         yield {
             "path": column.path,
@@ -338,18 +345,18 @@ def _columns(
 def parts_of(options: Mapping[str, Any]) -> dict[str, str]:
     """Return the part that each column is in options of reading."""
     if options.get("columns"):
-        named = dict(pairs(options["columns"]))
+        named = dict(parse_name_pairs(options["columns"]))
     else:
         named = {}
 
     # parts of turns are columns inside the list that has the turns
     parts = {path: part for part, path in named.items()}
-    for part in OF_TURNS if "messages" in named else ():
+    for part in TURN_PART_FIELDS if "messages" in named else ():
         if part in named:
             parts[f"{named['messages']}[].{named[part]}"] = part
             parts.pop(named[part], None)
 
-    for part, option in FIELDS.items():
+    for part, option in OPTION_BY_PART.items():
         if options.get(option):
             parts.setdefault(str(options[option]), part)
 
@@ -365,10 +372,10 @@ def columns_of(parts: Mapping[str, str]) -> dict[str, Any]:
     by_part: dict[str, str] = {}
     # each part has one column only
     for path, part in parts.items():
-        if part not in PARTS:
+        if part not in CONVERSATION_PARTS:
             raise WrongUse(
                 f"no part is called {part!r:.40}",
-                hint=f"parts are {', '.join(PARTS)}",
+                hint=f"parts are {', '.join(CONVERSATION_PARTS)}",
             )
         if part in by_part:
             what = f"two columns are chosen for one part: {by_part[part]!r:.60} and {path!r:.60}"
@@ -377,7 +384,7 @@ def columns_of(parts: Mapping[str, str]) -> dict[str, Any]:
 
     # words and roles inside a list of turns name the list, too
     inside = []
-    for part in OF_TURNS:
+    for part in TURN_PART_FIELDS:
         if "[]." in by_part.get(part, ""):
             inside.append(by_part[part])
 
@@ -386,13 +393,13 @@ def columns_of(parts: Mapping[str, str]) -> dict[str, Any]:
 
     # inside the list, names are without its path
     if nested := by_part.get("messages"):
-        for part in OF_TURNS:
+        for part in TURN_PART_FIELDS:
             if part in by_part:
                 by_part[part] = by_part[part].removeprefix(f"{nested}[].")
 
-    if by_part.keys() <= FIELDS.keys() - {"messages"}:
+    if by_part.keys() <= OPTION_BY_PART.keys() - {"messages"}:
         # what stands beside conversations of a known shape takes nothing from that shape
-        return {FIELDS[part]: path for part, path in by_part.items()}
+        return {OPTION_BY_PART[part]: path for part, path in by_part.items()}
     return {"columns": by_part}
 
 
@@ -408,7 +415,7 @@ def _values(inspection: Inspection, unknown: str) -> Iterator[dict[str, Any]]:
             "value": value,
             "rows": number,
             "counts": MEANINGS.get(meaning, "none"),
-            "is_neither": meaning == NEITHER,
+            "is_neither": meaning == NEITHER_SIDE,
             # such words were just found, and nobody has said yet what they are
             "is_unknown": bool(unknown) and _quoted(value) in unknown.split(","),
             # what was cut can't be named, and what is empty is no word
@@ -433,7 +440,7 @@ def labels_of(values: Mapping[str, str]) -> dict[str, str]:
 
         if option == "unrated":
             # numbers on neither side are left as they are
-            words = [word for word in words if not as_number(word)]
+            words = [word for word in words if not normalize_number(word)]
         if words:
             options[option] = ",".join(map(_quoted, words))
 
@@ -467,8 +474,8 @@ def _speakers(columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator
         return
 
     # `*` stands for all names that have no role of their own
-    role_of_name = {name: role for role, name in pairs(options.get("roles") or {})}
-    for word in list(dict.fromkeys(map(as_word, chosen[0].words)))[:MOST_SPEAKERS]:
+    role_of_name = {name: role for role, name in parse_name_pairs(options.get("roles") or {})}
+    for word in list(dict.fromkeys(map(format_role_word, chosen[0].words)))[:MOST_SPEAKERS]:
         yield {
             "name": word,
             "role": role_of_name.get(word, role_of_name.get("*", _usual_role(word))),
@@ -480,7 +487,7 @@ USUAL_ROLES = ("role", "from", "sender", "speaker", "author")
 
 def _usual_role(word: str) -> str:
     try:
-        return str(role_of(word))
+        return str(parse_role(word))
     except (BadInput, UnknownRole):
         return ""
 
@@ -494,14 +501,14 @@ def roles_of(speakers: Mapping[str, str]) -> dict[str, Any]:
     return {"roles": roles} if roles else {}
 
 
-ROLES = ("user", "assistant", "system", "tool", NO_ROLE)
+ROLES = ("user", "assistant", "system", "tool", NO_TURN_ROLE)
 """Whose turns a name may be; the last is nobody's."""
 
 
 def _talk(conversation: Conversation) -> dict[str, Any]:
     """Return a conversation as it will be judged, cut where it is long."""
     turns = []
-    for message in list_messages(conversation)[:MOST_TURNS]:
+    for message in format_openai_messages(conversation)[:MOST_TURNS]:
         calls = []
         for call in message.get("tool_calls", ()):
             calls.append(

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pollex.conversations.conversation import DRAWN, Conversation, Label
+from pollex.conversations.conversation import DRAWN_FIELD, Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import ReadOptions
-from pollex.formats.frames import Rows
-from pollex.formats.read_logs import logs_of, read_logs, read_rows
+from pollex.formats.frames import RowSource
+from pollex.formats.read_logs import make_logs, read_logs, read_rows
 from pollex.graphs.context import Progress
 from pollex.store.database import FILE
 from pollex.store.store import Store
@@ -27,7 +27,7 @@ LISTED = 10
 IN_MEMORY = "(in memory)"
 
 Sources = Sequence[str | Path] | str | Path
-Data = Logs | Iterable[Conversation] | Sources | Rows
+Data = Logs | Iterable[Conversation] | Sources | RowSource
 """Logs, conversations, paths or globs, dicts, or a table of pandas, polars or Arrow."""
 
 
@@ -39,14 +39,14 @@ def logs_given(data: Data, options: ReadOptions) -> Logs:
         return read_logs(data, options=options)
     # a table has columns, a dict has fields, and not every table can be walked
     if isinstance(data, Mapping) or hasattr(data, "columns") or not isinstance(data, Iterable):
-        return read_rows(cast(Rows, data), options=options)
+        return read_rows(cast(RowSource, data), options=options)
 
     # a list is told by its items
     items: list[Any] = list(data)
     if items and all(isinstance(item, str | Path) for item in items):
         return read_logs(items, options=options)
     if not items or any(isinstance(item, Conversation) for item in items):
-        return logs_of(items)
+        return make_logs(items)
     return read_rows(items, options=options)
 
 
@@ -162,7 +162,7 @@ def files_of(*sources: object) -> list[str]:
 
 
 def names_of(source: object) -> list[str]:
-    """Return file names for the record of a run; `IN_MEMORY` for other data."""
+    """Return file names for the record of a run; `IN_MEMORY_SOURCE` for other data."""
     if source is None:
         return []
     if isinstance(source, str | Path):
@@ -214,7 +214,7 @@ def with_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
         labeled.append(_label_conversation(conversation, opinions, options.sources, used))
 
     # counts and the fingerprint are those of the new labels
-    labeled_logs = logs_of(labeled)
+    labeled_logs = make_logs(labeled)
     notes = (*logs.notes, *describe_label_sources(used, logs, labeled, opinions))
     return replace(
         logs,
@@ -297,7 +297,7 @@ def _label_conversation(
     if opinion is not None:
         used[opinion.source] += 1
         # a label that came by no queue was drawn as by chance
-        metadata = conversation.metadata | {DRAWN: opinion.drawn or "random"}
+        metadata = conversation.metadata | {DRAWN_FIELD: opinion.drawn or "random"}
         update = {
             "label": LABELS[opinion.value],
             "judge": opinion.annotator,

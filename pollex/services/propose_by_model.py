@@ -10,8 +10,13 @@ from pollex.formats.columns import Column
 from pollex.formats.disguise import disguise_columns
 from pollex.formats.fields import ReadOptions
 from pollex.formats.inference import Candidate
-from pollex.formats.mapping import OF_TURNS, PARTS
-from pollex.formats.proposal import Unmapped, format_table, make_proposal_error, read_all_rows
+from pollex.formats.mapping import CONVERSATION_PARTS, TURN_PART_FIELDS
+from pollex.formats.proposal import (
+    UnmappedLog,
+    format_column_table,
+    make_proposal_error,
+    read_all_rows,
+)
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import Progress
 from pollex.prompts.data_boundary import Item
@@ -25,19 +30,19 @@ from pollex.services.logs import Sources, names_of
 from pollex.text import format_count
 
 SEED = 0
-INSIDE = (*OF_TURNS, "user", "assistant")
+INSIDE = (*TURN_PART_FIELDS, "user", "assistant")
 """Parts that may stand in the items of a list of turns."""
 
 
 def ask_for_mapping(
     sources: Sources,
-    unread: Unmapped,
+    unread: UnmappedLog,
     *,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
     progress: Progress,
-) -> Unmapped:
+) -> UnmappedLog:
     """Return the error that proposes what a model said of the columns, if it holds; else why it doesn't.
 
     Args:
@@ -98,7 +103,8 @@ def ask_for_mapping(
     )
     for tried in readings:
         if tried.holds:
-            begins = f"no known shape; its columns are\n{format_table(unread.columns, tried)}\n{model.name} read them"
+            table = format_column_table(unread.columns, tried)
+            begins = f"no known shape; its columns are\n{table}\n{model.name} read them"
             return make_proposal_error(tried, unread.columns, begins, unread.where)
 
     # nothing held: the first reading's faults are told
@@ -137,7 +143,7 @@ def candidate_of(
     parts = {}
     # parts and columns that nobody knows are ignored
     for part, name in column_by_part.items():
-        if part in PARTS and name in paths:
+        if part in CONVERSATION_PARTS and name in paths:
             parts[part] = name
 
     parts = _inside_list(parts) | dict(options.columns)
@@ -184,8 +190,8 @@ def _as_rule(values: Sequence[str], originals: dict[str, str]) -> str:
     return ",".join(f'"{value}"' if "," in value else value for value in spelled)
 
 
-def _without_mapping(unread: Unmapped, why: str) -> Unmapped:
-    error = Unmapped(
+def _without_mapping(unread: UnmappedLog, why: str) -> UnmappedLog:
+    error = UnmappedLog(
         f"{unread.what.rstrip()}\n{why}\n",
         where=unread.where,
         hint=unread.hint,

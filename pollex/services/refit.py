@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import check_learnable
+from pollex.conversations.splits import require_enough_labels
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
 from pollex.rubrics.learning.material import Starter
@@ -66,7 +66,7 @@ def refit(
     rubric_set = read_set(rubrics, run.store, arrays=False)
     read = labeled_logs(logs, reading, run.store, progress)
     settings = settings_of(rubric_set, read, test_fraction, seed, probability)
-    check_learnable(read, settings.minimum)
+    require_enough_labels(read, settings.minimum)
     say_repeats(read, progress)
     # answers on another scale would have other meanings
     model = replace(model, settings=model.settings.but(scale=rubric_set.judge.scale))

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import ReadOptions
-from pollex.formats.write import require_format, require_writable
+from pollex.formats.write import require_known_ending, require_writable
 from pollex.graphs.context import Progress
 from pollex.outputs import write_text
 from pollex.reports.page import read_rubric_file_of_page
@@ -171,7 +171,7 @@ def parse_task(
         score_forms().require(form)
         require_writable(out, *files_of(rubrics, logs))
     elif out is not None:
-        require_format(out, *files_of(rubrics, logs))
+        require_known_ending(out, *files_of(rubrics, logs))
         # rows that go into a pipe have no page
         if out.is_file() or not out.exists():
             require_writable(page_of(out), *files_of(rubrics, logs), named=False)

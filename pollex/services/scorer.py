@@ -37,8 +37,8 @@ from pollex.agents.roles import Judge, answer_each_question, ask_both_sides
 from pollex.children import protect_children
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadInput, PollexError, WrongUse
-from pollex.formats.frames import convert_to_dicts
-from pollex.formats.log_shapes.readers import reader_of
+from pollex.formats.frames import convert_messages_to_dicts
+from pollex.formats.log_shapes.readers import find_reader
 from pollex.gateway.langsmith import switch_tracing
 from pollex.graphs.context import CONVERSATIONS_A_BATCH
 from pollex.rubrics.answers import Answer, Unanswered
@@ -421,7 +421,7 @@ def conversation_from(
         return messages
 
     # objects of other libraries become dicts; a conversation may be wrapped in `values`
-    messages = convert_to_dicts(messages)
+    messages = convert_messages_to_dicts(messages)
     if isinstance(messages, Mapping) and "messages" not in messages:
         messages = messages.get("values", messages)
 
@@ -438,7 +438,7 @@ def conversation_from(
 
     # read as a row of a log would be, whatever its shape
     try:
-        reader = reader_of(fields)
+        reader = find_reader(fields)
         if reader.row_is_turn:
             draft = None
         else:

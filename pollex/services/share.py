@@ -19,12 +19,18 @@ from pollex.agents.embedded.events.learning import tabulate_topics_of_conversati
 from pollex.agents.embedded.events.reading import read_events_of_conversation, read_moves_with_acts
 from pollex.agents.embedded.events.topics import learn_topics_of_log, name_topics_for_readers
 from pollex.agents.embedded.signals import measure_wording_signals
-from pollex.conversations.conversation import NO_PROMPT, Conversation, Label
+from pollex.conversations.conversation import PROMPT_VERSION_UNKNOWN, Conversation, Label
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.label_files import RANDOM, VOLUNTARY, GivenLabel, labels_in, read_labels
-from pollex.formats.paths import look_up
+from pollex.formats.label_files import (
+    RANDOM_DRAW,
+    VOLUNTARY_DRAW,
+    ConversationLabel,
+    list_conversation_labels,
+    read_label_file,
+)
+from pollex.formats.paths import get_path_value
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats, Ints, number_names
@@ -122,7 +128,7 @@ PERIODS = {
     "week": "%G-W%V",
     "month": "%Y-%m",
 }
-UNSAID = NO_PROMPT
+UNSAID = PROMPT_VERSION_UNKNOWN
 PROMPT = "prompt"
 """What stands for the version of the prompt, whatever field has it, where no field has this name."""
 FEW_SEEN = 0.05
@@ -171,7 +177,7 @@ def labels_of(
     labels: Path | None,
     drawn: str | None,
     reading: ReadOptions,
-) -> tuple[list[GivenLabel], tuple[BadRow, ...]]:
+) -> tuple[list[ConversationLabel], tuple[BadRow, ...]]:
     """Return the labels of the logs and of the file, and unreadable rows.
 
     Raises:
@@ -180,8 +186,10 @@ def labels_of(
             drawn.
     """
     # beside a file, labels of the logs that don't say how they were drawn count as voluntary
-    own_labels = labels_in(conversations, VOLUNTARY if labels else drawn or VOLUNTARY)
-    read_in_labels, bad = ([], ()) if labels is None else read_labels(labels, reading)
+    own_labels = list_conversation_labels(
+        conversations, VOLUNTARY_DRAW if labels else drawn or VOLUNTARY_DRAW
+    )
+    read_in_labels, bad = ([], ()) if labels is None else read_label_file(labels, reading)
     if labels is not None and not read_in_labels:
         hint = "fill in its thumbs; answers to a questionnaire go to `pollex calibrate fit`"
         raise BadLabels("the file has no label", where=str(labels), hint=hint)
@@ -217,7 +225,7 @@ def labels_of(
 
 
 def warn_of_labels(
-    labels: Sequence[GivenLabel],
+    labels: Sequence[ConversationLabel],
     conversations: Sequence[Conversation],
     drawn: str | None,
 ) -> list[str]:
@@ -225,7 +233,7 @@ def warn_of_labels(
     notes = []
     # labels by queues were picked for a reason and are no sample
     ways = Counter(label.drawn for label in labels)
-    if others := sum(n for way, n in ways.items() if way not in (RANDOM, VOLUNTARY)):
+    if others := sum(n for way, n in ways.items() if way not in (RANDOM_DRAW, VOLUNTARY_DRAW)):
         left = format_count(
             others,
             "label of a queue is left out",
@@ -234,7 +242,7 @@ def warn_of_labels(
         notes.append(f"{left}: conversations that were picked for a reason are no sample")
 
     # how labels were drawn changes the estimate: an assumption is told
-    if drawn is None and not ways[RANDOM]:
+    if drawn is None and not ways[RANDOM_DRAW]:
         notes.append(
             "labels are taken as given voluntarily; if all were asked at random, say --drawn random"
         )
@@ -265,7 +273,7 @@ def warn_of_labels(
 
 def sample_shares(
     conversations: Sequence[Conversation],
-    labels: Sequence[GivenLabel],
+    labels: Sequence[ConversationLabel],
     rubric_set: RubricSet | None,
     probability: Floats | None,
 ) -> tuple[Sample, list[str]]:
@@ -276,7 +284,7 @@ def sample_shares(
     """
     # labels at random and voluntary ones, each as the pair of whether and which
     (random, good), (voted, liked) = (
-        _columns(conversations, labels, way) for way in (RANDOM, VOLUNTARY)
+        _columns(conversations, labels, way) for way in (RANDOM_DRAW, VOLUNTARY_DRAW)
     )
     features = measure_wording_signals(conversations)
     rng = np.random.default_rng(0)
@@ -327,7 +335,7 @@ def sample_shares(
 
 def _columns(
     conversations: Sequence[Conversation],
-    labels: Sequence[GivenLabel],
+    labels: Sequence[ConversationLabel],
     way: str,
 ) -> tuple[Bools, Bools]:
     # the last label wins where a conversation has several
@@ -405,7 +413,7 @@ def conversations_by_group(conversations: Sequence[Conversation], by: str) -> di
 
 def _value(conversation: Conversation, name: str, period: str) -> str:
     # values that are no scalar can't name a group
-    value = look_up(conversation.metadata, name)
+    value = get_path_value(conversation.metadata, name)
     if value is None or isinstance(value, dict | list):
         return UNSAID
     if not period:
@@ -455,7 +463,7 @@ WAYS = {
 }
 """What is estimated, the first to read in front."""
 
-DRAWN = {RANDOM: "at random", VOLUNTARY: "given voluntarily"}
+DRAWN = {RANDOM_DRAW: "at random", VOLUNTARY_DRAW: "given voluntarily"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -700,7 +708,7 @@ def share(
 
 def share_of(
     conversations: Sequence[Conversation],
-    labels: Sequence[GivenLabel],
+    labels: Sequence[ConversationLabel],
     rubric_set: RubricSet | None,
     probability: Floats | None,
     by: str | None = None,
@@ -751,14 +759,14 @@ def score_probabilities(
 def estimate_shares(name: str, sample: Sample) -> Estimates:
     """Estimate the share of some conversations in every way that their labels allow."""
     # labels are missing only of a kind that has some; without any, random ones are asked for
-    numbers = {RANDOM: int(sample.random.sum()), VOLUNTARY: int(sample.voted.sum())}
+    numbers = {RANDOM_DRAW: int(sample.random.sum()), VOLUNTARY_DRAW: int(sample.voted.sum())}
     missing = {}
     for way, n in numbers.items():
         if 0 < n < MIN_LABELS:
             missing[way] = MIN_LABELS - n
 
     if not any(numbers.values()):
-        missing = {RANDOM: MIN_LABELS}
+        missing = {RANDOM_DRAW: MIN_LABELS}
 
     estimates = Estimates(
         name=name,
@@ -767,14 +775,14 @@ def estimate_shares(name: str, sample: Sample) -> Estimates:
         missing=missing,
     )
     # random labels estimate the share without assumptions
-    if numbers[RANDOM] >= MIN_LABELS:
+    if numbers[RANDOM_DRAW] >= MIN_LABELS:
         estimates = replace(
             estimates,
             at_random=estimate_share_at_random(split_random_labels(sample)),
         )
 
     # votes alone: who votes, what all would say if votes were fair, and bounds if they are not
-    if numbers[VOLUNTARY] < MIN_LABELS:
+    if numbers[VOLUNTARY_DRAW] < MIN_LABELS:
         return estimates
 
     facts = (sample.voted, sample.liked, sample.of_votes, sample.voting)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import LEAST_OF_EACH_CLASS, number_blocks
+from pollex.conversations.splits import MIN_LABELS_PER_CLASS, number_dependent_blocks
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
@@ -210,7 +210,7 @@ def with_starter(
         both = standardize_values(netsat) + standardize_values(other)
 
     rng = np.random.default_rng(0)
-    blocks = number_blocks(conversations)
+    blocks = number_dependent_blocks(conversations)
     up = np.array([row.positive for row in sample])
     # one set of conversations for all three, so that figures can be compared
     columns = {"own": netsat, "starter": other, "both": both}
@@ -231,7 +231,7 @@ def with_starter(
         "starter": record,
         "notes": (
             *learned.rubric_set.notes,
-            sentence_of(record, ALONE if up.sum() >= LEAST_OF_EACH_CLASS <= (~up).sum() else MORE),
+            sentence_of(record, ALONE if up.sum() >= MIN_LABELS_PER_CLASS <= (~up).sum() else MORE),
         ),
     }
     # the run stored the set before this was known

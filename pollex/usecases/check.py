@@ -97,10 +97,10 @@ class CheckRelease(GroupOptions, JudgedLogOptions, UseCase["CheckResult"]):
         result: CheckResult = self.call(self.does, context)
         # the build server names the file of the step's summary
         if self.github and (step := os.environ.get("GITHUB_STEP_SUMMARY")):
-            from pollex.formats.gates import summarize_verdicts
+            from pollex.formats.gates import format_verdict_table
 
             with Path(step).open("a", encoding="utf-8") as file:
-                file.write(summarize_verdicts(result.table))
+                file.write(format_verdict_table(result.table))
 
         return result
 

@@ -37,9 +37,9 @@ def parse_pairs(
     pairs_or_text: str | Mapping[str, Any] | tuple[tuple[str, str], ...],
 ) -> tuple[tuple[str, str], ...]:
     """Return pairs of what was given as NAME=VALUE,NAME=VALUE or as a table."""
-    from pollex.formats.mapping import pairs  # what reads is not needed for --help
+    from pollex.formats.mapping import parse_name_pairs  # what reads is not needed for --help
 
-    return pairs(pairs_or_text)
+    return parse_name_pairs(pairs_or_text)
 
 
 def join_rule(several: tuple[str, ...]) -> str | None:

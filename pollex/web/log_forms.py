@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pollex.errors import WrongUse
-from pollex.formats.mapping import FIELDS, PARTS
+from pollex.formats.mapping import CONVERSATION_PARTS, OPTION_BY_PART
 from pollex.services.log_view import columns_of, labels_of, parts_of, roles_of
 from pollex.usecases.inspect import InspectLogs
 from pollex.usecases.use_case import VerbOption, iterate_options
@@ -56,7 +56,7 @@ ROLE_WORDS = {
     "none": "no turn",
 }
 COUNTS = {"up": "up", "down": "down", "none": "not rated"}
-PART_WORDS = {part: WORDS_OF_PARTS.get(part, part) for part in ("", *PARTS)}
+PART_WORDS = {part: WORDS_OF_PARTS.get(part, part) for part in ("", *CONVERSATION_PARTS)}
 """Parts that a column may be, in words; one that has none yet by its name."""
 
 
@@ -124,7 +124,7 @@ def read_options(form_fields: Mapping[str, Any]) -> dict[str, Any]:
     # parts of columns: one change replaces the mapping and all fields that name a column
     parts, changed = _read_choices(form_fields, COLUMN_PREFIX, PART_WORDS)
     if changed:
-        for name in ("columns", *FIELDS.values()):
+        for name in ("columns", *OPTION_BY_PART.values()):
             options.pop(name, None)
         options |= columns_of({path: part for path, part in parts.items() if part})
         _drop_values_of_moved_columns(before, parts_of(options), options)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from pollex.errors import BadInput
-from pollex.formats.questionnaires import SheetQuestion, questions_in
+from pollex.formats.questionnaires import SheetQuestion, parse_questions
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.web.faults import Fault
@@ -35,7 +35,7 @@ def parse_questionnaire(text: str) -> list[SheetQuestion]:
         Fault: Something in it is missing or wrong.
     """
     try:
-        return questions_in(text)
+        return parse_questions(text)
     except BadInput as error:
         line = f"line {error.where}: " if error.where else ""
         raise Fault(line + error.what, hint=error.advice) from error

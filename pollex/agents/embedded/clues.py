@@ -52,7 +52,7 @@ from pollex.agents.embedded.view import (
     make_conversation_views,
 )
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.splits import number_blocks
+from pollex.conversations.splits import number_dependent_blocks
 from pollex.prompts.domain import STOPWORDS
 from pollex.rubrics.answers import LIKERT
 from pollex.rubrics.learning.material import MadePool
@@ -171,7 +171,7 @@ class StudiedLog:
 
     @cached_property
     def _blocks(self) -> Indices:
-        return number_blocks(self.conversations)
+        return number_dependent_blocks(self.conversations)
 
     def clues(self, positive: BoolArray, rows: BoolArray) -> list[SeparatingClue]:
         """Find what separates some of the conversations, in the direction that separates them more.

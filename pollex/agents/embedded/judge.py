@@ -41,7 +41,7 @@ from pollex.agents.embedded.view import (
 )
 from pollex.agents.roles import make_unanswered_for_all
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.logs import flag_positives, list_labelled
+from pollex.conversations.logs import flag_positive_labels, list_labeled_conversations
 from pollex.errors import BadRubrics
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import PERSON, TONE, Rubric, make_content_id
@@ -137,8 +137,8 @@ class EmbeddedJudge:
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Learn a scale for each rubric from the labeled conversations, in all and per fold."""
         # sums depend on their order, in the last digit
-        labelled = list_labelled(training)
-        positive = flag_positives(labelled)
+        labelled = list_labeled_conversations(training)
+        positive = flag_positive_labels(labelled)
         evidence = []
         for rubric in rubrics:
             evidence.append(find_evidence_signal(rubric, self.embedder))

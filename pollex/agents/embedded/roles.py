@@ -20,7 +20,7 @@ from pollex.agents.embedded.signals import SIGNALS_BY_NAME
 from pollex.agents.embedded.view import BoolArray, ConversationView
 from pollex.agents.roles import ContrastingPair, Deduplication, Extraction, Summary
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import flag_positives, list_labelled
+from pollex.conversations.logs import flag_positive_labels, list_labeled_conversations
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.merging import merge_rubrics, sort_by_support
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, add_reasons, make_content_id
@@ -61,8 +61,8 @@ class EmbeddedExtractor:
     async def fit(self, training: Sequence[Conversation]) -> None:
         """Learn which signals, phrases and events separate the labeled conversations."""
         # sums depend on their order, in the last digit
-        labelled = list_labelled(training)
-        positive = flag_positives(labelled)
+        labelled = list_labeled_conversations(training)
+        positive = flag_positive_labels(labelled)
         # where all labels are alike, nothing separates them
         if not positive.any() or positive.all():
             self.clues = []
@@ -81,7 +81,7 @@ class EmbeddedExtractor:
         study, order = self._studied(conversations)
         in_training = np.zeros(len(study.conversations), dtype=bool)
         in_training[order[rows]] = True
-        pool = study.made(flag_positives(study.conversations), in_training)
+        pool = study.made(flag_positive_labels(study.conversations), in_training)
         return replace(pool, answers=pool.answers[order])
 
     def words(self, conversations: Sequence[Conversation]) -> LogPhrases:

@@ -6,50 +6,50 @@ from functools import lru_cache
 from typing import Any
 
 from pollex.formats.assembly.log_parts import (
-    COLUMN,
-    Facts,
+    COLUMN_SOURCE,
+    ConversationFacts,
     LogPart,
     Message,
     ModelCall,
-    Target,
+    TargetKind,
     ToolScore,
     WholeTalk,
 )
-from pollex.formats.assembly.thumbs import is_named, letters
-from pollex.formats.labels import is_usual
-from pollex.formats.log_shapes.payloads import parse
+from pollex.formats.assembly.thumbs import fold_path, matches_column_name
+from pollex.formats.labels import is_usual_thumb
+from pollex.formats.log_shapes.payloads import parse_nested_json
 
-_LIKELY = re.compile(
+_FEEDBACK_NAME_PATTERN = re.compile(
     r"feedback|thumb|csat|satisf|sentiment|(up|down)vote|resolved|solved|smiley"
     r"|(?<![a-z])(user|human|customer)?_?(rat(ing|ed)|scores?|votes?|(dis)?liked?s?|reactions?|helpful|nps|ok|success|verdict|grade)(?![a-z])"
 )
-_APART = re.compile(
+_NON_THUMB_ENDING_PATTERN = re.compile(
     r"(?<![a-z])(ids?|at|key|comments?|reasons?|text|notes?|time(stamp)?|source|stats?|counts?|n|avg|name|type|model|enabled)$"
 )
 """Ends of names of what stands beside a thumb."""
-_JUDGED = re.compile(
+_MACHINE_JUDGED_PATTERN = re.compile(
     r"(^|[._])(analys[ei]s|evals?|judged?|graders?)([._]|$)|evaluat(ion|or)|call_success"
 )
 """Paths to what a model or a rule judged, which is nobody's thumb."""
-_SAID = """
+_SPOKEN_COLUMN_WORDS = """
     input output inputs outputs messages request response requestbody responsebody question answer content usage error
     scores feedbackscores feedbackstats assessments data parts result payload snapshot chat history
 """
-_WORDS = frozenset(_SAID.split())
+_SPOKEN_COLUMN_NAMES = frozenset(_SPOKEN_COLUMN_WORDS.split())
 """Columns with what was said, and with scores that the readers know."""
-_OPENED = re.compile(r"(metadata|attributes|properties|extra|tags|custom|labels)$")
-DEEPEST = 5
-LONGEST = 40
+_OPENED_NAME_PATTERN = re.compile(r"(metadata|attributes|properties|extra|tags|custom|labels)$")
+MAX_NESTING_DEPTH = 5
+MAX_LABEL_CHARS = 40
 """Characters of the longest value that may be a label."""
 
 
-def columns_offered(
+def iterate_label_columns(
     fields: Mapping[str, Any],
     parts: Sequence[LogPart],
     unnamed: str,
     label_field: str | None,
 ) -> Iterator[ToolScore]:
-    """Yield the columns of a row that may be the label, as scores with the source `COLUMN`.
+    """Yield the columns of a row that may be the label, as scores with the source `COLUMN_SOURCE`.
 
     Args:
         unnamed: The id that a conversation without one gets.
@@ -66,9 +66,11 @@ def columns_offered(
             tool_scores.append(part)
 
     for call in calls:
-        yield from _of(call.beside, ("trace", call.trace), tool_scores, label_field)
+        yield from _iterate_matching_columns(
+            call.beside, ("trace", call.trace), tool_scores, label_field
+        )
 
-    if (owner := owner_of(parts, unnamed)) is not None:
+    if (owner := find_rated_target(parts, unnamed)) is not None:
         # attributes that a call offered above aren't offered again
         rest = {}
         for name, value in fields.items():
@@ -76,10 +78,12 @@ def columns_offered(
                 rest[name] = value
 
         spread = any(call.beside for call in calls)
-        yield from _of(rest if spread else fields, owner, tool_scores, label_field)
+        yield from _iterate_matching_columns(
+            rest if spread else fields, owner, tool_scores, label_field
+        )
 
 
-def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | None:
+def find_rated_target(parts: Sequence[LogPart], unnamed: str) -> tuple[TargetKind, str] | None:
     """Return the one trace, message or conversation that a row is about; None if there are several."""
     traces = set()
     for part in parts:
@@ -97,7 +101,7 @@ def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | Non
             messages.append(part)
 
     chats = {message.conversation for message in messages} | {
-        p.conversation for p in parts if isinstance(p, Facts)
+        p.conversation for p in parts if isinstance(p, ConversationFacts)
     }
     # a single trace goes first, then a single conversation in one row, then a single message
     for target, ids in (
@@ -113,74 +117,81 @@ def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | Non
     return None
 
 
-def _of(
+def _iterate_matching_columns(
     fields: Mapping[str, Any],
-    owner: tuple[Target, str],
+    owner: tuple[TargetKind, str],
     tool_scores: Sequence[ToolScore],
     label_field: str | None,
 ) -> Iterator[ToolScore]:
-    for path, value in _leaves(fields):
-        is_label_field = label_field is not None and is_named(path, label_field)
+    for path, value in _iterate_short_values(fields):
+        is_label_field = label_field is not None and matches_column_name(path, label_field)
         # a column may say again what a score of the tool says
         repeats = (
-            not score.name or is_named(path, score.name) or score.value == value
+            not score.name or matches_column_name(path, score.name) or score.value == value
             for score in tool_scores
         )
-        if is_label_field or (is_likely(path) and not any(repeats)):
-            yield ToolScore(*owner, value, path, COLUMN)
+        if is_label_field or (is_named_like_feedback(path) and not any(repeats)):
+            yield ToolScore(*owner, value, path, COLUMN_SOURCE)
 
 
-def likely_feedback(fields: Mapping[str, Any]) -> Iterator[str]:
+def iterate_feedback_paths(fields: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths of a row's short values that are named like feedback."""
     return (
-        path for path, value in _leaves(fields) if is_likely(path) or _is_thumb_within(path, value)
+        path
+        for path, value in _iterate_short_values(fields)
+        if is_named_like_feedback(path) or _is_thumb_in_feedback(path, value)
     )
 
 
-def _is_thumb_within(path: str, value: object) -> bool:
+def _is_thumb_in_feedback(path: str, value: object) -> bool:
     """Return whether a value is a thumb in words inside an object that is named like feedback."""
     outer, dot, _ = path.rpartition(".")
-    return bool(dot) and isinstance(value, str) and is_likely(outer) and is_usual(value)
+    return (
+        bool(dot)
+        and isinstance(value, str)
+        and is_named_like_feedback(outer)
+        and is_usual_thumb(value)
+    )
 
 
 @lru_cache(maxsize=4096)
-def is_likely(path: str) -> bool:
+def is_named_like_feedback(path: str) -> bool:
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path).casefold()
-    apart = _APART.search(spaced) or _JUDGED.search(spaced)
-    return bool(_LIKELY.search(spaced)) and not apart
+    apart = _NON_THUMB_ENDING_PATTERN.search(spaced) or _MACHINE_JUDGED_PATTERN.search(spaced)
+    return bool(_FEEDBACK_NAME_PATTERN.search(spaced)) and not apart
 
 
-def _leaves(
+def _iterate_short_values(
     fields: Mapping[str, Any],
     before: str = "",
     depth: int = 0,
 ) -> Iterator[tuple[str, Any]]:
     for name, value in fields.items():
-        folded = letters(str(name))
-        if folded in _WORDS or depth > DEEPEST:
+        folded = fold_path(str(name))
+        if folded in _SPOKEN_COLUMN_NAMES or depth > MAX_NESTING_DEPTH:
             continue
         path = f"{before}{name}"
         # JSON text is opened only under names that hold further fields
-        if isinstance(value, str) and _OPENED.search(folded):
-            inner = parse(value)
+        if isinstance(value, str) and _OPENED_NAME_PATTERN.search(folded):
+            inner = parse_nested_json(value)
         else:
             inner = value
 
         if isinstance(inner, Mapping):
-            yield from _leaves(inner, f"{path}.", depth + 1)
+            yield from _iterate_short_values(inner, f"{path}.", depth + 1)
         elif folded.endswith("tags") and isinstance(inner, list):
-            yield from _tags(path, inner)
-        elif _is_short(inner):
+            yield from _iterate_thumb_tags(path, inner)
+        elif _is_short_value(inner):
             yield path, inner
 
 
-def _is_short(value: object) -> bool:
+def _is_short_value(value: object) -> bool:
     if isinstance(value, str):
-        return bool(value.strip(" -")) and len(value) <= LONGEST
+        return bool(value.strip(" -")) and len(value) <= MAX_LABEL_CHARS
     return isinstance(value, bool | int | float) and value == value
 
 
-def _tags(path: str, tags: Sequence[object]) -> Iterator[tuple[str, Any]]:
+def _iterate_thumb_tags(path: str, tags: Sequence[object]) -> Iterator[tuple[str, Any]]:
     """Yield tags such as `user_feedback:down`, and those that are a thumb themselves."""
     for tag in tags:
         name, mark, value = (
@@ -190,5 +201,5 @@ def _tags(path: str, tags: Sequence[object]) -> Iterator[tuple[str, Any]]:
         )
         if mark and value:
             yield f"{path}.{name}", value.strip()
-        elif isinstance(tag, str) and is_likely(tag) and is_usual(tag):
+        elif isinstance(tag, str) and is_named_like_feedback(tag) and is_usual_thumb(tag):
             yield path, tag

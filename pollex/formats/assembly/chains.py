@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from pollex.formats.assembly.log_parts import ModelCall
 from pollex.formats.assembly.sessions import list_core_lines
 
-BY_HISTORY = "by history"
+HISTORY_SESSION = "by history"
 """The session of a call that is found by what was said before it."""
 
 
-def chain_calls(calls: Iterable[ModelCall]) -> Mapping[str, str]:
+def chain_calls_by_history(calls: Iterable[ModelCall]) -> Mapping[str, str]:
     """Return by trace the first trace of its conversation.
 
     A call goes on with another one whose messages and answer it begins with. Where several do, as

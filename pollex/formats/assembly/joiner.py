@@ -8,58 +8,68 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.conversations.logs import Account, BadRow, describe_bad_rows
+from pollex.conversations.logs import BadRow, ReadingStatistics, describe_bad_rows
 from pollex.errors import BadInput
-from pollex.formats.assembly.beside import columns_offered, owner_of
-from pollex.formats.assembly.chains import BY_HISTORY, chain_calls
+from pollex.formats.assembly.beside import find_rated_target, iterate_label_columns
+from pollex.formats.assembly.chains import HISTORY_SESSION, chain_calls_by_history
 from pollex.formats.assembly.label_tables import LabelTables
 from pollex.formats.assembly.log_parts import (
-    COLUMN,
+    COLUMN_SOURCE,
     NO_FACTS,
-    Addition,
-    Facts,
-    LeftOut,
-    Link,
+    ConversationFacts,
+    ConversationLink,
+    LeftOutRow,
     LogPart,
     Message,
+    MessageAddition,
     ModelCall,
+    SpanWords,
     ToolScore,
     Turns,
     WholeTalk,
-    Words,
     format_iso_time,
-    keep_dated,
+    iterate_plausible_times,
 )
-from pollex.formats.assembly.sessions import UNREAD, WITHOUT_WORDS, NoWords, build_from_calls
+from pollex.formats.assembly.sessions import (
+    MISSING_WORDS_HINT,
+    UNREADABLE_ANSWER_NOTE,
+    SessionWithoutWords,
+    build_conversation_from_calls,
+)
 from pollex.formats.assembly.thumbs import (
     choose_thumbs,
-    describe_scores,
-    is_persons,
-    keep_latest,
-    letters,
+    describe_thumb_scores,
+    fold_path,
+    is_from_person,
+    keep_latest_scores,
 )
-from pollex.formats.assembly.trees import Built, Timed, build_from_messages, gather_fields
-from pollex.formats.feedback import comment_of, signals_in, split_field, tags_of
+from pollex.formats.assembly.trees import (
+    BuiltConversation,
+    HasTime,
+    build_conversation_from_messages,
+    merge_fields,
+)
+from pollex.formats.feedback import iterate_signals, parse_comment, parse_tags, split_signal_field
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
-from pollex.formats.labels import is_usual
-from pollex.formats.names import is_called
-from pollex.formats.paths import look_up
+from pollex.formats.labels import is_usual_thumb
+from pollex.formats.names import is_named_as_part
+from pollex.formats.paths import get_path_value
 from pollex.text import format_count
 
-Place = tuple[str, int]
+RowPlace = tuple[str, int]
 
 
-class Joined(NamedTuple):
+class JoinedConversation(NamedTuple):
     """A conversation put together, before its label is known."""
 
     id: str
-    built: Built
+    built: BuiltConversation
     scores: tuple[ToolScore, ...]
-    place: Place
+    place: RowPlace
 
 
-class Joiner:
+class PartJoiner:
     """Takes parts from all files, and makes conversations of them in the end.
 
     Attributes:
@@ -81,17 +91,17 @@ class Joiner:
         self.votes: dict[str, list[ToolScore]] = {}
         self.label_tables = LabelTables(options.label_field)
         self.labels_of: list[str] = []
-        self.account = Account()
+        self.account = ReadingStatistics()
         self.unused: Counter[str] = Counter()
         self.notes: list[str] = []
-        self.odd = Oddities()
+        self.odd = OddityPlaces()
         self.steps = 0
         self.unread: list[BadRow] = []
         self._options = options
         self._messages: dict[str, dict[object, Message]] = {}
         self._calls: dict[tuple[str, str], ModelCall] = {}
-        self._words: dict[str, list[Words]] = {}
-        self._beside: dict[str, list[Addition]] = {}
+        self._words: dict[str, list[SpanWords]] = {}
+        self._beside: dict[str, list[MessageAddition]] = {}
         self._talks: dict[str, list[WholeTalk]] = {}
         self._facts: dict[str, list[Mapping[str, Any]]] = {}
         self._shown: dict[str, tuple[float, str]] = {}
@@ -101,7 +111,7 @@ class Joiner:
         self.signals_found: set[str] = set()
         self._signals: list[ToolScore] = []
         self._columns: dict[tuple[str, ...], ToolScore] = {}
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, RowPlace] = {}
         self._turns: dict[Turn, Turn] = {}
         self._links: dict[str, str] = {}
         self._bad: list[BadRow] = []
@@ -109,7 +119,7 @@ class Joiner:
 
     def note_page(self, row: LogRow) -> None:
         """Note that a file is one page of many."""
-        if row.beside and row.source not in self._pages and _goes_on(row.beside):
+        if row.beside and row.source not in self._pages and _has_next_page(row.beside):
             self._pages.add(row.source)
             self.notes.append(
                 f"{row.source} is a page of many, and the next isn't in it; give all pages"
@@ -126,11 +136,11 @@ class Joiner:
         log_parts = [_name_after_file(part, row.source) for part in parts]
         for part in log_parts:
             self._keep(part, place)
-            self.odd.look_at(list_turns(part), place)
+            self.odd.look_at(list_part_turns(part), place)
 
         self._columns_beside(row, log_parts, place)
         # columns may be the label, too, though the tool itself doesn't know them as scores
-        for score in columns_offered(
+        for score in iterate_label_columns(
             row.fields, log_parts, f"{row.source}:{row.line}", self._options.label_field
         ):
             self._columns[score.target, score.id, score.name, str(score.value)] = score
@@ -139,22 +149,22 @@ class Joiner:
         self,
         row: LogRow,
         parts: Sequence[LogPart],
-        place: Place,
+        place: RowPlace,
     ) -> None:
         comment = self._options.comment_field
-        owner = owner_of(parts, f"{row.source}:{row.line}")
-        if comment and (value := look_up(row.fields, comment)) not in (None, ""):
+        owner = find_rated_target(parts, f"{row.source}:{row.line}")
+        if comment and (value := get_path_value(row.fields, comment)) not in (None, ""):
             self.comments_found = True
             if owner is not None:
                 self._keep(ToolScore(*owner, None, comment=value), place)
 
-        for name, _ in map(split_field, self._options.signals):
+        for name, _ in map(split_signal_field, self._options.signals):
             if owner is not None and isinstance(
-                value := look_up(row.fields, name), str | int | float
+                value := get_path_value(row.fields, name), str | int | float
             ):
-                self._signals.append(ToolScore(*owner, value, name, COLUMN))
+                self._signals.append(ToolScore(*owner, value, name, COLUMN_SOURCE))
 
-    def _keep(self, part: LogPart, place: Place) -> None:
+    def _keep(self, part: LogPart, place: RowPlace) -> None:
         match part:
             case Message():
                 self._places.setdefault(part.conversation, place)
@@ -168,10 +178,10 @@ class Joiner:
                 self._places.setdefault(part.trace, place)
                 # attributes beside a call may be large, and aren't held
                 self._call(part._replace(beside=NO_FACTS))
-            case Words():
+            case SpanWords():
                 self._places.setdefault(part.trace, place)
                 self._words.setdefault(part.span, []).append(part)
-            case Addition():
+            case MessageAddition():
                 self._beside.setdefault(part.message, []).append(part)
             case WholeTalk():
                 id_ = part.id or f"{place[0]}:{place[1]}"
@@ -179,7 +189,7 @@ class Joiner:
                 self._talks.setdefault(id_, []).append(
                     part._replace(turns=self._shared(part.turns))
                 )
-            case Facts():
+            case ConversationFacts():
                 self._places.setdefault(part.conversation, place)
                 self._facts.setdefault(part.conversation, []).append(part.facts)
                 if part.shown:
@@ -190,27 +200,27 @@ class Joiner:
                         (part.state, part.shown),
                         key=lambda shown: shown[0],
                     )
-            case Link():
+            case ConversationLink():
                 self._links[part.conversation] = part.before
             case ToolScore():
                 self._score(part, place)
-            case LeftOut():
+            case LeftOutRow():
                 self.odd.add(part.why, place)
 
-    def _score(self, score: ToolScore, place: Place) -> None:
+    def _score(self, score: ToolScore, place: RowPlace) -> None:
         """Keep a thumb with what was written with it, or a comment that has the name which the user gave."""
         if (
             (name := self._options.comment_field)
             and score.name
-            and letters(score.name) == letters(name)
+            and fold_path(score.name) == fold_path(name)
         ):
             self.comments_found = True
             score = score._replace(value=None, comment=score.value)
-        elif _is_written(score, self._options.label_field):
+        elif _is_written_comment(score, self._options.label_field):
             score = score._replace(value=None, comment=score.value)
 
         if any(
-            letters(score.name) == letters(split_field(signal)[0])
+            fold_path(score.name) == fold_path(split_signal_field(signal)[0])
             for signal in self._options.signals
         ):
             self._signals.append(score)
@@ -220,10 +230,10 @@ class Joiner:
         # a score has a value; a remark is what a person wrote without one
         if score.value is not None:
             self._scores.append(score)
-        elif (comment or tags) and is_persons(score):
+        elif (comment or tags) and is_from_person(score):
             self._remarks.append(score)
 
-    def with_signals(self, conversation: Conversation, place: Place) -> Conversation:
+    def with_signals(self, conversation: Conversation, place: RowPlace) -> Conversation:
         """Return a conversation with the signals that its fields tell of."""
         if not self._options.signals:
             return conversation
@@ -233,7 +243,7 @@ class Joiner:
             self._options.signals,
             place,
         )
-        self.signals_found.update(split_field(signal)[0] for signal in signals)
+        self.signals_found.update(split_signal_field(signal)[0] for signal in signals)
         return conversation.model_copy(update={"signals": signals})
 
     def _shared(self, turns: Turns) -> Turns:
@@ -260,7 +270,7 @@ class Joiner:
 
         self._calls[call.trace, call.span] = call._replace(before=before, after=after)
 
-    def _all_words(self) -> dict[str, Words]:
+    def _all_words(self) -> dict[str, SpanWords]:
         words_by_span = {}
         for span, rows in self._words.items():
             # one row with all messages of the span, else its rows in the order of time
@@ -276,7 +286,7 @@ class Joiner:
 
         return words_by_span
 
-    def join(self) -> Iterator[Joined | BadRow]:
+    def join(self) -> Iterator[JoinedConversation | BadRow]:
         """Yield all conversations with their thumbs.
 
         Raises:
@@ -293,7 +303,7 @@ class Joiner:
             [*self._scores, *self._columns.values()],
             self._options,
         )
-        self.notes += describe_scores(self.account.scores)
+        self.notes += describe_thumb_scores(self.account.scores)
         # facts about a span belong to the conversation that it is part of
         for id_ in [id_ for id_ in self._facts if ("span", id_) in targets]:
             self._facts.setdefault(targets["span", id_], []).extend(self._facts.pop(id_))
@@ -301,7 +311,7 @@ class Joiner:
         # each thumb and comment to its conversation
         thumbs: dict[str, list[ToolScore]] = {}
         lost = 0
-        newest, older = keep_latest(thumb_scores, self._options.thumbs)
+        newest, older = keep_latest_scores(thumb_scores, self._options.thumbs)
         self.notes += older
 
         for score in (*newest, *self._remarks):
@@ -320,13 +330,13 @@ class Joiner:
         for score in self._signals:
             score = _redirect_score(score, targets)
             if (owner := targets.get((score.target, score.id))) is not None:
-                names = (split_field(signal)[0] for signal in self._options.signals)
-                signal = next(name for name in names if letters(name) == letters(score.name))
+                names = (split_signal_field(signal)[0] for signal in self._options.signals)
+                signal = next(name for name in names if fold_path(name) == fold_path(score.name))
                 self._facts.setdefault(owner, []).append({signal: score.value})
 
         has_conversations = bool(self.votes)
         for outcome in self._all(sessions, thumbs):
-            has_conversations = has_conversations or isinstance(outcome, Joined)
+            has_conversations = has_conversations or isinstance(outcome, JoinedConversation)
             yield outcome
 
         self._check(has_conversations, lost, len(thumb_scores))
@@ -393,10 +403,10 @@ class Joiner:
         # calls that are joined by the history that they repeat
         loose = []
         for call in self._calls.values():
-            if call.session == BY_HISTORY:
+            if call.session == HISTORY_SESSION:
                 loose.append(call)
 
-        first = chain_calls(loose)
+        first = chain_calls_by_history(loose)
         for call in loose:
             self._calls[call.trace, call.span] = call._replace(session=first[call.trace])
 
@@ -496,7 +506,7 @@ class Joiner:
 
     def _all(
         self, sessions: Mapping[str, list[ModelCall]], thumbs: Mapping[str, list[ToolScore]]
-    ) -> Iterator[Joined | BadRow]:
+    ) -> Iterator[JoinedConversation | BadRow]:
         yield from self._bad
         words = self._all_words()
         wordless: list[str] = []
@@ -509,13 +519,13 @@ class Joiner:
             whole = []
             for message in messages.values():
                 whole.append(
-                    _add_beside(
+                    _add_additions(
                         message,
                         self._beside.get(message.key or "", ()),
                     )
                 )
 
-            built = build_from_messages(
+            built = build_conversation_from_messages(
                 whole,
                 self._shown.get(id_, (0, None))[1],
                 thumbed,
@@ -546,11 +556,11 @@ class Joiner:
 
                 yield self._joined(
                     id_,
-                    build_from_calls(calls, words),
+                    build_conversation_from_calls(calls, words),
                     thumbs,
                     (*calls, *call_words),
                 )
-            except NoWords:
+            except SessionWithoutWords:
                 wordless.append(id_)
             except BadInput as error:
                 source, line = self._places[calls[0].trace]
@@ -563,7 +573,7 @@ class Joiner:
 
         # conversations in one row
         for id_, talks in self._talks.items():
-            for talk in _keep_newest(talks):
+            for talk in _keep_newest_states(talks):
                 yield self._joined(id_, _build_whole_talk(talk), thumbs, [talk])
 
         # an error where nothing has words; a note where some sessions have none
@@ -571,7 +581,7 @@ class Joiner:
             raise BadInput(
                 f"no span has messages{self._also}",
                 where=next(iter(self._places.values()))[0],
-                hint=WITHOUT_WORDS,
+                hint=MISSING_WORDS_HINT,
             )
 
         if wordless:
@@ -584,24 +594,24 @@ class Joiner:
     def _joined(
         self,
         id_: str,
-        built: Built,
+        built: BuiltConversation,
         thumbs: Mapping[str, list[ToolScore]],
-        parts: Iterable[Timed],
-    ) -> Joined:
+        parts: Iterable[HasTime],
+    ) -> JoinedConversation:
         self.account.ways[built.way] += 1
         # a conversation begins with its earliest part
-        start = min(keep_dated(part.at for part in parts), default=None)
+        start = min(iterate_plausible_times(part.at for part in parts), default=None)
         if start is None:
             times = {}
         else:
             times = {"timestamp": format_iso_time(start)}
 
-        facts = times | gather_fields([built.facts, *self._facts.get(id_, [])])
+        facts = times | merge_fields([built.facts, *self._facts.get(id_, [])])
         place = self._places.get(id_) or self._places[next(iter(built.places))]
-        if UNREAD in built.errors:
-            self.odd.add(UNREAD, place)
+        if UNREADABLE_ANSWER_NOTE in built.errors:
+            self.odd.add(UNREADABLE_ANSWER_NOTE, place)
 
-        return Joined(
+        return JoinedConversation(
             id_,
             built._replace(facts=facts),
             tuple(thumbs.get(id_, ())),
@@ -609,12 +619,14 @@ class Joiner:
         )
 
 
-def _is_written(score: ToolScore, label_field: str | None) -> bool:
+def _is_written_comment(score: ToolScore, label_field: str | None) -> bool:
     """Return whether a score is what a person wrote, by its name and its value, and no thumb."""
-    named = is_called(score.name, "comment") or is_called(score.name, "remark")
-    if not named or score.name == label_field or score.source == COLUMN:
+    named = is_named_as_part(score.name, "comment") or is_named_as_part(score.name, "remark")
+    if not named or score.name == label_field or score.source == COLUMN_SOURCE:
         return False
-    return isinstance(score.value, str) and not is_usual(score.value) and is_persons(score)
+    return (
+        isinstance(score.value, str) and not is_usual_thumb(score.value) and is_from_person(score)
+    )
 
 
 def _redirect_score(score: ToolScore, targets: Mapping[tuple[str, str], str]) -> ToolScore:
@@ -627,7 +639,7 @@ def _redirect_score(score: ToolScore, targets: Mapping[tuple[str, str], str]) ->
     return score._replace(target=target, id=id_)
 
 
-def _add_beside(message: Message, beside: Sequence[Addition]) -> Message:
+def _add_additions(message: Message, beside: Sequence[MessageAddition]) -> Message:
     """Add a message's files and steps; an answer that begins with the words of its steps has them once."""
     if not beside or not message.turns:
         return message
@@ -658,7 +670,7 @@ def _add_beside(message: Message, beside: Sequence[Addition]) -> Message:
     return message._replace(turns=(first, *(rest or steps)))
 
 
-def _goes_on(envelope: Mapping[str, Any]) -> bool:
+def _has_next_page(envelope: Mapping[str, Any]) -> bool:
     cursors = (
         "next_page_token",
         "next_cursor",
@@ -681,7 +693,7 @@ def _goes_on(envelope: Mapping[str, Any]) -> bool:
     )
 
 
-def _build_whole_talk(talk: WholeTalk) -> Built:
+def _build_whole_talk(talk: WholeTalk) -> BuiltConversation:
     places: dict[str, int | None] = {key: index for index, key in enumerate(talk.keys) if key}
     turns = talk.turns
     # a failed answer leaves a mark in its place
@@ -689,7 +701,7 @@ def _build_whole_talk(talk: WholeTalk) -> Built:
         turns = (*turns, Turn(role="assistant", content="[error]"))
 
     errors = (talk.error,) if talk.error else ()
-    return Built(
+    return BuiltConversation(
         turns,
         places,
         errors,
@@ -698,7 +710,7 @@ def _build_whole_talk(talk: WholeTalk) -> Built:
     )
 
 
-def _keep_newest(talks: Sequence[WholeTalk]) -> list[WholeTalk]:
+def _keep_newest_states(talks: Sequence[WholeTalk]) -> list[WholeTalk]:
     """Return the newest of several states that extend each other; else all states."""
     if len(talks) == 1:
         return list(talks)
@@ -712,11 +724,11 @@ def _keep_newest(talks: Sequence[WholeTalk]) -> list[WholeTalk]:
     return list(talks)
 
 
-MOST_PLACES_LISTED = 3
+MAX_PLACES_LISTED = 3
 """How many places a note names."""
 
 
-class Oddities:
+class OddityPlaces:
     """Places of what was of an odd shape, by what it was."""
 
     def __init__(self) -> None:
@@ -738,8 +750,8 @@ class Oddities:
         place: tuple[str, int],
     ) -> tuple[str, tuple[str, ...]]:
         """Return a comment and tags as text; what has an odd shape is noted, and kept as JSON."""
-        comment_text = comment_of(comment)
-        chosen = tags_of(tags)
+        comment_text = parse_comment(comment)
+        chosen = parse_tags(tags)
         if comment_text is None:
             self.add(
                 "a comment is neither text nor an object with text, and is kept as JSON",
@@ -761,14 +773,17 @@ class Oddities:
     ) -> dict[str, bool]:
         """Return which signals happened; a value that tells nothing is noted."""
         outcomes = dict(
-            signals_in(
-                {name: look_up(values, name) for name, _ in map(split_field, signals)},
+            iterate_signals(
+                {
+                    name: get_path_value(values, name)
+                    for name, _ in map(split_signal_field, signals)
+                },
                 signals,
             )
         )
         for signal in [signal for signal, yes in outcomes.items() if yes is None]:
             self.add(
-                f"a value of {split_field(signal)[0]!r} is neither yes nor no, and was left out",
+                f"a value of {split_signal_field(signal)[0]!r} is neither yes nor no, and was left out",
                 place,
             )
 
@@ -779,13 +794,13 @@ class Oddities:
         """A note on each kind."""
         lines: list[str] = []
         for what, places in self._places.items():
-            lines.append(f"{what}: {_list_places(list(places))}")
+            lines.append(f"{what}: {_format_places(list(places))}")
         return lines
 
 
-def _list_places(places: list[tuple[str, int]]) -> str:
-    named = ", ".join(f"{source}:{line}" for source, line in places[:MOST_PLACES_LISTED])
-    more = len(places) - MOST_PLACES_LISTED
+def _format_places(places: list[tuple[str, int]]) -> str:
+    named = ", ".join(f"{source}:{line}" for source, line in places[:MAX_PLACES_LISTED])
+    more = len(places) - MAX_PLACES_LISTED
     if more > 0:
         return f"{named} and {format_count(more, 'more row')}"
     return named
@@ -793,20 +808,20 @@ def _list_places(places: list[tuple[str, int]]) -> str:
 
 def _name_after_file(part: LogPart, source: str) -> LogPart:
     """Return a part of a file that is one conversation, whose rows don't name it, with the file's name as its id."""
-    if isinstance(part, Message | Facts) and part.conversation == "":
+    if isinstance(part, Message | ConversationFacts) and part.conversation == "":
         return part._replace(conversation=Path(source).stem)
     return part
 
 
-def list_turns(part: LogPart) -> tuple[Turn, ...]:
+def list_part_turns(part: LogPart) -> tuple[Turn, ...]:
     """Return all turns of a part of an export."""
     turns: Any = ()
     match part:
         case Message() | WholeTalk():
             turns = part.turns
-        case ModelCall() | Words():
+        case ModelCall() | SpanWords():
             turns = (*(part.before or ()), *(part.after or ()))
-        case Addition():
+        case MessageAddition():
             turns = part.steps
 
     return tuple(turns)

@@ -7,26 +7,35 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pollex.conversations.logs import BadRow
-from pollex.formats.assembly.log_parts import Target, ToolScore
-from pollex.formats.assembly.thumbs import NAMES, NPS_NAMES, STAR_NAMES, fold
-from pollex.formats.columns import Column, columns_in
+from pollex.formats.assembly.log_parts import TargetKind, ToolScore
+from pollex.formats.assembly.thumbs import (
+    NPS_SCORE_NAMES,
+    STAR_SCORE_NAMES,
+    THUMB_SCORE_NAMES,
+    fold_to_letters,
+)
+from pollex.formats.columns import Column, list_columns
 from pollex.formats.comments import find_comment_beside
 from pollex.formats.json_rows import LogRow
-from pollex.formats.label_columns import in_order_of_likelihood, is_doubtful_label, is_named_label
-from pollex.formats.paths import MISSING, find_value
+from pollex.formats.label_columns import (
+    is_ambiguous_label_column,
+    is_label_column_name,
+    rank_label_columns,
+)
+from pollex.formats.paths import MISSING_VALUE, find_value
 from pollex.text import escape_controls, format_count
 
-SAMPLE = 200
+MAX_SAMPLE_ROWS = 200
 """Rows by which the columns of a table are told."""
-OVERLAP = 0.5
+MIN_ID_OVERLAP = 0.5
 """Share of the values of a column of ids that the export has, too."""
-MOST_ROWS = 50_000
+MAX_LABEL_TABLE_ROWS = 50_000
 """Rows that are held until all files are read."""
-KINDS: tuple[Target, ...] = ("conversation", "trace", "span", "message")
+TARGET_KINDS: tuple[TargetKind, ...] = ("conversation", "trace", "span", "message")
 """What an id may name, the widest first."""
-USUAL_NAMES = NAMES | NPS_NAMES | STAR_NAMES
+USUAL_THUMB_NAMES = THUMB_SCORE_NAMES | NPS_SCORE_NAMES | STAR_SCORE_NAMES
 
-Targets = Mapping[tuple[str, str], str]
+KnownTargets = Mapping[tuple[str, str], str]
 
 
 @dataclass(frozen=True)
@@ -40,20 +49,20 @@ class LabelTable:
     """
 
     key: str
-    target: Target
+    target: TargetKind
     label: str
 
-    def read(self, row: LogRow, targets: Targets) -> ToolScore:
+    def read(self, row: LogRow, targets: KnownTargets) -> ToolScore:
         """Return the thumb of a row, with what was written beside it."""
         comment = find_comment_beside(row.fields, self.label)
         # a name that says what its numbers mean stays with the thumb
-        name = self.label if fold(self.label) in USUAL_NAMES else ""
+        name = self.label if fold_to_letters(self.label) in USUAL_THUMB_NAMES else ""
         return ToolScore(
             self.target,
-            _name_in(find_value(row.fields, self.key), self.target, targets),
+            _normalize_target_id(find_value(row.fields, self.key), self.target, targets),
             find_value(row.fields, self.label),
             name=name,
-            comment=None if comment is MISSING else comment,
+            comment=None if comment is MISSING_VALUE else comment,
         )
 
 
@@ -68,7 +77,7 @@ class LabelTables:
         self._label_field = label_field
         self.rows: list[tuple[LogRow, BadRow]] = []
 
-    def settle(self, targets: Targets) -> Iterator[tuple[LogRow, ToolScore] | str]:
+    def settle(self, targets: KnownTargets) -> Iterator[tuple[LogRow, ToolScore] | str]:
         """Yield the thumbs of rows that name what is in an export, and notes; other rows stay."""
         by_source: dict[str, list[tuple[LogRow, BadRow]]] = {}
         for row, bad in self.rows:
@@ -76,7 +85,9 @@ class LabelTables:
 
         self.rows = []
         for source, rows in by_source.items():
-            table = find_label_table([row for row, _ in rows[:SAMPLE]], targets, self._label_field)
+            table = find_label_table(
+                [row for row, _ in rows[:MAX_SAMPLE_ROWS]], targets, self._label_field
+            )
             if table is None:
                 self.rows += rows
                 continue
@@ -94,16 +105,16 @@ class LabelTables:
 
 
 def find_label_table(
-    rows: Sequence[LogRow], targets: Targets, label_field: str | None
+    rows: Sequence[LogRow], targets: KnownTargets, label_field: str | None
 ) -> LabelTable | None:
     """Return how rows label what an export has; None where no column names it, or none may be a label."""
-    columns = columns_in([row.fields for row in rows])
+    columns = list_columns([row.fields for row in rows])
     keys = []
     for column in columns:
-        for kind in KINDS:
-            share = _share_known(column, kind, targets)
-            if share >= OVERLAP:
-                keys.append((share, -KINDS.index(kind), column.path))
+        for kind in TARGET_KINDS:
+            share = _measure_known_share(column, kind, targets)
+            if share >= MIN_ID_OVERLAP:
+                keys.append((share, -TARGET_KINDS.index(kind), column.path))
 
     if not keys:
         return None
@@ -114,38 +125,38 @@ def find_label_table(
         if column.path != key:
             free.append(column)
 
-    label = _find_label(free, label_field)
-    return None if label is None else LabelTable(key, KINDS[-place], label)
+    label = _find_label_column(free, label_field)
+    return None if label is None else LabelTable(key, TARGET_KINDS[-place], label)
 
 
-def _share_known(column: Column, kind: Target, targets: Targets) -> float:
+def _measure_known_share(column: Column, kind: TargetKind, targets: KnownTargets) -> float:
     """Return the share of a column's values that are ids of some kind in an export."""
-    ids = {_name_in(value, kind, targets) for value in column.values} - {""}
+    ids = {_normalize_target_id(value, kind, targets) for value in column.values} - {""}
     known = sum((kind, id_) in targets for id_ in ids)
     return known / len(ids) if known else 0.0
 
 
-def _find_label(columns: Sequence[Column], label_field: str | None) -> str | None:
+def _find_label_column(columns: Sequence[Column], label_field: str | None) -> str | None:
     """Return the likeliest label of a table, one that the user named before all others."""
     paths = [column.path for column in columns]
     if label_field in paths:
         return label_field
 
-    likeliest = next(in_order_of_likelihood(columns), None)
+    likeliest = next(rank_label_columns(columns), None)
     if likeliest is not None:
         return likeliest[0].path
 
     # a name is enough where it is the only one: what the values mean is asked for then
     named = []
     for column in columns:
-        if is_doubtful_label(column):
+        if is_ambiguous_label_column(column):
             named.append(column.path)
 
-    named = named or [column.path for column in columns if is_named_label(column.path)]
+    named = named or [column.path for column in columns if is_label_column_name(column.path)]
     return named[0] if len(named) == 1 else None
 
 
-def _name_in(value: object, kind: Target, targets: Targets) -> str:
+def _normalize_target_id(value: object, kind: TargetKind, targets: KnownTargets) -> str:
     """Return an id as text, the name of a file as the export has it; empty for what is no id."""
     if isinstance(value, float) and value.is_integer():
         return f"{value:.0f}"

@@ -4,33 +4,38 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from pollex.conversations.conversation import BOUNDS, Feedback, Label
+from pollex.conversations.conversation import DEFAULT_RATING_BOUNDS, Feedback, Label
 from pollex.errors import BadInput, spell_options
-from pollex.formats.assembly.joiner import Joined
+from pollex.formats.assembly.joiner import JoinedConversation
 from pollex.formats.assembly.log_parts import ToolScore, Turns
-from pollex.formats.assembly.thumbs import Hung, is_nps, label_conversation, label_score
-from pollex.formats.fields import ReadOptions, RowFields, note_on_unread
-from pollex.formats.labels import Verdicts, left_note
-from pollex.formats.paths import look_up
-from pollex.formats.tally import Voted
+from pollex.formats.assembly.thumbs import (
+    PlacedThumb,
+    is_nps_score,
+    label_conversation,
+    label_score,
+)
+from pollex.formats.fields import ReadOptions, RowFields, format_unread_labels_note
+from pollex.formats.labels import LabelRules, describe_unlabeled_values
+from pollex.formats.paths import get_path_value
+from pollex.formats.tally import SeparateVote
 from pollex.text import format_count
 
-ALIKE = ("pair", "task", "sample")
+GROUPING_FACT_NAMES = ("pair", "task", "sample")
 """Facts that conversations about the same thing share, which makes them a group: pairs, and epochs of a sample."""
-AFTER = 2
+MIN_TURNS_AFTER_THUMB = 2
 """Turns after a thumbed answer from which on the note counts its conversation."""
 
 
-Labelled = tuple[Turns, RowFields, tuple[Feedback, ...]]
+LabeledTurns = tuple[Turns, RowFields, tuple[Feedback, ...]]
 
 
-class Labeller:
+class ConversationLabeler:
     """Labels conversations, and counts what the notes have to say of it."""
 
     def __init__(self, options: ReadOptions, majority: Callable[[Sequence[Label]], Label]) -> None:
         self._options = options
         self._majority = majority
-        self._verdicts = Verdicts.of(
+        self._verdicts = LabelRules.of(
             options.positive,
             options.negative,
             options.unrated,
@@ -39,7 +44,7 @@ class Labeller:
         self._counts: Counter[str] = Counter()
         self.found: set[str] = set()
 
-    def label(self, joined: Joined) -> Iterator[Labelled]:
+    def label(self, joined: JoinedConversation) -> Iterator[LabeledTurns]:
         """Yield the conversation, or with `thumbs=each` one for every thumbed answer.
 
         Raises:
@@ -80,7 +85,9 @@ class Labeller:
             thumb_places,
             default=None,
         )
-        self._counts["after"] += last is not None and len(joined.built.turns) - 1 - last > AFTER
+        self._counts["after"] += (
+            last is not None and len(joined.built.turns) - 1 - last > MIN_TURNS_AFTER_THUMB
+        )
         yield self._labelled(
             joined,
             joined.id,
@@ -89,7 +96,7 @@ class Labeller:
             thumbs,
         )
 
-    def voted(self, id_: str, scores: Sequence[ToolScore]) -> Voted:
+    def voted(self, id_: str, scores: Sequence[ToolScore]) -> SeparateVote:
         """Return the label of a conversation whose thumbs are in another file.
 
         Raises:
@@ -97,7 +104,7 @@ class Labeller:
         """
         thumbs = []
         for score in scores:
-            thumbs.append(Hung(None, label_score(score, self._verdicts), score))
+            thumbs.append(PlacedThumb(None, label_score(score, self._verdicts), score))
 
         label = label_conversation(thumbs, self._options.thumbs, self._majority)
         person_names = []
@@ -106,7 +113,7 @@ class Labeller:
                 person_names.append(score.person)
 
         people = ", ".join(dict.fromkeys(person_names))
-        return Voted(id_, label, people or None, feedback_of(thumbs))
+        return SeparateVote(id_, label, people or None, collect_feedback(thumbs))
 
     @property
     def notes(self) -> list[str]:
@@ -115,26 +122,27 @@ class Labeller:
         if n := self._counts["after"]:
             talks = format_count(n, "conversation goes", "conversations go")
             notes.append(
-                f"{talks} on for more than {AFTER} turns after the thumb; to cut them there: "
+                f"{talks} on for more than {MIN_TURNS_AFTER_THUMB} turns after the thumb; "
+                f"to cut them there: "
                 f"{spell_options(thumbs='each')}"
             )
 
         if n := self._counts["unread"]:
-            notes.append(note_on_unread(n))
+            notes.append(format_unread_labels_note(n))
 
         if n := self._counts["replaced"]:
             notes.append(
                 f"{format_count(n, 'thumb was', 'thumbs were')} given for answers that were replaced, and left out"
             )
 
-        notes += left_note(
+        notes += describe_unlabeled_values(
             "the rating",
             self.spellings,
             compared=self._verdicts.compared,
         )
         if self._counts["rating"]:
             stars = "ratings in stars count as thumbs: 4 and 5 up, 1 and 2 down, 3 none"
-            notes.append(f"{stars}; for other bounds: {spell_options(**BOUNDS)}")
+            notes.append(f"{stars}; for other bounds: {spell_options(**DEFAULT_RATING_BOUNDS)}")
 
         if self._counts["nps"]:
             scale = "scores from 0 to 10 count as thumbs: 9 and 10 up, 0 to 6 down, 7 and 8 none"
@@ -163,7 +171,7 @@ class Labeller:
 
         return notes
 
-    def _hung(self, joined: Joined, score: ToolScore) -> Hung | None:
+    def _hung(self, joined: JoinedConversation, score: ToolScore) -> PlacedThumb | None:
         """Attach a thumb to its turn; None for replaced turns and unbounded stars."""
         places = joined.built.places
         hung_at = score.message or score.id
@@ -178,14 +186,16 @@ class Labeller:
 
         # stars and recommendations without the user's bounds have usual ones, of which a note tells
         self._counts["rating"] += score.rating and not self._verdicts.numbers
-        self._counts["nps"] += is_nps(score) and not self._verdicts.numbers
-        return Hung(
+        self._counts["nps"] += is_nps_score(score) and not self._verdicts.numbers
+        return PlacedThumb(
             places.get(hung_at),
             label_score(score, self._verdicts),
             score,
         )
 
-    def _cut(self, joined: Joined, thumbs: Sequence[Hung]) -> Iterator[Labelled]:
+    def _cut(
+        self, joined: JoinedConversation, thumbs: Sequence[PlacedThumb]
+    ) -> Iterator[LabeledTurns]:
         thumb_places = set()
         for thumb in thumbs:
             if thumb.place is not None:
@@ -222,13 +232,13 @@ class Labeller:
 
     def _labelled(
         self,
-        joined: Joined,
+        joined: JoinedConversation,
         id_: str,
         turns: Turns,
         label: Label,
-        thumbs: Sequence[Hung],
+        thumbs: Sequence[PlacedThumb],
         group: str | None = None,
-    ) -> Labelled:
+    ) -> LabeledTurns:
         facts = joined.built.facts
         options = self._options
         self._counts["cut"] += bool(facts.get("answer_cut"))
@@ -237,7 +247,7 @@ class Labeller:
         thumb_records = []
         for thumb in thumbs:
             if thumb.score.value is not None:
-                thumb_records.append(_record(thumb))
+                thumb_records.append(_make_thumb_record(thumb))
 
         beside = {"thumbs": thumb_records, "errors": list(joined.built.errors)}
         filled_beside = {}
@@ -260,34 +270,40 @@ class Labeller:
         user = facts.get("user")
         judge = ", ".join(people) or (user if thumbs and isinstance(user, str) else None)
         if options.judge_field:
-            judge = _text(self._named(metadata, options.judge_field))
+            judge = _require_scalar_text(self._named(metadata, options.judge_field))
 
         named = None
         if options.named_group:
-            named = _text(self._named(metadata, options.named_group))
+            named = _require_scalar_text(self._named(metadata, options.named_group))
 
         alike = next(
-            (text for name in ALIKE if (text := _text(facts.get(name)))),
+            (
+                text
+                for name in GROUPING_FACT_NAMES
+                if (text := _require_scalar_text(facts.get(name)))
+            ),
             None,
         )
         # an id that the user named takes the place of the tool's; what stands behind it stays
-        if options.id_field and (own_id := _text(self._named(metadata, options.id_field))):
+        if options.id_field and (
+            own_id := _require_scalar_text(self._named(metadata, options.id_field))
+        ):
             id_ = own_id + id_.removeprefix(joined.id)
 
         return (
             turns,
             RowFields(id_, label, judge, named or alike or group, metadata),
-            feedback_of(thumbs),
+            collect_feedback(thumbs),
         )
 
     def _named(self, metadata: dict[str, Any], name: str) -> Any:
-        value = look_up(metadata, name)
+        value = get_path_value(metadata, name)
         if value is not None:
             self.found.add(name)
         return value
 
 
-def feedback_of(thumbs: Sequence[Hung]) -> tuple[Feedback, ...]:
+def collect_feedback(thumbs: Sequence[PlacedThumb]) -> tuple[Feedback, ...]:
     """Return what was written with thumbs, or without one; the same once."""
     all_feedback = []
     for thumb in thumbs:
@@ -307,7 +323,7 @@ def feedback_of(thumbs: Sequence[Hung]) -> tuple[Feedback, ...]:
     )
 
 
-def _record(thumb: Hung) -> dict[str, Any]:
+def _make_thumb_record(thumb: PlacedThumb) -> dict[str, Any]:
     score = thumb.score
     fields = {
         "value": score.value,
@@ -319,7 +335,7 @@ def _record(thumb: Hung) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in (None, "")}
 
 
-def _text(value: object) -> str | None:
+def _require_scalar_text(value: object) -> str | None:
     if isinstance(value, list | dict):
         raise BadInput(
             "the field is a list or an object",

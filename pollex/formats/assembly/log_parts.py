@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 from pollex.conversations.conversation import Turn
 
 Turns = tuple[Turn, ...]
-Target = Literal["conversation", "trace", "span", "message"]
-PAIR = "preference"
+TargetKind = Literal["conversation", "trace", "span", "message"]
+PREFERENCE_SOURCE = "preference"
 """The source of scores that stand for a preference between two answers; no thumbs unless the user says so."""
-COLUMN = "a column"
+COLUMN_SOURCE = "a column"
 """The source of scores that are columns or attributes, which the tool itself doesn't know as scores."""
 NO_FACTS: Mapping[str, Any] = {}
 
@@ -97,7 +97,7 @@ class ModelCall(NamedTuple):
     beside: Mapping[str, Any] = NO_FACTS
 
 
-class Words(NamedTuple):
+class SpanWords(NamedTuple):
     """Messages of a span in rows of their own.
 
     Attributes:
@@ -129,7 +129,7 @@ class WholeTalk(NamedTuple):
     facts: Mapping[str, Any] = NO_FACTS
 
 
-class Addition(NamedTuple):
+class MessageAddition(NamedTuple):
     """Steps or files of a message, in rows of their own.
 
     Attributes:
@@ -145,7 +145,7 @@ class Addition(NamedTuple):
     mark: str = ""
 
 
-class Facts(NamedTuple):
+class ConversationFacts(NamedTuple):
     """Facts about a conversation besides its messages, and the displayed message of a tree in a state as `Message`."""
 
     conversation: str
@@ -154,7 +154,7 @@ class Facts(NamedTuple):
     state: float = 0
 
 
-class Link(NamedTuple):
+class ConversationLink(NamedTuple):
     """A conversation that goes on with another one, and is a part of it."""
 
     conversation: str
@@ -181,7 +181,7 @@ class ToolScore(NamedTuple):
             conversation.
     """
 
-    target: Target
+    target: TargetKind
     id: str
     value: Any
     name: str = ""
@@ -194,23 +194,33 @@ class ToolScore(NamedTuple):
     rating: bool = False
     message: str | None = None
     key: str | None = None
-    around: tuple[tuple[Target, str | None], ...] = ()
+    around: tuple[tuple[TargetKind, str | None], ...] = ()
 
 
-class LeftOut(NamedTuple):
+class LeftOutRow(NamedTuple):
     """What a row holds that is no part of a conversation, and why it was left out."""
 
     why: str
 
 
-LogPart = Message | ModelCall | Words | Addition | WholeTalk | Facts | Link | ToolScore | LeftOut
+LogPart = (
+    Message
+    | ModelCall
+    | SpanWords
+    | MessageAddition
+    | WholeTalk
+    | ConversationFacts
+    | ConversationLink
+    | ToolScore
+    | LeftOutRow
+)
 
 
-LATEST_NANOSECONDS = 1e19
+MAX_NANOSECONDS = 1e19
 """Nanoseconds since 1970 in the year 2286; larger numbers are no times."""
 
 
-def parse_moment(value: object, day_first: bool | None = None) -> float | None:
+def parse_timestamp(value: object, day_first: bool | None = None) -> float | None:
     """Parse a time in ISO text, as 31.12.2026 14:00, in s, ms, µs or ns to seconds since 1970.
 
     Args:
@@ -233,7 +243,7 @@ def parse_moment(value: object, day_first: bool | None = None) -> float | None:
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
-        or not abs(value) < LATEST_NANOSECONDS
+        or not abs(value) < MAX_NANOSECONDS
     ):
         return None
 
@@ -245,14 +255,14 @@ def parse_moment(value: object, day_first: bool | None = None) -> float | None:
     return float(value)
 
 
-def keep_dated(moments: Iterable[float | None]) -> Iterator[float]:
+def iterate_plausible_times(moments: Iterable[float | None]) -> Iterator[float]:
     """Yield those of some moments that are times, between 1973 and 2286; others are places or durations."""
-    return (at for at in moments if at is not None and 1e8 < at < LATEST_NANOSECONDS / 1e9)
+    return (at for at in moments if at is not None and 1e8 < at < MAX_NANOSECONDS / 1e9)
 
 
-def is_time(value: object) -> bool:
+def is_time_value(value: object) -> bool:
     """Return whether something may be a time, whatever stands first in its date."""
-    return any(parse_moment(value, day_first) is not None for day_first in (True, False))
+    return any(parse_timestamp(value, day_first) is not None for day_first in (True, False))
 
 
 def format_iso_time(at: float) -> str:
@@ -260,8 +270,8 @@ def format_iso_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
-_DATE = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:(?:, *| +)(.+))?")
-_CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%H:%M:%S.%f")
+_CALENDAR_DATE_PATTERN = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:(?:, *| +)(.+))?")
+_CLOCK_FORMATS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%H:%M:%S.%f")
 
 
 def _parse_calendar_time(text: str, day_first: bool | None) -> float | None:
@@ -270,7 +280,7 @@ def _parse_calendar_time(text: str, day_first: bool | None) -> float | None:
         time = datetime.fromisoformat(text)
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
-    date_match = _DATE.fullmatch(text)
+    date_match = _CALENDAR_DATE_PATTERN.fullmatch(text)
     if date_match is None or (date_match[2] == "/" and day_first is None):
         return None
 
@@ -280,7 +290,7 @@ def _parse_calendar_time(text: str, day_first: bool | None) -> float | None:
         if date_match[2] == "." or day_first
         else (date_match[3], date_match[1])
     )
-    for clock in _CLOCKS:
+    for clock in _CLOCK_FORMATS:
         with suppress(ValueError):
             time = datetime.strptime(
                 f"{date_match[4]}-{month}-{day} {date_match[5] or '0:00'}",

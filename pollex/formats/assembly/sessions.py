@@ -1,7 +1,7 @@
 """Conversations from spans and runs: the text of each trace, and the order of traces.
 
 A trace has the messages of its root, else of its last model call of least depth. The traces of a
-session either repeat the history, or have only their own turn. Rules (i) to (iv) of `_Thread` join
+session either repeat the history, or have only their own turn. Rules (i) to (iv) of `_SessionThread` join
 both kinds.
 """
 
@@ -14,23 +14,23 @@ from typing import NamedTuple
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import ModelCall, Turns, Words
-from pollex.formats.assembly.trees import Built, gather_fields
+from pollex.formats.assembly.log_parts import ModelCall, SpanWords, Turns
+from pollex.formats.assembly.trees import BuiltConversation, merge_fields
 
-FAILED = Turn(role="assistant", content="[error]")
-UNREAD = "what came out can't be read as words, and [error] stands for it"
+FAILED_ANSWER = Turn(role="assistant", content="[error]")
+UNREADABLE_ANSWER_NOTE = "what came out can't be read as words, and [error] stands for it"
 """What stands for an answer that never came."""
-CALL = "[tool call: "
+CALL_MARK_START = "[tool call: "
 """How the line of a turn begins that stands for a call of a tool."""
 
-Core = tuple[tuple[str, str], ...]
+CoreLines = tuple[tuple[str, str], ...]
 
 
-class NoWords(BadInput):
+class SessionWithoutWords(BadInput):
     """No span of a session has any words."""
 
 
-class Exchange(NamedTuple):
+class TraceExchange(NamedTuple):
     """The messages of one trace.
 
     Attributes:
@@ -47,7 +47,9 @@ class Exchange(NamedTuple):
     error: str
 
 
-def build_from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
+def build_conversation_from_calls(
+    calls: Sequence[ModelCall], words: Mapping[str, SpanWords]
+) -> BuiltConversation:
     """Build the conversation of a session's spans.
 
     Args:
@@ -61,34 +63,36 @@ def build_from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> 
     for call in calls:
         traces.setdefault(call.trace, []).append(call)
 
-    candidates: list[list[Exchange]] = []
+    candidates: list[list[TraceExchange]] = []
     wordless: dict[int, list[str]] = {}  # by how many traces with words come before
     # what each trace may add to the conversation, in order of time
-    for trace in _sort_by_time(traces):
-        if trace_candidates := _list_candidates([_fill_words(call, words) for call in trace]):
+    for trace in _sort_traces_by_time(traces):
+        if trace_candidates := _list_candidate_exchanges(
+            [_fill_span_words(call, words) for call in trace]
+        ):
             candidates.append(trace_candidates)
         else:
             spans = [trace[0].trace, *(call.span for call in trace)]
             wordless.setdefault(max(len(candidates), 1), []).extend(spans)
 
     if not candidates:
-        raise NoWords("no span has messages", hint=WITHOUT_WORDS)
+        raise SessionWithoutWords("no span has messages", hint=MISSING_WORDS_HINT)
 
-    candidates = _without_examples(candidates)
+    candidates = _remove_repeated_examples(candidates)
     # one exchange of each trace continues the conversation
-    thread = _Thread()
+    thread = _SessionThread()
     for index, choice in enumerate(candidates):
         if (chosen := _choose_call(choice, candidates[index + 1 :], thread)) is not None:
             thread.add(chosen)
         thread.hang(wordless.get(index + 1, ()))
 
-    facts = gather_fields([_get_facts(call) for call in calls]) | _describe_origin(
+    facts = merge_fields([_get_call_facts(call) for call in calls]) | _describe_origin(
         calls, candidates
     )
     last_errors = [choice[-1].error for choice in candidates]
     errors = tuple(dict.fromkeys(filter(None, last_errors)))
-    if not errors and FAILED in thread.turns:
-        errors = (UNREAD,)
+    if not errors and FAILED_ANSWER in thread.turns:
+        errors = (UNREADABLE_ANSWER_NOTE,)
 
     # scores may name any span, also one without a turn of its own
     places: dict[str, int | None] = {}
@@ -96,7 +100,7 @@ def build_from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> 
         for span in (call.trace, call.span):
             places[span] = None
 
-    return Built(
+    return BuiltConversation(
         tuple(thread.turns),
         places | thread.places,
         errors,
@@ -105,14 +109,14 @@ def build_from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> 
     )
 
 
-WITHOUT_WORDS = (
+MISSING_WORDS_HINT = (
     "turn the capture of messages on where the traces are recorded (OpenTelemetry: "
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true), and export again"
 )
 
 
 def _describe_origin(
-    calls: Sequence[ModelCall], candidates: Sequence[Sequence[Exchange]]
+    calls: Sequence[ModelCall], candidates: Sequence[Sequence[TraceExchange]]
 ) -> dict[str, object]:
     first = candidates[0][0].trace
     last = candidates[-1][-1].trace
@@ -124,7 +128,7 @@ def _describe_origin(
     return {"traces": [first, last, root]} | ({"session": session} if session else {})
 
 
-def _get_facts(call: ModelCall) -> Mapping[str, object]:
+def _get_call_facts(call: ModelCall) -> Mapping[str, object]:
     """Return what is known of a call; only a trace's own metadata are its conversation's."""
     facts: dict[str, object] = {}
     for name, value in call.facts.items():
@@ -133,7 +137,7 @@ def _get_facts(call: ModelCall) -> Mapping[str, object]:
     return facts
 
 
-def _sort_by_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]]:
+def _sort_traces_by_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]]:
     """Sort traces by their first span's time, and spans by time; ties keep file order."""
 
     def start(call: ModelCall) -> float:
@@ -155,7 +159,7 @@ def _sort_by_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]
     return sorted(groups, key=first)
 
 
-def _fill_words(call: ModelCall, words: Mapping[str, Words]) -> ModelCall:
+def _fill_span_words(call: ModelCall, words: Mapping[str, SpanWords]) -> ModelCall:
     span_words = words.get(call.span)
     if span_words is None:
         return call
@@ -169,18 +173,18 @@ def _fill_words(call: ModelCall, words: Mapping[str, Words]) -> ModelCall:
     )
 
 
-def _list_candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
+def _list_candidate_exchanges(trace: Sequence[ModelCall]) -> list[TraceExchange]:
     spans = tuple(dict.fromkeys([trace[0].trace, *(call.span for call in trace)]))
     parents = {call.span: call.parent for call in trace}
     depths = {}
     for call in trace:
-        depths[call.span] = _count_depth(call.span, parents)
+        depths[call.span] = _count_parent_spans(call.span, parents)
 
     # the spans whose two sides can be read
     trace = _complete_histories(_take_unsure_words(trace))
     readable = []
     for call in trace:
-        if _is_whole(call):
+        if _has_readable_sides(call):
             readable.append(call)
 
     # no span is whole: a root that was asked and never answered
@@ -208,10 +212,10 @@ def _list_candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
             if call.model:
                 model_exchanges.append(_make_exchange(call, spans))
 
-        return [_with_tool_calls(_make_exchange(plain[-1], spans), model_exchanges)]
+        return [_add_tool_calls(_make_exchange(plain[-1], spans), model_exchanges)]
 
     least = min((depths[call.span] for call in calls), default=0)
-    candidates: list[Exchange] = []
+    candidates: list[TraceExchange] = []
     for call in calls:
         if depths[call.span] == least:
             candidates.append(_make_exchange(call, spans))
@@ -221,12 +225,15 @@ def _list_candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
 
 def _take_unsure_words(trace: Sequence[ModelCall]) -> list[ModelCall]:
     """Take what may be words as words where no model's call of the trace tells them."""
-    if any(call.model and _is_whole(call) for call in trace):
+    if any(call.model and _has_readable_sides(call) for call in trace):
         return list(trace)
-    return [_with_unsure(call) if call.unsure and not _is_whole(call) else call for call in trace]
+    return [
+        _use_unsure_sides(call) if call.unsure and not _has_readable_sides(call) else call
+        for call in trace
+    ]
 
 
-def _with_unsure(call: ModelCall) -> ModelCall:
+def _use_unsure_sides(call: ModelCall) -> ModelCall:
     before = call.unsure.get("before", call.before)
     after = call.unsure.get("after", call.after)
     return call._replace(before=before, after=after)
@@ -250,7 +257,7 @@ def _complete_histories(trace: Sequence[ModelCall]) -> list[ModelCall]:
             else:
                 before = call.before
 
-            last = call = call._replace(before=_with_words(before, earlier_turns))
+            last = call = call._replace(before=_restore_words_beside_calls(before, earlier_turns))
             earlier_turns += call.after or ()
 
         full.append(call)
@@ -258,7 +265,7 @@ def _complete_histories(trace: Sequence[ModelCall]) -> list[ModelCall]:
     return full
 
 
-def _with_words(turns: Turns, recorded_turns: Sequence[Turn]) -> Turns:
+def _restore_words_beside_calls(turns: Turns, recorded_turns: Sequence[Turn]) -> Turns:
     """Put words beside calls of tools back where another record of the same calls has them."""
     remaining = [turn for turn in recorded_turns if _list_call_marks(turn)]
     completed: list[Turn] = []
@@ -300,23 +307,23 @@ def _get_words_beside_calls(turn: Turn) -> str:
 
     lines_of_words = []
     for line in lines:
-        if not line.startswith(CALL):
+        if not line.startswith(CALL_MARK_START):
             lines_of_words.append(line)
 
     return "\n".join(lines_of_words).strip()
 
 
 def _list_call_marks(turn: Turn) -> list[str]:
-    if turn.role != "assistant" or CALL not in turn.content:
+    if turn.role != "assistant" or CALL_MARK_START not in turn.content:
         return []
-    return [line for line in turn.content.splitlines() if line.startswith(CALL)]
+    return [line for line in turn.content.splitlines() if line.startswith(CALL_MARK_START)]
 
 
-FEW_TRACES = 3
+MIN_TRACES_WITH_EXAMPLES = 3
 """Traces from which on prompts that begin alike are told from one turn that was edited."""
 
 
-def _without_examples(candidates: list[list[Exchange]]) -> list[list[Exchange]]:
+def _remove_repeated_examples(candidates: list[list[TraceExchange]]) -> list[list[TraceExchange]]:
     """Remove examples that are repeated before every prompt after the first.
 
     A history grows from trace to trace; examples don't.
@@ -342,7 +349,7 @@ def _without_examples(candidates: list[list[Exchange]]) -> list[list[Exchange]]:
     # an answer that comes back behind them shows a growing history, and no examples
     if (
         not shown
-        or len(set(heads)) < FEW_TRACES
+        or len(set(heads)) < MIN_TRACES_WITH_EXAMPLES
         or any(answers & set(head[shown:]) for head in heads)
     ):
         return candidates
@@ -358,14 +365,14 @@ def _without_examples(candidates: list[list[Exchange]]) -> list[list[Exchange]]:
     return [candidates[0], *cut]
 
 
-def _is_whole(call: ModelCall) -> bool:
+def _has_readable_sides(call: ModelCall) -> bool:
     """Return whether both sides can be read, one of which may be the whole conversation."""
     if call.before:
         return bool(call.after or call.error) or call.before[-1].role == "assistant"
     return call.after is not None and any(turn.role == "user" for turn in call.after)
 
 
-def _count_depth(span: str, parents: Mapping[str, str | None]) -> int:
+def _count_parent_spans(span: str, parents: Mapping[str, str | None]) -> int:
     """Count the spans around one; missing parents count as one, cycles end."""
     depth = 0
     visited = {span}
@@ -381,7 +388,7 @@ def _count_depth(span: str, parents: Mapping[str, str | None]) -> int:
     return depth
 
 
-def _make_exchange(call: ModelCall, spans: tuple[str, ...]) -> Exchange:
+def _make_exchange(call: ModelCall, spans: tuple[str, ...]) -> TraceExchange:
     before, after = _split_sides(call.before or (), call.after or ())
     history = call.history or before != (call.before or ())
     # what came out may begin with all that went in
@@ -390,13 +397,13 @@ def _make_exchange(call: ModelCall, spans: tuple[str, ...]) -> Exchange:
     elif before and (
         repeated_lines := _count_repeated_lines(list_core_lines(before), list_core_lines(after))
     ):
-        before, after, history = *_split_repeated(before, after, repeated_lines), True
+        before, after, history = *_split_repeated_turns(before, after, repeated_lines), True
 
     answered = bool(after) or (bool(before) and before[-1].role == "assistant")
     error = "" if list_core_lines(after) else call.error
-    return Exchange(
+    return TraceExchange(
         before,
-        after if answered else (FAILED,),
+        after if answered else (FAILED_ANSWER,),
         history,
         call.trace,
         spans,
@@ -422,7 +429,7 @@ def _split_sides(before: Turns, after: Turns) -> tuple[Turns, Turns]:
     return whole[: last + 1], whole[last + 1 :]
 
 
-def _count_repeated_lines(question_lines: Core, answer_lines: Core) -> int:
+def _count_repeated_lines(question_lines: CoreLines, answer_lines: CoreLines) -> int:
     # from the end: the last place in the answer where all lines of the question stand
     ends = (
         end
@@ -435,7 +442,7 @@ def _count_repeated_lines(question_lines: Core, answer_lines: Core) -> int:
     )
 
 
-def _split_repeated(
+def _split_repeated_turns(
     before: Turns,
     after: Turns,
     repeated_lines: int,
@@ -456,7 +463,7 @@ def _split_repeated(
     return system + tuple(later_turns), after[index:]
 
 
-def _with_tool_calls(root: Exchange, calls: Sequence[Exchange]) -> Exchange:
+def _add_tool_calls(root: TraceExchange, calls: Sequence[TraceExchange]) -> TraceExchange:
     """Add tool calls to a root's turn, from a model call with its answer."""
     if not root.after or not list_core_lines(root.before):
         return root
@@ -464,14 +471,14 @@ def _with_tool_calls(root: Exchange, calls: Sequence[Exchange]) -> Exchange:
         recorded_turns: list[Turn] = []
         for call in calls:
             recorded_turns.extend((*call.before, *call.after))
-        return root._replace(after=_with_words(root.after, recorded_turns))
+        return root._replace(after=_restore_words_beside_calls(root.after, recorded_turns))
 
     fullest = root
     history_lines = list_core_lines(root.before)
-    grown = root.history and _has_answer(history_lines)
+    grown = root.history and _has_assistant_line(history_lines)
     # from the last call back: one with the same answer has the root's history in full
     for call in reversed(calls):
-        before = _same_talk(call.before, history_lines, grown=grown)
+        before = _select_shared_turns(call.before, history_lines, grown=grown)
         if before and len(list_core_lines(before)) >= (len(history_lines) if root.history else 0):
             if list_core_lines(call.after) == list_core_lines(root.after):
                 return root._replace(
@@ -486,7 +493,7 @@ def _with_tool_calls(root: Exchange, calls: Sequence[Exchange]) -> Exchange:
     return fullest
 
 
-def _same_talk(turns: Turns, history_lines: Core, *, grown: bool) -> Turns:
+def _select_shared_turns(turns: Turns, history_lines: CoreLines, *, grown: bool) -> Turns:
     """Return of what went into a model what a root heard, too: all of it, or from its own turn on.
 
     Args:
@@ -513,7 +520,7 @@ def _same_talk(turns: Turns, history_lines: Core, *, grown: bool) -> Turns:
     return turns[last:] if first_text.startswith(question) else ()
 
 
-def list_core_lines(turns: Iterable[Turn]) -> Core:
+def list_core_lines(turns: Iterable[Turn]) -> CoreLines:
     """Return role and text of user and assistant turns, for comparing two records.
 
     What was said beside calls of tools isn't among it: only some records have that.
@@ -526,7 +533,7 @@ def _list_turn_lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
     listed = list(turns)
     core_lines: list[tuple[str, str] | None] = []
     for turn, after in zip_longest(listed, listed[1:]):
-        words = turn.role in ("user", "assistant") and turn != FAILED
+        words = turn.role in ("user", "assistant") and turn != FAILED_ANSWER
         # what is said before a tool's answer or another call is a step, and no answer
         step = (
             turn.role == "assistant"
@@ -540,7 +547,7 @@ def _list_turn_lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
 
         lines_of_words = []
         for line in lines:
-            if not line.startswith(CALL):
+            if not line.startswith(CALL_MARK_START):
                 lines_of_words.append(line)
 
         text = "\n".join(lines_of_words).strip()
@@ -550,10 +557,10 @@ def _list_turn_lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
 
 
 def _choose_call(
-    choice: Sequence[Exchange],
-    later: Sequence[Sequence[Exchange]],
-    thread: _Thread,
-) -> Exchange | None:
+    choice: Sequence[TraceExchange],
+    later: Sequence[Sequence[TraceExchange]],
+    thread: _SessionThread,
+) -> TraceExchange | None:
     """Return the call of a trace that belongs to the conversation.
 
     Its answer comes back later, or it ends the session. None if the trace only makes a title or a
@@ -581,17 +588,18 @@ def _choose_call(
     return answered_later[-1] if answered_later else None
 
 
-def _repeats_history(later: Sequence[Sequence[Exchange]]) -> bool:
+def _repeats_history(later: Sequence[Sequence[TraceExchange]]) -> bool:
     return any(
-        _has_answer(list_core_lines(exchange.before)) for exchange in chain.from_iterable(later)
+        _has_assistant_line(list_core_lines(exchange.before))
+        for exchange in chain.from_iterable(later)
     )
 
 
-def _has_answer(lines: Core) -> bool:
+def _has_assistant_line(lines: CoreLines) -> bool:
     return any(role == "assistant" for role, _ in lines)
 
 
-class _Thread:
+class _SessionThread:
     """The turns of a session as they grow, trace by trace."""
 
     def __init__(self) -> None:
@@ -599,7 +607,7 @@ class _Thread:
         self.places: dict[str, int | None] = {}
         self._ways: Counter[str] = Counter()
 
-    def continues(self, exchange: Exchange) -> bool:
+    def continues(self, exchange: TraceExchange) -> bool:
         """Return whether a trace repeats the conversation so far, and continues it."""
         thread_lines = list_core_lines(self.turns)
         return list_core_lines(exchange.before)[: len(thread_lines)] == thread_lines
@@ -611,7 +619,7 @@ class _Thread:
             return "traces that repeat the history"
         return "traces strung together"
 
-    def add(self, exchange: Exchange) -> None:
+    def add(self, exchange: TraceExchange) -> None:
         """Add a trace to the conversation.
 
         (i) A history that begins with the talk so far, or differs from it at a turn that was
@@ -632,7 +640,7 @@ class _Thread:
             thread_lines = list_core_lines([*self.turns, Turn(role="tool", content="")])
 
         # a turn of its own is one text, or a history without answers
-        is_own_turn = not exchange.history or not _has_answer(history_lines)
+        is_own_turn = not exchange.history or not _has_assistant_line(history_lines)
         shared = _count_shared_lines(thread_lines, history_lines)
         if not thread_lines or shared == len(thread_lines) or (shared and not is_own_turn):
             self._follow(
@@ -662,19 +670,21 @@ class _Thread:
         if self.turns:
             self.places.update(dict.fromkeys(spans, len(self.turns) - 1))
 
-    def _follow(self, exchange: Exchange, shared: int, *, edited: bool) -> None:
+    def _follow(self, exchange: TraceExchange, shared: int, *, edited: bool) -> None:
         """Continue after the shared lines; of two records of them, keep the fuller."""
         if self.turns:
             self._ways["history"] += 1
 
         # of two records of the shared turns, the one with more words
-        exchange = exchange._replace(before=_with_words(exchange.before, self.turns))
+        exchange = exchange._replace(
+            before=_restore_words_beside_calls(exchange.before, self.turns)
+        )
         if edited:
             earlier_turns = self.turns[: (_find_line_index(tuple(self.turns), shared) or 0) + 1]
         else:
             earlier_turns = self.turns
 
-        earlier_turns = list(_with_words(tuple(earlier_turns), exchange.before))
+        earlier_turns = list(_restore_words_beside_calls(tuple(earlier_turns), exchange.before))
         new = _list_turns_after(exchange.before, shared)
         while (
             earlier_turns
@@ -686,9 +696,11 @@ class _Thread:
 
         # the thread ends in an error that this history doesn't have
         failed = (
-            bool(earlier_turns) and earlier_turns[-1] == FAILED and FAILED not in exchange.before
+            bool(earlier_turns)
+            and earlier_turns[-1] == FAILED_ANSWER
+            and FAILED_ANSWER not in exchange.before
         )
-        if failed and not new and exchange.after and FAILED not in exchange.after:
+        if failed and not new and exchange.after and FAILED_ANSWER not in exchange.after:
             earlier_turns = earlier_turns[:-1]  # the same was asked again, and answered
             failed = False
         # the thread's own record has more turns than the history repeats
@@ -711,19 +723,19 @@ class _Thread:
         self.turns = []
         self._append(exchange, exchange.before)
 
-    def _append(self, exchange: Exchange, before: Turns) -> None:
+    def _append(self, exchange: TraceExchange, before: Turns) -> None:
         self.turns += [*before, *exchange.after]
         self.places.update(dict.fromkeys(exchange.spans, len(self.turns) - 1))
 
 
-def _count_shared_lines(thread_lines: Core, history_lines: Core) -> int:
+def _count_shared_lines(thread_lines: CoreLines, history_lines: CoreLines) -> int:
     return next(
         (i for i, (a, b) in enumerate(zip(thread_lines, history_lines, strict=False)) if a != b),
         min(len(thread_lines), len(history_lines)),
     )
 
 
-def _count_overlapping_lines(thread_lines: Core, history_lines: Core) -> int:
+def _count_overlapping_lines(thread_lines: CoreLines, history_lines: CoreLines) -> int:
     # the longest end of the thread with which the history begins
     lengths = range(min(len(thread_lines), len(history_lines)), 0, -1)
     return next(

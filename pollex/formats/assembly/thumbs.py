@@ -8,16 +8,22 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from pollex.conversations.conversation import BOUNDS, Label
+from pollex.conversations.conversation import DEFAULT_RATING_BOUNDS, Label
 from pollex.conversations.logs import ScoreKind
 from pollex.errors import WrongUse, spell_options
-from pollex.formats.assembly.log_parts import COLUMN, PAIR, ToolScore
-from pollex.formats.feedback import split_field
+from pollex.formats.assembly.log_parts import COLUMN_SOURCE, PREFERENCE_SOURCE, ToolScore
+from pollex.formats.feedback import split_signal_field
 from pollex.formats.fields import ReadOptions
-from pollex.formats.labels import BadLabel, Verdicts, as_number, bounds_of, is_usual
+from pollex.formats.labels import (
+    BadLabel,
+    LabelRules,
+    infer_rating_bounds,
+    is_usual_thumb,
+    normalize_number,
+)
 from pollex.text import format_count
 
-NAMES = frozenset(
+THUMB_SCORE_NAMES = frozenset(
     (
         "userfeedback",
         "feedback",
@@ -54,29 +60,29 @@ NAMES = frozenset(
     )
 )
 """Names of scores that are a user's thumb, folded to letters."""
-SCALES = frozenset(
+RATING_SCORE_NAMES = frozenset(
     ["rating", "userrating", "csat", "satisfaction", "usersatisfaction", "customersatisfaction"]
 )
-STAR_NAMES = frozenset(["stars", "star", "starrating", "starsrating", "userstars"])
+STAR_SCORE_NAMES = frozenset(["stars", "star", "starrating", "starsrating", "userstars"])
 """Names of scores from 1 to 5, of which 1 is the worst."""
-MOST_STARS = 5
-COUNTS = frozenset(["like", "likes", "upvote", "reaction", "thumbsup"])
+MAX_STARS = 5
+COUNT_COLUMN_NAMES = frozenset(["like", "likes", "upvote", "reaction", "thumbsup"])
 """Names of columns in which a 0 or false isn't the opposite of a thumb up."""
-PEOPLE = frozenset(
+PERSON_SOURCES = frozenset(
     ["api", "annotation", "human", "app", "ui", "sdk", "external", "user", "presigned", "portal"]
 )
-OURS = "pollex"
+POLLEX_SCORE_PREFIX = "pollex"
 """How the names of scores begin that pollex wrote back; they are never thumbs."""
 
 
-NPS_NAMES = frozenset(["nps", "npsscore", "usernps", "netpromoterscore", "netpromoter"])
+NPS_SCORE_NAMES = frozenset(["nps", "npsscore", "usernps", "netpromoterscore", "netpromoter"])
 """Names of scores from 0 to 10 that say how likely somebody recommends."""
-NPS = Verdicts.of(positive=">=9", negative="<=6")
-STARS = Verdicts.of(**BOUNDS)
+NPS_RULES = LabelRules.of(positive=">=9", negative="<=6")
+STAR_RULES = LabelRules.of(**DEFAULT_RATING_BOUNDS)
 """What ratings of help desks from 1 to 5 mean, where the user gives no other bounds."""
 
 
-class Hung(NamedTuple):
+class PlacedThumb(NamedTuple):
     """A thumb where it belongs.
 
     Attributes:
@@ -88,25 +94,29 @@ class Hung(NamedTuple):
     score: ToolScore
 
 
-def fold(name: str) -> str:
+def fold_to_letters(name: str) -> str:
     """Normalize a name for comparison: without case, digits and punctuation."""
     return re.sub(r"[^a-z]", "", name.casefold())
 
 
-def is_named(path: str, name: str) -> bool:
+def matches_column_name(path: str, name: str) -> bool:
     """Return whether a column is meant by a name: its whole path or the end of it, without case and punctuation."""
-    return letters(path) == letters(name) or letters(path).endswith(f".{letters(name)}")
+    return fold_path(path) == fold_path(name) or fold_path(path).endswith(f".{fold_path(name)}")
 
 
 @lru_cache(maxsize=4096)
-def letters(path: str) -> str:
+def fold_path(path: str) -> str:
     """Normalize a column's path for comparison: without case and punctuation, but for its dots."""
     return re.sub(r"[\s_-]", "", path.casefold())
 
 
-def is_persons(score: ToolScore) -> bool:
+def is_from_person(score: ToolScore) -> bool:
     """Return whether a person gave a score, or its source is unknown."""
-    return not score.source or score.source == PAIR or fold(score.source) in PEOPLE
+    return (
+        not score.source
+        or score.source == PREFERENCE_SOURCE
+        or fold_to_letters(score.source) in PERSON_SOURCES
+    )
 
 
 def choose_thumbs(
@@ -118,7 +128,7 @@ def choose_thumbs(
         WrongUse: Several names may be the thumb's, or a name's values are ratings.
     """
     try:
-        thumb_scores = _thumb_scores(scores, options)
+        thumb_scores = _select_thumb_scores(scores, options)
     except WrongUse:
         if options.labels_needed:
             raise
@@ -134,10 +144,10 @@ def choose_thumbs(
     return _read_as_stars(thumb_scores), kinds_of_scores
 
 
-def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[ToolScore]:
+def _select_thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[ToolScore]:
     pairs = []
     for score in scores:
-        if score.source == PAIR:
+        if score.source == PREFERENCE_SOURCE:
             pairs.append(score)
 
     if pairs and not options.pairs:
@@ -151,22 +161,25 @@ def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[Too
     # signals and what pollex wrote back are no thumbs
     signals = set()
     for signal in options.signals:
-        signals.add(letters(split_field(signal)[0]))
+        signals.add(fold_path(split_signal_field(signal)[0]))
 
-    scores = [score for score in scores if letters(score.name) not in signals]
+    scores = [score for score in scores if fold_path(score.name) not in signals]
     columns = []
     for score in scores:
-        if score.source == COLUMN:
+        if score.source == COLUMN_SOURCE:
             columns.append(score)
 
     ours = []
     for score in scores:
-        if not fold(score.name).startswith(OURS) and score.source != COLUMN:
+        if (
+            not fold_to_letters(score.name).startswith(POLLEX_SCORE_PREFIX)
+            and score.source != COLUMN_SOURCE
+        ):
             ours.append(score)
 
     # the name that the user gave; else usual names, then a column that is surely a thumb
     if options.label_field:
-        thumb_scores = _choose_named(ours, options.label_field) or _choose_columns(
+        thumb_scores = _choose_named_scores(ours, options.label_field) or _choose_named_columns(
             columns, options.label_field
         )
     else:
@@ -176,7 +189,7 @@ def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[Too
     if any(not score.summary for score in thumb_scores):
         thumb_scores = [score for score in thumb_scores if not score.summary]
 
-    _require_thumbs(_read_as_stars(thumb_scores), options)
+    _require_rating_bounds(_read_as_stars(thumb_scores), options)
     return thumb_scores
 
 
@@ -184,15 +197,15 @@ def _read_as_stars(scores: list[ToolScore]) -> list[ToolScore]:
     """Return scores as ratings where their name says that they count stars, and none is above five."""
     stars = []
     for score in scores:
-        if fold(score.name) in STAR_NAMES:
-            stars.append(_read_star(score.value))
+        if fold_to_letters(score.name) in STAR_SCORE_NAMES:
+            stars.append(_parse_star_number(score.value))
 
-    if len(stars) < len(scores) or not stars or not 1 < max(stars) <= MOST_STARS or min(stars) < 1:
+    if len(stars) < len(scores) or not stars or not 1 < max(stars) <= MAX_STARS or min(stars) < 1:
         return scores
     return [score._replace(rating=True) for score in scores]
 
 
-def _choose_named(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
+def _choose_named_scores(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
     """Return the scores with the name that the user gave: people's if there are any."""
     # the exact name goes before one that differs in case and signs
     exact = []
@@ -200,14 +213,18 @@ def _choose_named(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
         if name in (score.name, score.source):
             exact.append(score)
 
-    same = exact or [score for score in scores if score.name and fold(score.name) == fold(name)]
-    return [score for score in same if is_persons(score)] or same
+    same = exact or [
+        score
+        for score in scores
+        if score.name and fold_to_letters(score.name) == fold_to_letters(name)
+    ]
+    return [score for score in same if is_from_person(score)] or same
 
 
-def _choose_columns(columns: Sequence[ToolScore], name: str) -> list[ToolScore]:
+def _choose_named_columns(columns: Sequence[ToolScore], name: str) -> list[ToolScore]:
     """Return the columns with the name that the user gave: of that whole path if there are any."""
     return [score for score in columns if score.name == name] or [
-        column for column in columns if is_named(column.name, name)
+        column for column in columns if matches_column_name(column.name, name)
     ]
 
 
@@ -215,20 +232,20 @@ def _choose_sure_column(columns: Sequence[ToolScore]) -> list[ToolScore]:
     """Return the one column that is a thumb by its name and by all of its values; none if in doubt."""
     named = []
     for score in columns:
-        if _fold_last_name(score.name) in NAMES - COUNTS:
+        if _fold_last_name(score.name) in THUMB_SCORE_NAMES - COUNT_COLUMN_NAMES:
             named.append(score)
 
     if len({score.name for score in named}) != 1 or not all(
-        is_usual(score.value) for score in named
+        is_usual_thumb(score.value) for score in named
     ):
         return []
 
-    numbers = {as_number(score.value) for score in named} - {""}
+    numbers = {normalize_number(score.value) for score in named} - {""}
     if "-1" in numbers:  # then 0 is no thumb
-        named = [score for score in named if as_number(score.value) != "0"]
+        named = [score for score in named if normalize_number(score.value) != "0"]
 
     # both sides, words alone, or ones alone under a name that is no scale's
-    scale = _fold_last_name(named[0].name) in SCALES
+    scale = _fold_last_name(named[0].name) in RATING_SCORE_NAMES
     both = "1" in numbers and len(numbers) > 1
     if both or not numbers or (numbers == {"1"} and not scale):
         return named
@@ -236,21 +253,21 @@ def _choose_sure_column(columns: Sequence[ToolScore]) -> list[ToolScore]:
 
 
 def _fold_last_name(path: str) -> str:
-    return fold(path.removesuffix(".value").rpartition(".")[2])
+    return fold_to_letters(path.removesuffix(".value").rpartition(".")[2])
 
 
 def _choose_usual_scores(scores: Sequence[ToolScore]) -> list[ToolScore]:
     people = []
     for score in scores:
-        if is_persons(score):
+        if is_from_person(score):
             people.append(score)
 
     named = []
     for score in people:
-        if fold(score.name) in NAMES | STAR_NAMES:
+        if fold_to_letters(score.name) in THUMB_SCORE_NAMES | STAR_SCORE_NAMES:
             named.append(score)
 
-    names = Counter(fold(score.name) for score in named)
+    names = Counter(fold_to_letters(score.name) for score in named)
     if len(names) > 1:
         shown = Counter(score.name for score in named)
         listed = ", ".join(f"{name!r} ({n})" for name, n in shown.most_common())
@@ -259,7 +276,9 @@ def _choose_usual_scores(scores: Sequence[ToolScore]) -> list[ToolScore]:
         raise WrongUse(what, hint="say which", option={"label_field": most})
 
     # usual names, else numbers from 0 to 10 under their name, else words for both sides
-    named = named or [score for score in people if is_nps(score)] or _choose_worded_scores(people)
+    named = (
+        named or [score for score in people if is_nps_score(score)] or _choose_worded_scores(people)
+    )
     # a score without a name is the tool's own thumb
     unnamed = []
     for score in people:
@@ -269,7 +288,7 @@ def _choose_usual_scores(scores: Sequence[ToolScore]) -> list[ToolScore]:
     return unnamed + named
 
 
-SIDES = frozenset(
+THUMB_WORDS = frozenset(
     "up down thumbsup thumbsdown like dislike good bad positive negative helpful unhelpful".split()  # noqa: SIM905
 )
 """Words that are a person's judgment, folded; pass, correct and the like are as often a rule's."""
@@ -279,42 +298,44 @@ def _choose_worded_scores(scores: Sequence[ToolScore]) -> list[ToolScore]:
     """Return the scores of the one name whose values are words for both sides; none where there are two names."""
     words: dict[str, set[str]] = {}
     for score in scores:
-        if score.name and score.source != COLUMN:
-            words.setdefault(score.name, set()).add(fold(str(score.value)))
+        if score.name and score.source != COLUMN_SOURCE:
+            words.setdefault(score.name, set()).add(fold_to_letters(str(score.value)))
 
     sided = []
     for name, values in words.items():
-        if len(values) > 1 and values <= SIDES:
+        if len(values) > 1 and values <= THUMB_WORDS:
             sided.append(name)
 
     return [score for score in scores if [score.name] == sided]
 
 
-def is_nps(score: ToolScore) -> bool:
+def is_nps_score(score: ToolScore) -> bool:
     """Return whether a score says from 0 to 10 how likely somebody recommends."""
-    return fold(score.name) in NPS_NAMES
+    return fold_to_letters(score.name) in NPS_SCORE_NAMES
 
 
-def _require_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> None:
+def _require_rating_bounds(scores: Sequence[ToolScore], options: ReadOptions) -> None:
     """Refuse ratings from 1 to 5 without bounds, where 1 would be a thumb up."""
     # with bounds that the user gave, every number has its meaning
-    if Verdicts.of(options.positive, options.negative).numbers:
+    if LabelRules.of(options.positive, options.negative).numbers:
         return
 
     rated = []
     for score in scores:
-        if not score.rating and not is_nps(score):
+        if not score.rating and not is_nps_score(score):
             rated.append(score)
 
     # no thumb is above 1 or below -1
     stars = []
     for score in rated:
-        if abs(_read_star(score.value)) > 1:
+        if abs(_parse_star_number(score.value)) > 1:
             stars.append(score)
 
     if stars:
-        low, high = bounds_of(sorted(_read_star(score.value) for score in rated))
-        what = f"the values of {stars[0].name or 'the thumb'!r} are ratings, for example {_read_star(stars[0].value):g}"
+        low, high = infer_rating_bounds(sorted(_parse_star_number(score.value) for score in rated))
+        name = stars[0].name or "the thumb"
+        example = _parse_star_number(stars[0].value)
+        what = f"the values of {name!r} are ratings, for example {example:g}"
         raise WrongUse(
             what,
             hint="give bounds",
@@ -322,7 +343,7 @@ def _require_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> None:
         )
 
 
-def _read_star(value: object) -> float:
+def _parse_star_number(value: object) -> float:
     """Parse a value as a number; 0 for words, and for what is no finite number."""
     try:
         if isinstance(value, int | float | str):
@@ -335,7 +356,7 @@ def _read_star(value: object) -> float:
     return number if math.isfinite(number) else 0.0
 
 
-def label_score(score: ToolScore, verdicts: Verdicts) -> Label:
+def label_score(score: ToolScore, verdicts: LabelRules) -> Label:
     """Return the label of a score; stars without other bounds by `STARS`.
 
     Raises:
@@ -344,13 +365,13 @@ def label_score(score: ToolScore, verdicts: Verdicts) -> Label:
     if score.value is None:
         return Label.NONE
     if score.rating and not verdicts.numbers:
-        return replace(STARS, said=verdicts.said).label(score.value)
-    if is_nps(score) and not verdicts.numbers:
-        return replace(NPS, said=verdicts.said).label(score.value)
+        return replace(STAR_RULES, said=verdicts.said).label(score.value)
+    if is_nps_score(score) and not verdicts.numbers:
+        return replace(NPS_RULES, said=verdicts.said).label(score.value)
     return verdicts.label(score.value)
 
 
-def keep_latest(
+def keep_latest_scores(
     scores: Iterable[ToolScore], how: str | None = None
 ) -> tuple[list[ToolScore], list[str]]:
     """Keep each person's newest score of one name on one target, and the newest row of each score.
@@ -398,7 +419,7 @@ def keep_latest(
     return list(newest.values()), again
 
 
-def are_of_raters(thumbs: Sequence[Hung]) -> bool:
+def are_from_several_raters(thumbs: Sequence[PlacedThumb]) -> bool:
     """Return whether several people rated the same thing, each of them once."""
     people = {thumb.score.person for thumb in thumbs}
     return (
@@ -409,7 +430,7 @@ def are_of_raters(thumbs: Sequence[Hung]) -> bool:
 
 
 def label_conversation(
-    thumbs: Sequence[Hung],
+    thumbs: Sequence[PlacedThumb],
     how: str | None,
     majority: Callable[[Sequence[Label]], Label] | None = None,
 ) -> Label:
@@ -426,7 +447,7 @@ def label_conversation(
         if thumb.label is not Label.NONE:
             labelled.append(thumb)
 
-    if how is None and majority and are_of_raters(labelled):
+    if how is None and majority and are_from_several_raters(labelled):
         return majority([thumb.label for thumb in labelled])
 
     labels = {thumb.label for thumb in labelled}
@@ -437,7 +458,7 @@ def label_conversation(
     # a thumb on the whole conversation comes after those on its turns
     if how in ("last", "each"):
         return max(
-            labelled, key=lambda thumb: (_order_place(thumb.place), thumb.score.at or 0)
+            labelled, key=lambda thumb: (_make_place_order_key(thumb.place), thumb.score.at or 0)
         ).label
 
     ups = sum(thumb.label is Label.POSITIVE for thumb in labelled)
@@ -446,16 +467,18 @@ def label_conversation(
     raise BadLabel(what, hint=hint, option={"thumbs": "last"})
 
 
-def _order_place(place: int | None) -> float:
+def _make_place_order_key(place: int | None) -> float:
     return float("inf") if place is None else place
 
 
-def describe_scores(score_kinds: Sequence[ScoreKind]) -> list[str]:
+def describe_thumb_scores(score_kinds: Sequence[ScoreKind]) -> list[str]:
     """Describe the score used as thumb, or the scores found if none was."""
     used_counts = Counter[tuple[str, str]]()
     for kind in score_kinds:
         if kind.taken:
-            used_counts["column" if kind.source == COLUMN else "score", kind.name] += kind.scores
+            used_counts["column" if kind.source == COLUMN_SOURCE else "score", kind.name] += (
+                kind.scores
+            )
 
     named = [
         f"labels come from the {what} {name!r} ({n})"
@@ -464,12 +487,14 @@ def describe_scores(score_kinds: Sequence[ScoreKind]) -> list[str]:
     ]
     unused_counts = {}
     for kind in score_kinds:
-        if kind.source == COLUMN and not kind.taken:
+        if kind.source == COLUMN_SOURCE and not kind.taken:
             unused_counts[kind.name] = kind.scores
 
-    named += describe_unused(unused_counts)
+    named += describe_unused_columns(unused_counts)
     kinds: Mapping[tuple[str, str], int] = {
-        (kind.name, kind.source): kind.scores for kind in score_kinds if kind.source != COLUMN
+        (kind.name, kind.source): kind.scores
+        for kind in score_kinds
+        if kind.source != COLUMN_SOURCE
     }
     if used_counts or not kinds:
         return named
@@ -483,20 +508,20 @@ def describe_scores(score_kinds: Sequence[ScoreKind]) -> list[str]:
     return [f"{what}; name the right one: {spell_options(label_field=None)}", *named]
 
 
-MOST = 5
+MAX_COLUMNS_NAMED = 5
 """How many columns a note names."""
 
 
-def describe_unused(columns: Mapping[str, int]) -> list[str]:
+def describe_unused_columns(columns: Mapping[str, int]) -> list[str]:
     """Describe columns that look like feedback and weren't used, by how many rows have them."""
     if not columns:
         return []
 
     most = sorted(columns.items(), key=lambda column: -column[1])
-    shown = ", ".join(f"{name!r:.80} ({n})" for name, n in most[:MOST])
+    shown = ", ".join(f"{name!r:.80} ({n})" for name, n in most[:MAX_COLUMNS_NAMED])
     rest = ""
-    if len(most) > MOST:
-        rest = f" and {len(most) - MOST} more"
+    if len(most) > MAX_COLUMNS_NAMED:
+        rest = f" and {len(most) - MAX_COLUMNS_NAMED} more"
 
     return [
         f"not used for labels, but named like feedback: {shown}{rest}; to use one: "

@@ -7,7 +7,7 @@ from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.log_parts import Message
 
 
-class Built(NamedTuple):
+class BuiltConversation(NamedTuple):
     """A joined conversation.
 
     Attributes:
@@ -26,11 +26,11 @@ class Built(NamedTuple):
     way: str
 
 
-def build_from_messages(
+def build_conversation_from_messages(
     messages: Sequence[Message],
     shown: str | None,
     thumbed: Sequence[str],
-) -> Built:
+) -> BuiltConversation:
     """Build the conversation of some messages.
 
     Args:
@@ -40,7 +40,7 @@ def build_from_messages(
     """
     tree = any(message.tree for message in messages)
     if tree:
-        path = _choose_path(messages, shown, thumbed)
+        path = _choose_tree_path(messages, shown, thumbed)
     else:
         path = sort_messages(messages)
 
@@ -62,8 +62,8 @@ def build_from_messages(
             error_texts.append(message.error)
 
     errors = tuple(error_texts)
-    facts = gather_fields([message.facts for message in path])
-    return Built(
+    facts = merge_fields([message.facts for message in path])
+    return BuiltConversation(
         tuple(turns),
         places,
         errors,
@@ -72,17 +72,17 @@ def build_from_messages(
     )
 
 
-class Timed(Protocol):
+class HasTime(Protocol):
     """Anything that was said at a time."""
 
     @property
     def at(self) -> float | None: ...
 
 
-Said = TypeVar("Said", bound=Timed)
+TimedT = TypeVar("TimedT", bound=HasTime)
 
 
-def sort_messages(messages: Sequence[Said], newest_first: bool = False) -> list[Said]:
+def sort_messages(messages: Sequence[TimedT], newest_first: bool = False) -> list[TimedT]:
     """Sort messages by time; ties, and all where a time is missing, keep the file's order, from its oldest row on.
 
     Args:
@@ -104,7 +104,7 @@ def sort_messages(messages: Sequence[Said], newest_first: bool = False) -> list[
     return sorted(ordered, key=lambda message: message.at or 0)
 
 
-def gather_fields(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def merge_fields(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return each field's value if all agree, else the list of its different values; of objects, field by field."""
     values_by_name: dict[str, list[Any]] = {}
     for fields in facts:
@@ -115,18 +115,18 @@ def gather_fields(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             if value not in values:
                 values.append(value)
 
-    return {name: _gather_values(values) for name, values in values_by_name.items()}
+    return {name: _merge_values(values) for name, values in values_by_name.items()}
 
 
-def _gather_values(values: list[Any]) -> Any:
+def _merge_values(values: list[Any]) -> Any:
     if len(values) == 1:
         return values[0]
     if all(isinstance(value, Mapping) for value in values):
-        return gather_fields(values)
+        return merge_fields(values)
     return values
 
 
-def _choose_path(
+def _choose_tree_path(
     messages: Sequence[Message],
     shown: str | None,
     thumbed: Sequence[str],
@@ -141,7 +141,7 @@ def _choose_path(
     }
     # what the tool shows, unless all thumbs are on other tries
     current = _climb_to_root(by_key, shown)
-    if current and (not thumbed or _list_keys(current) & set(thumbed)):
+    if current and (not thumbed or _list_message_keys(current) & set(thumbed)):
         return current
 
     # else the newest leaf below a thumb, or of least rank
@@ -152,7 +152,7 @@ def _choose_path(
     paths = [_climb_to_root(by_key, leaf.key) for leaf in leaves]
     # the newest thumb decides
     for key in reversed(thumbed):
-        if with_it := [path for path in paths if key in _list_keys(path)]:
+        if with_it := [path for path in paths if key in _list_message_keys(path)]:
             return with_it[-1]
 
     # the least sum of ranks comes last, and of equal sums the newest leaf
@@ -160,7 +160,7 @@ def _choose_path(
     return current or (paths[-1] if paths else list(messages))
 
 
-def _list_keys(path: Sequence[Message]) -> set[str | None]:
+def _list_message_keys(path: Sequence[Message]) -> set[str | None]:
     return {message.key for message in path}
 
 

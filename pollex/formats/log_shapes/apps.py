@@ -5,35 +5,41 @@ from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.log_parts import (
-    Facts,
-    LeftOut,
+    ConversationFacts,
+    LeftOutRow,
     LogPart,
     Message,
     ToolScore,
-    parse_moment,
+    parse_timestamp,
 )
-from pollex.formats.log_shapes.bots import without_html
+from pollex.formats.log_shapes.bots import strip_html
 from pollex.formats.log_shapes.exports import (
     Fields,
-    get,
-    id_as_text,
+    format_id,
+    get_at_path,
     is_true,
     keep_filled_facts,
     list_objects,
     require_text,
-    unwrap,
+    unwrap_object,
 )
-from pollex.formats.log_shapes.payloads import parse
-from pollex.formats.log_shapes.turns import as_text, join_lines, marks_of_files, text_of, turns_in
+from pollex.formats.log_shapes.payloads import parse_nested_json
+from pollex.formats.log_shapes.turns import (
+    extract_text,
+    format_tool_result,
+    join_filled_lines,
+    list_file_marks,
+    read_message_turns,
+)
 
-NO_TURNS_OF_COZE = ("verbose", "follow_up", "knowledge")
+COZE_NON_TURN_TYPES = ("verbose", "follow_up", "knowledge")
 
 
-def read_coze(fields: Fields) -> Iterator[LogPart]:
+def read_coze_message(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of Coze; a call of a tool and its answer are told by the type, as are hints and notices."""
     kind = str(fields.get("type"))
-    if kind in NO_TURNS_OF_COZE:
-        yield LeftOut(f"messages of the type {kind!r}, which nobody said, were left out")
+    if kind in COZE_NON_TURN_TYPES:
+        yield LeftOutRow(f"messages of the type {kind!r}, which nobody said, were left out")
         return
 
     content = fields.get("content")
@@ -42,19 +48,19 @@ def read_coze(fields: Fields) -> Iterator[LogPart]:
         message = {
             "role": "assistant",
             "content": None,
-            "tool_calls": [parse(content)],
+            "tool_calls": [parse_nested_json(content)],
         }
     elif kind in ("tool_output", "tool_response"):
         message = {"role": "tool", "content": content}
     elif fields.get("content_type") == "object_string":
-        message["content"] = parse(content)
+        message["content"] = parse_nested_json(content)
 
     session = require_text(fields, "conversation_id")
-    when = parse_moment(fields.get("created_at"))
-    yield Message(session, id_as_text(fields.get("id")), turns_in(message), when)
+    when = parse_timestamp(fields.get("created_at"))
+    yield Message(session, format_id(fields.get("id")), read_message_turns(message), when)
 
 
-def read_letta(fields: Fields) -> Iterator[LogPart]:
+def read_letta_message(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of a Letta agent by its type; thoughts are no turns."""
     kind = str(fields.get("message_type"))
     call = fields.get("tool_call")
@@ -68,49 +74,49 @@ def read_letta(fields: Fields) -> Iterator[LogPart]:
     # without an id of a conversation, an agent has one conversation
     names = ("conversation_id", "thread_id", "agent_id")
     session = next(
-        (session_id for name in names if (session_id := id_as_text(fields.get(name)))),
+        (session_id for name in names if (session_id := format_id(fields.get(name)))),
         "",
     )
-    turns = turns_in(message) if message else ()
+    turns = read_message_turns(message) if message else ()
     yield Message(
         session,
-        _key(fields, kind),
+        _make_letta_key(fields, kind),
         turns,
-        parse_moment(fields.get("date")),
+        parse_timestamp(fields.get("date")),
     )
 
 
-def _key(fields: Fields, kind: str) -> str | None:
+def _make_letta_key(fields: Fields, kind: str) -> str | None:
     """Return a message's key: the parts of one step share an id."""
-    id_ = id_as_text(fields.get("id"))
+    id_ = format_id(fields.get("id"))
     return f"{id_}/{kind}" if id_ else None
 
 
-SAID_TO_DEEPSEEK = ("REQUEST", "RESPONSE")
+DEEPSEEK_SPOKEN_KINDS = ("REQUEST", "RESPONSE")
 
 
-def read_deepseek(fields: Fields) -> Iterator[LogPart]:
+def read_deepseek_chat(fields: Fields) -> Iterator[LogPart]:
     """Yield the messages of a chat of DeepSeek's export, a tree whose messages have fragments by kind."""
     id_ = require_text(fields, "id")
-    yield Facts(id_, keep_filled_facts(title=fields.get("title")))
-    for key, node in unwrap(fields.get("mapping")).items():
-        message = unwrap(unwrap(node).get("message"))
+    yield ConversationFacts(id_, keep_filled_facts(title=fields.get("title")))
+    for key, node in unwrap_object(fields.get("mapping")).items():
+        message = unwrap_object(unwrap_object(node).get("message"))
         parts = list_objects(message.get("fragments"))
         kinds = [str(part.get("type")).upper() for part in parts]
         spoken = []
         for part in parts:
-            if str(part.get("type")).upper() in SAID_TO_DEEPSEEK:
+            if str(part.get("type")).upper() in DEEPSEEK_SPOKEN_KINDS:
                 spoken.append(part)
 
         texts = [str(part.get("content") or "") for part in spoken]
         words = texts or [str(message.get("content") or "")]
         # one fragment of a request makes the whole message the user's
         by_user = "REQUEST" in kinds or str(message.get("role")).casefold() == "user"
-        content = [*filter(None, words), *marks_of_files(message.get("files"))]
+        content = [*filter(None, words), *list_file_marks(message.get("files"))]
         role: Role = "user" if by_user else "assistant"
-        turns = (Turn(role=role, content=text_of(content)),) if content else ()
-        parent = id_as_text(unwrap(node).get("parent"))
-        when = parse_moment(message.get("inserted_at"))
+        turns = (Turn(role=role, content=extract_text(content)),) if content else ()
+        parent = format_id(unwrap_object(node).get("parent"))
+        when = parse_timestamp(message.get("inserted_at"))
         yield Message(
             id_,
             f"{id_}/{key}",
@@ -123,17 +129,17 @@ def read_deepseek(fields: Fields) -> Iterator[LogPart]:
 
 def read_vscode_chat(fields: Fields) -> Iterator[LogPart]:
     """Yield the requests of a chat that VS Code exported: 1 is a vote up, 0 one down."""
-    session = id_as_text(fields.get("sessionId")) or ""
-    user = id_as_text(fields.get("requesterUsername"))
+    session = format_id(fields.get("sessionId")) or ""
+    user = format_id(fields.get("requesterUsername"))
     for number, request in enumerate(list_objects(fields.get("requests"))):
-        question = get(request, "message.text") or ""
+        question = get_at_path(request, "message.text") or ""
         answer = "".join(
             filter(
                 None,
-                map(_vscode_words, list_objects(request.get("response"))),
+                map(_get_vscode_words, list_objects(request.get("response"))),
             )
         )
-        failed = get(request, "result.errorDetails.message")
+        failed = get_at_path(request, "result.errorDetails.message")
         # a failed request without an answer leaves a mark
         both = (("user", str(question)), ("assistant", answer or ("[error]" if failed else "")))
         worded_turns = []
@@ -142,8 +148,8 @@ def read_vscode_chat(fields: Fields) -> Iterator[LogPart]:
                 worded_turns.append(Turn(role=role, content=words))
 
         turns = tuple(worded_turns)
-        key = id_as_text(request.get("requestId")) or str(number)
-        when = parse_moment(request.get("timestamp"))
+        key = format_id(request.get("requestId")) or str(number)
+        when = parse_timestamp(request.get("timestamp"))
         yield Message(
             session,
             key,
@@ -164,7 +170,7 @@ def read_vscode_chat(fields: Fields) -> Iterator[LogPart]:
             )
 
 
-def _vscode_words(part: Mapping[str, Any]) -> str:
+def _get_vscode_words(part: Mapping[str, Any]) -> str:
     """Return the words of a part of an answer; progress, tools and references have a kind."""
     value = part.get("value")
     inner = None
@@ -174,23 +180,25 @@ def _vscode_words(part: Mapping[str, Any]) -> str:
     if "kind" not in part:
         words = value
     else:
-        words = unwrap(inner).get("value")
+        words = unwrap_object(inner).get("value")
 
     return words if isinstance(words, str) else ""
 
 
-def read_voiceflow(fields: Fields) -> Iterator[LogPart]:
+def read_voiceflow_step(fields: Fields) -> Iterator[LogPart]:
     """Yield a step of a transcript of Voiceflow, whose file is one conversation: what was asked, or said."""
     payload = fields.get("payload")
     kind = str(fields.get("type"))
-    inner = unwrap(payload).get("payload")
-    inside = unwrap(inner)
+    inner = unwrap_object(payload).get("payload")
+    inside = unwrap_object(inner)
     # what the user typed or chose comes as a request
     is_request = (
         kind in ("request", "text", "intent", "action") and fields.get("format") == "request"
     )
     if is_request:
-        words = inner if isinstance(inner, str) else get(inside, "query") or inside.get("label")
+        words = (
+            inner if isinstance(inner, str) else get_at_path(inside, "query") or inside.get("label")
+        )
     elif kind in ("text", "speak"):
         words = inside.get("message")
     elif kind in ("cardV2", "carousel", "choice", "visual"):
@@ -200,16 +208,16 @@ def read_voiceflow(fields: Fields) -> Iterator[LogPart]:
 
     role: Role = "user" if is_request else "assistant"
     turns = (Turn(role=role, content=str(words)),) if words else ()
-    session = id_as_text(fields.get("sessionID")) or id_as_text(fields.get("transcriptID")) or ""
-    yield Message(session, None, turns, parse_moment(fields.get("startTime")))
+    session = format_id(fields.get("sessionID")) or format_id(fields.get("transcriptID")) or ""
+    yield Message(session, None, turns, parse_timestamp(fields.get("startTime")))
 
 
-def read_q_business(fields: Fields) -> Iterator[LogPart]:
+def read_q_business_exchange(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange of Amazon Q Business, or what a user said of one."""
     session = require_text(fields, "conversation_id")
-    key = id_as_text(fields.get("system_message_id"))
-    person = id_as_text(fields.get("user_id"))
-    when = parse_moment(fields.get("event_timestamp"))
+    key = format_id(fields.get("system_message_id"))
+    person = format_id(fields.get("user_id"))
+    when = parse_timestamp(fields.get("event_timestamp"))
     exchange = (("user", fields.get("user_message")), ("assistant", fields.get("system_message")))
     worded_turns = []
     for role, words in exchange:
@@ -235,7 +243,7 @@ def read_q_business(fields: Fields) -> Iterator[LogPart]:
         )
 
 
-TEAMS_REACTIONS = {
+TEAMS_THUMB_BY_REACTION = {
     "like": "up",
     "👍": "up",
     "heart": "up",
@@ -245,74 +253,74 @@ TEAMS_REACTIONS = {
 }
 
 
-def read_teams(fields: Fields) -> Iterator[LogPart]:
+def read_teams_message(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of Microsoft Teams as Graph gives it; an application is the assistant."""
     if fields.get("messageType") not in (None, "message") or fields.get("deletedDateTime"):
         return
 
     key = require_text(fields, "id")
     # a message outside of chats is in the thread that it replies to, or begins one
-    session = id_as_text(fields.get("chatId")) or id_as_text(fields.get("replyToId")) or key
-    body = unwrap(fields.get("body"))
+    session = format_id(fields.get("chatId")) or format_id(fields.get("replyToId")) or key
+    body = unwrap_object(fields.get("body"))
     html = body.get("contentType") == "html"
     if html:
-        words = without_html(body.get("content"))
+        words = strip_html(body.get("content"))
     else:
         words = str(body.get("content") or "")
 
-    files = marks_of_files(fields.get("attachments"))
-    by_application = bool(get(fields, "from.application"))
-    user = id_as_text(get(fields, "from.user.id"))
+    files = list_file_marks(fields.get("attachments"))
+    by_application = bool(get_at_path(fields, "from.application"))
+    user = format_id(get_at_path(fields, "from.user.id"))
     role: Role = "assistant" if by_application else "user"
-    content = join_lines([words.strip(), *files])
+    content = join_filled_lines([words.strip(), *files])
     turns = (Turn(role=role, content=content),) if content else ()
     sender = keep_filled_facts(user=user)
     yield Message(
         session,
         key,
         turns,
-        parse_moment(fields.get("createdDateTime")),
+        parse_timestamp(fields.get("createdDateTime")),
         facts=sender,
     )
     # reactions on what people wrote are no thumbs
     for reaction in list_objects(fields.get("reactions")) if by_application else ():
-        if value := TEAMS_REACTIONS.get(str(reaction.get("reactionType"))):
-            person = id_as_text(get(reaction, "user.user.id"))
+        if value := TEAMS_THUMB_BY_REACTION.get(str(reaction.get("reactionType"))):
+            person = format_id(get_at_path(reaction, "user.user.id"))
             yield ToolScore("message", key, value, person=person)
 
 
-def read_silly(fields: Fields) -> Iterator[LogPart]:
+def read_sillytavern_message(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of SillyTavern, whose file is one chat; the chosen try is the one that stands there."""
     role: Role = "user" if is_true(fields.get("is_user")) else "assistant"
-    words = as_text(fields.get("mes")).strip()
+    words = format_tool_result(fields.get("mes")).strip()
     turns = (
         (Turn(role=role, content=words),) if words and not is_true(fields.get("is_system")) else ()
     )
     yield Message("", None, turns)
 
 
-def read_kore(fields: Fields) -> Iterator[LogPart]:
+def read_kore_message(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of Kore.ai, whose words stand in its components."""
     components = list_objects(fields.get("components"))
     texts = []
     for part in components:
-        if get(part, "data.text"):
-            texts.append(str(get(part, "data.text")))
+        if get_at_path(part, "data.text"):
+            texts.append(str(get_at_path(part, "data.text")))
 
     role: Role = "user" if fields.get("type") == "incoming" else "assistant"
     turns = (Turn(role=role, content="\n".join(texts)),) if texts else ()
     session = require_text(fields, "sessionId")
     yield Message(
         session,
-        id_as_text(fields.get("_id")),
+        format_id(fields.get("_id")),
         turns,
-        parse_moment(fields.get("createdOn")),
+        parse_timestamp(fields.get("createdOn")),
     )
 
 
-def read_lm_studio(fields: Fields) -> Iterator[LogPart]:
+def read_lm_studio_chat(fields: Fields) -> Iterator[LogPart]:
     """Yield a chat of LM Studio: of a message's versions the selected one, whose steps have the words."""
-    yield Facts("", keep_filled_facts(title=fields.get("name")))
+    yield ConversationFacts("", keep_filled_facts(title=fields.get("name")))
     for message in list_objects(fields.get("messages")):
         versions = list_objects(message.get("versions"))
         place = message.get("currentlySelected")
@@ -323,4 +331,6 @@ def read_lm_studio(fields: Fields) -> Iterator[LogPart]:
         parts = list_objects(version.get("content"))
         for step in list_objects(version.get("steps")):
             parts += list_objects(step.get("content"))
-        yield Message("", None, turns_in({"role": version.get("role"), "content": parts}), None)
+        yield Message(
+            "", None, read_message_turns({"role": version.get("role"), "content": parts}), None
+        )

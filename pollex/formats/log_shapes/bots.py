@@ -7,42 +7,42 @@ from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.log_parts import (
-    Addition,
-    Facts,
-    LeftOut,
+    ConversationFacts,
+    LeftOutRow,
     LogPart,
     Message,
+    MessageAddition,
     ToolScore,
-    parse_moment,
+    parse_timestamp,
 )
-from pollex.formats.assembly.thumbs import NAMES, fold
-from pollex.formats.labels import is_usual
+from pollex.formats.assembly.thumbs import THUMB_SCORE_NAMES, fold_to_letters
+from pollex.formats.labels import is_usual_thumb
 from pollex.formats.log_shapes.exports import (
     Fields,
-    get,
-    id_as_text,
+    format_id,
+    get_at_path,
     is_true,
     keep_filled_facts,
     list_objects,
     require_text,
-    unwrap,
+    unwrap_object,
 )
-from pollex.formats.log_shapes.payloads import parse
+from pollex.formats.log_shapes.payloads import parse_nested_json
 from pollex.formats.log_shapes.turns import (
-    as_text,
-    call_of,
-    join_lines,
-    marks_of_files,
-    result_beside,
-    role_of,
-    text_of,
+    extract_text,
+    format_tool_result,
+    join_filled_lines,
+    list_file_marks,
+    parse_role,
+    read_tool_call,
+    read_tool_result,
 )
 
 
-def read_langflow(fields: Fields) -> Iterator[LogPart]:
+def read_langflow_message(fields: Fields) -> Iterator[LogPart]:
     session = require_text(fields, "session_id")
-    key = id_as_text(fields.get("id"))
-    words = text_of(str(fields.get("text") or ""))
+    key = format_id(fields.get("id"))
+    words = extract_text(str(fields.get("text") or ""))
     failed = fields.get("category") == "error" or is_true(fields.get("error"))
     # calls of tools stand in blocks, among contents of other kinds
     blocks = []
@@ -54,39 +54,41 @@ def read_langflow(fields: Fields) -> Iterator[LogPart]:
         if content.get("type") == "tool_use":
             tools.append(content)
 
-    calls = [turn for tool in tools for turn in _tool_turns(tool, tool.get("output"))]
+    calls = [turn for tool in tools for turn in _make_tool_turns(tool, tool.get("output"))]
     # the text of a failed answer is its error, and no words
-    lines = ["[error]" if failed else words, *marks_of_files(parse(fields.get("files")))]
-    turn = Turn(role=role_of(fields.get("sender")), content=join_lines(lines))
+    lines = [
+        "[error]" if failed else words,
+        *list_file_marks(parse_nested_json(fields.get("files"))),
+    ]
+    turn = Turn(role=parse_role(fields.get("sender")), content=join_filled_lines(lines))
     yield Message(
         session,
         key,
         (*calls, turn),
-        parse_moment(fields.get("timestamp")),
+        parse_timestamp(fields.get("timestamp")),
         error=words if failed else "",
     )
 
 
-def read_flowise(fields: Fields) -> Iterator[LogPart]:
+def read_flowise_message(fields: Fields) -> Iterator[LogPart]:
     session = require_text(fields, "sessionId", "chatId")
     # a message without an id is told by its chat, time and role
     key = (
-        id_as_text(fields.get("id"))
-        or f"{session}/{fields.get('createdDate')}/{fields.get('role')}"
+        format_id(fields.get("id")) or f"{session}/{fields.get('createdDate')}/{fields.get('role')}"
     )
     lines = [
-        text_of(str(fields.get("content") or "")),
-        *marks_of_files(parse(fields.get("fileUploads"))),
+        extract_text(str(fields.get("content") or "")),
+        *list_file_marks(parse_nested_json(fields.get("fileUploads"))),
     ]
-    turn = Turn(role=role_of(fields.get("role")), content=join_lines(lines))
+    turn = Turn(role=parse_role(fields.get("role")), content=join_filled_lines(lines))
     calls = [
         turn
         for tool in list_objects(fields.get("usedTools"))
-        for turn in _tool_turns({"name": tool.get("tool"), **tool}, tool.get("toolOutput"))
+        for turn in _make_tool_turns({"name": tool.get("tool"), **tool}, tool.get("toolOutput"))
     ]
-    yield Message(session, key, (*calls, turn), parse_moment(fields.get("createdDate")))
-    feedback = parse(fields.get("feedback"))
-    if isinstance(feedback, str) and is_usual(feedback):
+    yield Message(session, key, (*calls, turn), parse_timestamp(fields.get("createdDate")))
+    feedback = parse_nested_json(fields.get("feedback"))
+    if isinstance(feedback, str) and is_usual_thumb(feedback):
         yield ToolScore("message", key, feedback)
     elif (
         isinstance(feedback, str) and feedback.strip()
@@ -94,29 +96,29 @@ def read_flowise(fields: Fields) -> Iterator[LogPart]:
         yield ToolScore("message", key, None, comment=feedback)
 
 
-BOTPRESS_WORDS = ("text", "markdown", "title", "subtitle", "body")
-BOTPRESS_FILES = ("image", "audio", "video", "file", "location")
+BOTPRESS_TEXT_FIELDS = ("text", "markdown", "title", "subtitle", "body")
+BOTPRESS_FILE_KINDS = ("image", "audio", "video", "file", "location")
 
 
-def read_botpress(fields: Fields) -> Iterator[LogPart]:
+def read_botpress_message(fields: Fields) -> Iterator[LogPart]:
     role = str(fields.get("direction")).strip().casefold()
     words = "\n".join(
-        _botpress_lines(
+        _iterate_botpress_lines(
             str(fields.get("type") or ""),
-            unwrap(fields.get("payload")),
+            unwrap_object(fields.get("payload")),
         )
     )
     if words and role not in ("incoming", "outgoing"):
-        yield LeftOut(f"messages whose direction is {role!r:.40} were left out")
+        yield LeftOutRow(f"messages whose direction is {role!r:.40} were left out")
     elif words:
         turn = Turn(
             role="user" if role == "incoming" else "assistant",
-            content=text_of(words),
+            content=extract_text(words),
         )
-        key = id_as_text(fields.get("id"))
-        when = parse_moment(fields.get("createdAt"))
+        key = format_id(fields.get("id"))
+        when = parse_timestamp(fields.get("createdAt"))
         if role == "incoming":
-            message_facts = keep_filled_facts(user=id_as_text(fields.get("userId")))
+            message_facts = keep_filled_facts(user=format_id(fields.get("userId")))
         else:
             message_facts = {}
 
@@ -129,13 +131,13 @@ def read_botpress(fields: Fields) -> Iterator[LogPart]:
         )
 
 
-def _botpress_lines(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
+def _iterate_botpress_lines(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a message: its words, or else the labels of its choices, and the cards in it."""
-    if kind in BOTPRESS_FILES:
+    if kind in BOTPRESS_FILE_KINDS:
         yield f"[{kind}]"
 
     words = []
-    for name in BOTPRESS_WORDS:
+    for name in BOTPRESS_TEXT_FIELDS:
         if isinstance(payload.get(name), str):
             words.append(str(payload[name]).strip())
 
@@ -146,19 +148,21 @@ def _botpress_lines(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
 
     yield from [line for line in words if line] or labels
     for item in list_objects(payload.get("items")):
-        yield from _botpress_lines(str(item.get("type") or ""), unwrap(item.get("payload")) or item)
+        yield from _iterate_botpress_lines(
+            str(item.get("type") or ""), unwrap_object(item.get("payload")) or item
+        )
 
     # a message with nothing to read leaves its kind
-    readable = words or labels or payload.get("items") or kind in BOTPRESS_FILES
+    readable = words or labels or payload.get("items") or kind in BOTPRESS_FILE_KINDS
     if kind and payload and not readable:
         yield f"[{kind}]"
 
 
-ACTIVITY_USERS = ("user", "1")
-ACTIVITY_AGENTS = ("bot", "skill", "assistant", "agent", "0")
+ACTIVITY_USER_ROLES = ("user", "1")
+ACTIVITY_AGENT_ROLES = ("bot", "skill", "assistant", "agent", "0")
 """Roles of the Bot Framework, and as Copilot Studio numbers them."""
-FEEDBACK_ACTIONS = ("message/submitAction", "feedback")
-REACTIONS = {
+ACTIVITY_FEEDBACK_ACTIONS = ("message/submitAction", "feedback")
+THUMB_BY_ACTIVITY_REACTION = {
     "like": "up",
     "dislike": "down",
     "liked": "up",
@@ -167,41 +171,45 @@ REACTIONS = {
 
 
 def read_bot_activity(fields: Fields) -> Iterator[LogPart]:
-    yield from _activity(fields, require_text(fields, "conversation.id"))
+    yield from _read_activity(fields, require_text(fields, "conversation.id"))
 
 
-def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
+def _read_activity(fields: Fields, id_: str) -> Iterator[LogPart]:
     # Copilot Studio numbers roles from 0, which isn't a missing role
-    role = str(get(fields, "from.role") if get(fields, "from.role") is not None else "").casefold()
+    role = str(
+        get_at_path(fields, "from.role") if get_at_path(fields, "from.role") is not None else ""
+    ).casefold()
     if fields.get("type") in ("message", None):
-        words = join_lines([*_activity_words(fields), *_activity_files(fields)])
-        user = role in ACTIVITY_USERS
-        agent = role in ACTIVITY_AGENTS
+        words = join_filled_lines([*_list_activity_words(fields), *_list_activity_files(fields)])
+        user = role in ACTIVITY_USER_ROLES
+        agent = role in ACTIVITY_AGENT_ROLES
         if words and not user and not agent:
-            yield LeftOut(f"messages whose from.role is {role or None!r:.40} were left out")
+            yield LeftOutRow(f"messages whose from.role is {role or None!r:.40} were left out")
         elif words:
             turn = Turn(role="user" if user else "assistant", content=words)
             user_facts = keep_filled_facts(
-                user=id_as_text(get(fields, "from.aadObjectId") or get(fields, "from.id"))
+                user=format_id(
+                    get_at_path(fields, "from.aadObjectId") or get_at_path(fields, "from.id")
+                )
                 if user
                 else None
             )
             yield Message(
                 id_,
-                id_as_text(fields.get("id")),
+                format_id(fields.get("id")),
                 (turn,),
-                parse_moment(fields.get("timestamp")),
+                parse_timestamp(fields.get("timestamp")),
                 facts=user_facts,
             )
     # thumbs: a card's answer, a reaction, a survey
-    elif fields.get("type") == "invoke" and fields.get("name") in FEEDBACK_ACTIONS:
-        yield from _activity_feedback(fields, id_, unwrap(fields.get("value")))
+    elif fields.get("type") == "invoke" and fields.get("name") in ACTIVITY_FEEDBACK_ACTIONS:
+        yield from _read_activity_feedback(fields, id_, unwrap_object(fields.get("value")))
     elif fields.get("type") == "messageReaction":
         for reaction in list_objects(fields.get("reactionsAdded")):
-            if value := REACTIONS.get(str(reaction.get("type"))):
-                yield _activity_thumb(fields, id_, value, None)
+            if value := THUMB_BY_ACTIVITY_REACTION.get(str(reaction.get("type"))):
+                yield _make_activity_thumb(fields, id_, value, None)
     elif fields.get("valueType") == "CSATSurveyResponse":
-        survey = unwrap(fields.get("value"))
+        survey = unwrap_object(fields.get("value"))
         if survey.get("score") is not None:
             comment = survey.get("comment")
             yield ToolScore(
@@ -214,67 +222,67 @@ def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
             )
 
 
-def _activity_words(fields: Fields) -> list[str]:
+def _list_activity_words(fields: Fields) -> list[str]:
     words = str(fields.get("text") or "").strip()
     labels = []
-    for action in list_objects(get(fields, "suggestedActions.actions")):
+    for action in list_objects(get_at_path(fields, "suggestedActions.actions")):
         if action.get("title"):
             labels.append(str(action["title"]))
 
     return [words, *(labels if not words else [])]
 
 
-def _activity_files(fields: Fields) -> list[str]:
+def _list_activity_files(fields: Fields) -> list[str]:
     """Return what stands for the attachments: of a card its words, of others their kind."""
     marks = []
     for file in list_objects(fields.get("attachments")):
         if "card" in str(file.get("contentType")):
-            marks += _card_words(unwrap(file.get("content"))) or ["[card]"]
+            marks += _list_card_words(unwrap_object(file.get("content"))) or ["[card]"]
         elif str(file.get("contentType")) != "text/html":  # the text once more
-            marks += marks_of_files([file])
+            marks += list_file_marks([file])
 
     return marks
 
 
-def _card_words(card: Mapping[str, Any]) -> list[str]:
+def _list_card_words(card: Mapping[str, Any]) -> list[str]:
     words = []
     for name in ("title", "subtitle", "text"):
         if isinstance(card.get(name), str):
             words.append(str(card[name]))
 
     for block in list_objects(card.get("body")):
-        words += _card_words(block)
+        words += _list_card_words(block)
 
     return words
 
 
-def _activity_feedback(
+def _read_activity_feedback(
     fields: Fields,
     id_: str,
     value: Mapping[str, Any],
 ) -> Iterator[ToolScore]:
-    action_value = unwrap(value.get("actionValue")) or value
+    action_value = unwrap_object(value.get("actionValue")) or value
     # the comment is text, or JSON text of an object with a field for it
-    written = parse(action_value.get("feedback"))
+    written = parse_nested_json(action_value.get("feedback"))
     if isinstance(written, Mapping):
         comment = written.get("feedbackText")
     else:
         comment = written
 
-    reaction = REACTIONS.get(str(action_value.get("reaction")))
+    reaction = THUMB_BY_ACTIVITY_REACTION.get(str(action_value.get("reaction")))
     if reaction or comment:
-        yield _activity_thumb(fields, id_, reaction, comment)
+        yield _make_activity_thumb(fields, id_, reaction, comment)
 
 
-def _activity_thumb(
+def _make_activity_thumb(
     fields: Fields,
     id_: str,
     value: str | None,
     comment: object,
 ) -> ToolScore:
-    message = id_as_text(fields.get("replyToId"))
-    person = id_as_text(get(fields, "from.aadObjectId") or get(fields, "from.id"))
-    when = parse_moment(fields.get("timestamp"))
+    message = format_id(fields.get("replyToId"))
+    person = format_id(get_at_path(fields, "from.aadObjectId") or get_at_path(fields, "from.id"))
+    when = parse_timestamp(fields.get("timestamp"))
 
     return ToolScore(
         "conversation",
@@ -295,30 +303,30 @@ def read_copilot_transcript(fields: Fields) -> Iterator[LogPart]:
         row[name.casefold()] = value
 
     id_ = require_text(row, "conversationtranscriptid")
-    yield Facts(
+    yield ConversationFacts(
         id_,
         keep_filled_facts(
-            title=row.get("name"), bot=id_as_text(row.get("bot_conversationtranscriptid"))
+            title=row.get("name"), bot=format_id(row.get("bot_conversationtranscriptid"))
         ),
     )
-    for activity in list_objects(get(row, "content.activities")):
-        yield from _activity(activity, id_)
+    for activity in list_objects(get_at_path(row, "content.activities")):
+        yield from _read_activity(activity, id_)
 
 
-def _tool_turns(tool: Mapping[str, Any], output: object) -> Iterator[Turn]:
-    call = call_of(tool)
+def _make_tool_turns(tool: Mapping[str, Any], output: object) -> Iterator[Turn]:
+    call = read_tool_call(tool)
     yield Turn(role="assistant", content=call.mark, calls=(call,))
     if output is not None:
         yield Turn(
             role="tool",
-            content=as_text(output),
-            result=result_beside(tool),
+            content=format_tool_result(output),
+            result=read_tool_result(tool),
         )
 
 
-DIFY_CUT = 500
+DIFY_ANSWER_CUT_CHARS = 500
 """Characters after which the export of feedback cuts an answer, and writes three dots."""
-_THINKING = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
+_THINKING_PATTERN = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
 
 
 def read_dify_message(fields: Fields) -> Iterator[LogPart]:
@@ -329,20 +337,20 @@ def read_dify_message(fields: Fields) -> Iterator[LogPart]:
         error = str(fields.get("error") or "failed")
 
     message_facts = keep_filled_facts(
-        user=id_as_text(fields.get("from_end_user_id")),
+        user=format_id(fields.get("from_end_user_id")),
         model=fields.get("model_id"),
         retrieved_documents=list_objects(fields.get("retriever_resources")),
     )
-    turns = _dify_exchange(
+    turns = _make_dify_turns(
         fields.get("query"),
         fields.get("answer"),
         error,
-        _dify_files(fields.get("message_files")),
+        _list_dify_file_marks(fields.get("message_files")),
     )
-    parent = id_as_text(fields.get("parent_message_id"))
+    parent = format_id(fields.get("parent_message_id"))
     # a parent of zeros alone is none, and makes no tree
     branched = parent is not None and parent.strip("0-") != ""
-    when = parse_moment(fields.get("created_at"))
+    when = parse_timestamp(fields.get("created_at"))
     yield Message(
         id_,
         key,
@@ -356,11 +364,11 @@ def read_dify_message(fields: Fields) -> Iterator[LogPart]:
     for step in list_objects(fields.get("agent_thoughts")):
         yield from read_dify_step({**step, "message_id": key})
 
-    for feedback in [unwrap(fields.get("feedback")), *list_objects(fields.get("feedbacks"))]:
+    for feedback in [unwrap_object(fields.get("feedback")), *list_objects(fields.get("feedbacks"))]:
         if feedback.get("rating"):
             source = str(feedback.get("from_source") or "user")
             # a rater without a name is whoever asked
-            person = id_as_text(feedback.get("from_end_user_id")) or message_facts.get("user")
+            person = format_id(feedback.get("from_end_user_id")) or message_facts.get("user")
             comment = feedback.get("content")
             yield ToolScore(
                 "message",
@@ -382,7 +390,7 @@ def read_dify_step(fields: Fields) -> Iterator[LogPart]:
         return  # the last step is the answer
 
     # several tools in one step: their arguments and answers by their names
-    tool_input = parse(fields.get("tool_input"))
+    tool_input = parse_nested_json(fields.get("tool_input"))
     if isinstance(tool_input, Mapping) and any(name in tool_input for name in names):
         inputs = tool_input
     else:
@@ -390,11 +398,11 @@ def read_dify_step(fields: Fields) -> Iterator[LogPart]:
 
     calls = []
     for name in names:
-        calls.append(call_of({"name": name, "arguments": inputs.get(name)}))
+        calls.append(read_tool_call({"name": name, "arguments": inputs.get(name)}))
 
-    words = _THINKING.sub("", str(fields.get("thought") or "")).strip()
+    words = _THINKING_PATTERN.sub("", str(fields.get("thought") or "")).strip()
     # answers of several tools stand by name; they follow in the order of the calls
-    observed = parse(fields.get("observation"))
+    observed = parse_nested_json(fields.get("observation"))
     if isinstance(observed, Mapping):
         named = []
         for n in dict.fromkeys(names):
@@ -406,21 +414,21 @@ def read_dify_step(fields: Fields) -> Iterator[LogPart]:
     tools = []
     for observation in named or [observed]:
         if observation not in (None, ""):
-            tools.append(Turn(role="tool", content=as_text(observation)))
+            tools.append(Turn(role="tool", content=format_tool_result(observation)))
 
-    content = join_lines([words, *(call.mark for call in calls)])
+    content = join_filled_lines([words, *(call.mark for call in calls)])
     turn = Turn(role="assistant", content=content, calls=tuple(calls))
     # the place among the message's steps, else the time
-    place = parse_moment(fields.get("position")) or parse_moment(fields.get("created_at"))
-    yield Addition(require_text(fields, "message_id"), place, (turn, *tools))
+    place = parse_timestamp(fields.get("position")) or parse_timestamp(fields.get("created_at"))
+    yield MessageAddition(require_text(fields, "message_id"), place, (turn, *tools))
 
 
 def read_dify_file(fields: Fields) -> Iterator[LogPart]:
-    if marks := _dify_files([fields]):
-        yield Addition(require_text(fields, "message_id"), mark=marks[0])
+    if marks := _list_dify_file_marks([fields]):
+        yield MessageAddition(require_text(fields, "message_id"), mark=marks[0])
 
 
-def _dify_files(files: object) -> list[str]:
+def _list_dify_file_marks(files: object) -> list[str]:
     attachments = list_objects(files)
     file_marks = []
     for file in attachments:
@@ -430,16 +438,16 @@ def _dify_files(files: object) -> list[str]:
     return file_marks
 
 
-def _dify_exchange(
+def _make_dify_turns(
     query: object,
     answer: object,
     error: str,
     files: list[str],
 ) -> tuple[Turn, ...]:
-    words = text_of(_THINKING.sub("", str(answer or "")))
+    words = extract_text(_THINKING_PATTERN.sub("", str(answer or "")))
     question = Turn(
         role="user",
-        content=join_lines([text_of(str(query or "")), *files]),
+        content=join_filled_lines([extract_text(str(query or "")), *files]),
     )
     if error and not words:
         return question, Turn(role="assistant", content="[error]")
@@ -452,8 +460,8 @@ def read_dify_feedback(fields: Fields) -> Iterator[LogPart]:
     id_ = require_text(fields, "conversation_id")
     key = require_text(fields, "message_id")
     answer = str(fields.get("ai_response") or "")
-    cut = len(answer) >= DIFY_CUT + 3 and answer.endswith("...")
-    turns = _dify_exchange(
+    cut = len(answer) >= DIFY_ANSWER_CUT_CHARS + 3 and answer.endswith("...")
+    turns = _make_dify_turns(
         fields.get("user_query"),
         answer,
         "" if answer.strip() else "failed",
@@ -463,12 +471,12 @@ def read_dify_feedback(fields: Fields) -> Iterator[LogPart]:
         id_,
         key,
         turns,
-        parse_moment(fields.get("message_date")),
+        parse_timestamp(fields.get("message_date")),
         facts=keep_filled_facts(
-            user=id_as_text(fields.get("from_end_user_id")), answer_cut=cut or None
+            user=format_id(fields.get("from_end_user_id")), answer_cut=cut or None
         ),
     )
-    yield Facts(
+    yield ConversationFacts(
         id_,
         keep_filled_facts(title=fields.get("conversation_name"), only_rated_turns=True),
     )
@@ -476,17 +484,19 @@ def read_dify_feedback(fields: Fields) -> Iterator[LogPart]:
 
 def read_rasa_tracker(fields: Fields) -> Iterator[LogPart]:
     sender = require_text(fields, "sender_id")
-    slots = unwrap(fields.get("slots"))
+    slots = unwrap_object(fields.get("slots"))
     # slots as they are now count before the events that set them
     for event in list_objects(fields.get("events")):
         yield from read_rasa_event({**event, "sender_id": sender}, slots=not slots)
 
     for name, value in slots.items():
-        yield from _rasa_slot(sender, str(name), value)
+        yield from _read_rasa_slot(sender, str(name), value)
 
 
-def read_rasa_stored(fields: Fields) -> Iterator[LogPart]:
-    yield from read_rasa_event({**unwrap(fields.get("data")), "sender_id": fields.get("sender_id")})
+def read_rasa_stored_event(fields: Fields) -> Iterator[LogPart]:
+    yield from read_rasa_event(
+        {**unwrap_object(fields.get("data")), "sender_id": fields.get("sender_id")}
+    )
 
 
 def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
@@ -495,7 +505,7 @@ def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
     kind = fields.get("event")
     words = str(fields.get("text") or "")
     if kind == "bot":
-        bot_data = unwrap(fields.get("data"))
+        bot_data = unwrap_object(fields.get("data"))
     else:
         bot_data = {}
 
@@ -507,27 +517,27 @@ def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
     if kind in ("user", "bot") and (words or marks) and not words.startswith("/"):
         turn = Turn(
             role="user" if kind == "user" else "assistant",
-            content=join_lines([words, *marks]),
+            content=join_filled_lines([words, *marks]),
         )
         yield Message(
             sender,
-            id_as_text(fields.get("message_id")),
+            format_id(fields.get("message_id")),
             (turn,),
-            parse_moment(fields.get("timestamp")),
+            parse_timestamp(fields.get("timestamp")),
         )
     elif slots and kind == "slot":
-        yield from _rasa_slot(sender, str(fields.get("name")), fields.get("value"))
+        yield from _read_rasa_slot(sender, str(fields.get("name")), fields.get("value"))
     elif slots and words.startswith("/"):
         # a payload may set slots: /affirm{"name": value}
         payload = None
         if "{" in words:
-            payload = parse(words[words.find("{") :])
+            payload = parse_nested_json(words[words.find("{") :])
         for name, value in payload.items() if isinstance(payload, Mapping) else ():
-            yield from _rasa_slot(sender, str(name), value)
+            yield from _read_rasa_slot(sender, str(name), value)
 
 
-def _rasa_slot(sender: str, name: str, value: object) -> Iterator[ToolScore]:
-    thumb = fold(name.removesuffix("_value")) in NAMES
+def _read_rasa_slot(sender: str, name: str, value: object) -> Iterator[ToolScore]:
+    thumb = fold_to_letters(name.removesuffix("_value")) in THUMB_SCORE_NAMES
     if thumb and isinstance(value, str | int | float):
         yield ToolScore(
             "conversation",
@@ -541,81 +551,85 @@ def read_dialogflow_conversation(fields: Fields) -> Iterator[LogPart]:
     name = require_text(fields, "name")
     id_ = name.rpartition("/")[2]
     for number, interaction in enumerate(
-        list_objects(_dialogflow_camel(fields.get("interactions")))
+        list_objects(_rename_keys_to_camel_case(fields.get("interactions")))
     ):
         # an interaction whose answer has no id is told by its number
-        key = id_as_text(get(interaction, "response.responseId")) or f"{name}/{number}"
+        key = format_id(get_at_path(interaction, "response.responseId")) or f"{name}/{number}"
         yield Message(
             id_,
             key,
-            _dialogflow_turns(interaction),
-            parse_moment(interaction.get("createTime")),
+            _make_dialogflow_turns(interaction),
+            parse_timestamp(interaction.get("createTime")),
         )
-        yield from _dialogflow_feedback(interaction.get("answerFeedback"), key)
+        yield from _read_dialogflow_feedback(interaction.get("answerFeedback"), key)
 
 
-def read_dialogflow_logged(fields: Fields) -> Iterator[LogPart]:
+def read_dialogflow_logged_turn(fields: Fields) -> Iterator[LogPart]:
     name = require_text(fields, "conversation_name")
     number = require_text(fields, "turn_position")
     interaction = {}
     for side in ("request", "response"):
-        interaction[side] = _dialogflow_camel(parse(fields.get(side)))
+        interaction[side] = _rename_keys_to_camel_case(parse_nested_json(fields.get(side)))
 
     key = f"{name}/{number}"
     yield Message(
         name.rpartition("/")[2],
         key,
-        _dialogflow_turns(interaction),
-        parse_moment(number),
+        _make_dialogflow_turns(interaction),
+        parse_timestamp(number),
     )
-    yield from _dialogflow_feedback(
-        _dialogflow_camel(parse(fields.get("bot_answer_feedback"))), key
+    yield from _read_dialogflow_feedback(
+        _rename_keys_to_camel_case(parse_nested_json(fields.get("bot_answer_feedback"))), key
     )
 
 
-def _dialogflow_feedback(answer_feedback: object, key: str) -> Iterator[ToolScore]:
-    feedback = unwrap(answer_feedback)
+def _read_dialogflow_feedback(answer_feedback: object, key: str) -> Iterator[ToolScore]:
+    feedback = unwrap_object(answer_feedback)
     if feedback.get("rating") not in (None, "", 0, "RATING_UNSPECIFIED"):
-        comment = get(feedback, "ratingReason.feedback") or get(feedback, "customRating")
-        value = _DIALOGFLOW_RATINGS.get(str(feedback["rating"]), feedback["rating"])
+        comment = get_at_path(feedback, "ratingReason.feedback") or get_at_path(
+            feedback, "customRating"
+        )
+        value = _DIALOGFLOW_RATING_NAMES.get(str(feedback["rating"]), feedback["rating"])
         yield ToolScore(
             "message",
             key,
             value,
             comment=comment,
-            tags=get(feedback, "ratingReason.reasonLabels"),
+            tags=get_at_path(feedback, "ratingReason.reasonLabels"),
         )
 
 
-_DIALOGFLOW_RATINGS = {"1": "THUMBS_UP", "2": "THUMBS_DOWN"}
+_DIALOGFLOW_RATING_NAMES = {"1": "THUMBS_UP", "2": "THUMBS_DOWN"}
 """Ratings as the Python client numbers them."""
 
 
-def _dialogflow_camel(value: object) -> Any:
+def _rename_keys_to_camel_case(value: object) -> Any:
     """Rename the keys of nested objects to the interface's spelling: the Python client writes them with underscores."""
     if isinstance(value, list):
-        return [_dialogflow_camel(inner) for inner in value]
+        return [_rename_keys_to_camel_case(inner) for inner in value]
     if not isinstance(value, Mapping):
         return value
 
     return {
-        re.sub("_([a-z])", lambda match: match[1].upper(), str(key)): _dialogflow_camel(inner)
+        re.sub("_([a-z])", lambda match: match[1].upper(), str(key)): _rename_keys_to_camel_case(
+            inner
+        )
         for key, inner in value.items()
     }
 
 
-def _dialogflow_turns(interaction: Mapping[str, object]) -> tuple[Turn, ...]:
+def _make_dialogflow_turns(interaction: Mapping[str, object]) -> tuple[Turn, ...]:
     # what was written, else what was heard
-    utterance = get(interaction, "request.queryInput.text.text") or get(
+    utterance = get_at_path(interaction, "request.queryInput.text.text") or get_at_path(
         interaction, "response.queryResult.transcript"
     )
     utterance = utterance or interaction.get("requestUtterances")
-    question = (Turn(role="user", content=text_of(str(utterance))),) if utterance else ()
-    messages = list_objects(get(interaction, "response.queryResult.responseMessages"))
+    question = (Turn(role="user", content=extract_text(str(utterance))),) if utterance else ()
+    messages = list_objects(get_at_path(interaction, "response.queryResult.responseMessages"))
     # several messages of an answer are lines of one turn
     lines = []
     for message in messages:
-        for line in get(message, "text.text") or []:
+        for line in get_at_path(message, "text.text") or []:
             if isinstance(line, str):
                 lines.append(line)
 
@@ -623,16 +637,18 @@ def _dialogflow_turns(interaction: Mapping[str, object]) -> tuple[Turn, ...]:
     return (*question, Turn(role="assistant", content=answer))
 
 
-_BREAK = re.compile(r"<br\s*/?>|</(p|div|li|tr|h\d)>", re.IGNORECASE)
-_TAG = re.compile(r"<[^>]*>")
-_IMAGE = re.compile(r"<img\b[^>]*>", re.IGNORECASE)
-CUSTOMERS = frozenset(("user", "lead", "contact", "end-user", "end_user"))
+_HTML_BREAK_PATTERN = re.compile(r"<br\s*/?>|</(p|div|li|tr|h\d)>", re.IGNORECASE)
+_HTML_TAG_PATTERN = re.compile(r"<[^>]*>")
+_HTML_IMAGE_PATTERN = re.compile(r"<img\b[^>]*>", re.IGNORECASE)
+CUSTOMER_ROLES = frozenset(("user", "lead", "contact", "end-user", "end_user"))
 
 
-def without_html(body: object) -> str:
+def strip_html(body: object) -> str:
     """Return the words of a body in HTML, a line for each of its blocks."""
     # characters are decoded last, so that a written < begins no tag
-    marked = _TAG.sub("", _BREAK.sub("\n", _IMAGE.sub("[image]", str(body or ""))))
+    marked = _HTML_TAG_PATTERN.sub(
+        "", _HTML_BREAK_PATTERN.sub("\n", _HTML_IMAGE_PATTERN.sub("[image]", str(body or "")))
+    )
     filled_lines = []
     for line in html.unescape(marked).splitlines():
         if line.strip():
@@ -641,56 +657,56 @@ def without_html(body: object) -> str:
     return "\n".join(filled_lines)
 
 
-def read_lex(fields: Fields) -> Iterator[LogPart]:
+def read_lex_exchange(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange of Amazon Lex: what was written or heard, and the bot's messages."""
     session = require_text(fields, "sessionId")
-    request = id_as_text(fields.get("requestId"))
+    request = format_id(fields.get("requestId"))
     question = str(fields.get("inputTranscript") or "").strip()
     answers = []
     for message in list_objects(fields.get("messages")):
         answers.append(str(message.get("content") or "").strip())
 
-    answer = join_lines(answers)
-    exchange = (("user", text_of(question)), ("assistant", text_of(answer)))
+    answer = join_filled_lines(answers)
+    exchange = (("user", extract_text(question)), ("assistant", extract_text(answer)))
     worded_turns = []
     for role, words in exchange:
         if words:
             worded_turns.append(Turn(role=role, content=words))
 
     turns = tuple(worded_turns)
-    yield Message(session, request, turns, parse_moment(fields.get("timestamp")))
+    yield Message(session, request, turns, parse_timestamp(fields.get("timestamp")))
 
 
-def read_livechat(fields: Fields) -> Iterator[LogPart]:
+def read_livechat_chat(fields: Fields) -> Iterator[LogPart]:
     """Yield the messages of a chat of LiveChat's archive, whose list of users says who is a customer."""
     id_ = require_text(fields, "id")
     customers = set()
     for user in list_objects(fields.get("users")):
         if user.get("type") == "customer":
-            customers.add(id_as_text(user.get("id")))
+            customers.add(format_id(user.get("id")))
 
-    for thread in [unwrap(fields.get("thread")), *list_objects(fields.get("threads"))]:
+    for thread in [unwrap_object(fields.get("thread")), *list_objects(fields.get("threads"))]:
         for event in list_objects(thread.get("events")):
             # an event that only agents see is no turn
             shown = event.get("visibility", "all") == "all"
             if event.get("type") == "message" and shown and event.get("text"):
                 role: Role
-                if id_as_text(event.get("author_id")) in customers:
+                if format_id(event.get("author_id")) in customers:
                     role = "user"
                 else:
                     role = "assistant"
 
-                turn = Turn(role=role, content=text_of(str(event["text"])))
+                turn = Turn(role=role, content=extract_text(str(event["text"])))
                 yield Message(
                     id_,
-                    id_as_text(event.get("id")),
+                    format_id(event.get("id")),
                     (turn,),
-                    parse_moment(event.get("created_at")),
+                    parse_timestamp(event.get("created_at")),
                 )
 
-        rating = unwrap(get(thread, "properties.rating"))
+        rating = unwrap_object(get_at_path(thread, "properties.rating"))
         # a property may be wrapped in an object with its value
-        rating = unwrap(rating.get("value")) or rating
+        rating = unwrap_object(rating.get("value")) or rating
         if "score" in rating:
             yield ToolScore(
                 "conversation",
@@ -700,23 +716,23 @@ def read_livechat(fields: Fields) -> Iterator[LogPart]:
             )
 
 
-def read_help_scout(fields: Fields) -> Iterator[LogPart]:
+def read_help_scout_conversation(fields: Fields) -> Iterator[LogPart]:
     """Yield the threads of a conversation of Help Scout, whose bodies are HTML; notes and changes are no turns."""
     id_ = require_text(fields, "id")
-    for thread in list_objects(get(fields, "_embedded.threads")):
+    for thread in list_objects(get_at_path(fields, "_embedded.threads")):
         kind = str(thread.get("type") or "")
-        words = without_html(thread.get("body"))
+        words = strip_html(thread.get("body"))
         if words and kind in ("customer", "message", "chat", "reply", "beaconchat"):
-            by_customer = get(thread, "createdBy.type") == "customer" or kind == "customer"
+            by_customer = get_at_path(thread, "createdBy.type") == "customer" or kind == "customer"
             turn = Turn(role="user" if by_customer else "assistant", content=words)
             yield Message(
                 id_,
                 f"{id_}/{thread.get('id')}",
                 (turn,),
-                parse_moment(thread.get("createdAt")),
+                parse_timestamp(thread.get("createdAt")),
             )
 
-    rating = unwrap(fields.get("rating"))
+    rating = unwrap_object(fields.get("rating"))
     if rating.get("rating"):
         yield ToolScore(
             "conversation",
@@ -726,28 +742,30 @@ def read_help_scout(fields: Fields) -> Iterator[LogPart]:
         )
 
 
-def read_intercom(fields: Fields) -> Iterator[LogPart]:
+def read_intercom_conversation(fields: Fields) -> Iterator[LogPart]:
     id_ = require_text(fields, "id")
     # the source is what the conversation began with; the parts follow it
     parts = [
-        unwrap(fields.get("source")),
-        *list_objects(get(fields, "conversation_parts.conversation_parts")),
+        unwrap_object(fields.get("source")),
+        *list_objects(get_at_path(fields, "conversation_parts.conversation_parts")),
     ]
     for number, part in enumerate(parts):
-        author = unwrap(part.get("author"))
-        words = join_lines(
-            [without_html(part.get("body")), *marks_of_files(part.get("attachments"))]
+        author = unwrap_object(part.get("author"))
+        words = join_filled_lines(
+            [strip_html(part.get("body")), *list_file_marks(part.get("attachments"))]
         )
         # notes are read by agents alone
         if words and part.get("part_type", "comment") != "note":
             role: Role
-            if str(author.get("type")) in CUSTOMERS:
+            if str(author.get("type")) in CUSTOMER_ROLES:
                 role = "user"
             else:
                 role = "assistant"
 
             # the source has the conversation's time
-            when = parse_moment(part.get("created_at")) or parse_moment(fields.get("created_at"))
+            when = parse_timestamp(part.get("created_at")) or parse_timestamp(
+                fields.get("created_at")
+            )
             yield Message(
                 id_,
                 f"{id_}/{number}",
@@ -758,38 +776,42 @@ def read_intercom(fields: Fields) -> Iterator[LogPart]:
 
 def read_zendesk_ticket(fields: Fields) -> Iterator[LogPart]:
     id_ = require_text(fields, "id")
-    requester = id_as_text(fields.get("requester_id") or get(fields, "requester.id"))
-    yield Facts(id_, keep_filled_facts(title=fields.get("subject"), user=requester))
+    requester = format_id(fields.get("requester_id") or get_at_path(fields, "requester.id"))
+    yield ConversationFacts(id_, keep_filled_facts(title=fields.get("subject"), user=requester))
     # who speaks as a customer: the requester, and who was copied in, but no agent
-    customers = _zendesk_ids(fields, "collaborator_ids", "email_cc_ids") - _zendesk_ids(
-        fields, "follower_ids"
-    ) | {requester}
-    customers.discard(id_as_text(fields.get("assignee_id")))
+    customers = _collect_zendesk_ids(
+        fields, "collaborator_ids", "email_cc_ids"
+    ) - _collect_zendesk_ids(fields, "follower_ids") | {requester}
+    customers.discard(format_id(fields.get("assignee_id")))
 
     for number, comment in enumerate(list_objects(fields.get("comments"))):
         # a role tells who writes; without one, the author's id does
-        author = id_as_text(comment.get("author_id"))
-        role = id_as_text(get(comment, "author.role"))
-        yield from _zendesk_messages(
-            id_, f"{id_}/{number}", comment, role in CUSTOMERS if role else author in customers
+        author = format_id(comment.get("author_id"))
+        role = format_id(get_at_path(comment, "author.role"))
+        yield from _iterate_zendesk_messages(
+            id_, f"{id_}/{number}", comment, role in CUSTOMER_ROLES if role else author in customers
         )
 
-    yield from read_zendesk_rating({**unwrap(fields.get("satisfaction_rating")), "ticket_id": id_})
+    yield from read_zendesk_rating(
+        {**unwrap_object(fields.get("satisfaction_rating")), "ticket_id": id_}
+    )
 
 
-def _zendesk_ids(fields: Fields, *names: str) -> set[str | None]:
+def _collect_zendesk_ids(fields: Fields, *names: str) -> set[str | None]:
     listed: set[str | None] = set()
     for name in names:
-        ids = parse(fields.get(name))
+        ids = parse_nested_json(fields.get(name))
         if isinstance(ids, list):
-            listed.update(map(id_as_text, ids))
+            listed.update(map(format_id, ids))
 
     return listed
 
 
 def read_zendesk_chat(fields: Fields) -> Iterator[LogPart]:
     id_ = require_text(fields, "id")
-    yield Facts(id_, keep_filled_facts(user=id_as_text(get(fields, "visitor.id"))))
+    yield ConversationFacts(
+        id_, keep_filled_facts(user=format_id(get_at_path(fields, "visitor.id")))
+    )
     messages = []
     for event in list_objects(fields.get("history")):
         if event.get("type") == "chat.msg":
@@ -809,7 +831,7 @@ def read_zendesk_chat(fields: Fields) -> Iterator[LogPart]:
             id_,
             f"{id_}/{number}",
             (turn,),
-            parse_moment(event.get("timestamp")),
+            parse_timestamp(event.get("timestamp")),
         )
 
     yield from read_zendesk_rating(
@@ -821,7 +843,7 @@ def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
     """Yield the comments of an audit; the first author of a ticket is its requester, who speaks as the user."""
     id_ = require_text(fields, "ticket_id")
     when = fields.get("created_at")
-    person = id_as_text(fields.get("author_id")) or id_as_text(fields.get("updater_id"))
+    person = format_id(fields.get("author_id")) or format_id(fields.get("updater_id"))
     for event in list_objects(fields.get("events") or fields.get("child_events")):
         # a rating stands in fields that changed
         changed: dict[str, Any] = dict(event)
@@ -843,13 +865,13 @@ def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
 
         if "Comment" in (event.get("type"), event.get("event_type")):
             author = (
-                id_as_text(event.get("author_id"))
-                or id_as_text(fields.get("author_id"))
-                or id_as_text(fields.get("updater_id"))
+                format_id(event.get("author_id"))
+                or format_id(fields.get("author_id"))
+                or format_id(fields.get("updater_id"))
             )
             # who speaks as the user is decided later, by the order of the authors
-            for message in _zendesk_messages(
-                id_, id_as_text(event.get("id")), {"created_at": when, **event}, customer=False
+            for message in _iterate_zendesk_messages(
+                id_, format_id(event.get("id")), {"created_at": when, **event}, customer=False
             ):
                 yield message._replace(author=author)
 
@@ -857,8 +879,8 @@ def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
 def read_zendesk_comment(fields: Fields) -> Iterator[LogPart]:
     id_ = require_text(fields, "ticket_id")
     role = str(fields.get("author_role") or "").casefold()
-    key = id_as_text(fields.get("comment_id")) or id_as_text(fields.get("id"))
-    yield from _zendesk_messages(id_, key, fields, role in CUSTOMERS)
+    key = format_id(fields.get("comment_id")) or format_id(fields.get("id"))
+    yield from _iterate_zendesk_messages(id_, key, fields, role in CUSTOMER_ROLES)
 
     if fields.get("satisfaction_score"):
         rating = {
@@ -869,7 +891,7 @@ def read_zendesk_comment(fields: Fields) -> Iterator[LogPart]:
         yield from read_zendesk_rating(rating)
 
 
-def _zendesk_messages(
+def _iterate_zendesk_messages(
     id_: str,
     key: str | None,
     comment: Mapping[str, object],
@@ -879,13 +901,13 @@ def _zendesk_messages(
     if plain:
         body = str(plain)
     else:
-        body = without_html(comment.get("html_body"))
+        body = strip_html(comment.get("html_body"))
 
-    words = join_lines([body.strip(), *marks_of_files(comment.get("attachments"))])
+    words = join_filled_lines([body.strip(), *list_file_marks(comment.get("attachments"))])
     # comments that aren't public are notes between agents
     if words and (comment.get("public") is None or is_true(comment["public"])):
         turn = Turn(role="user" if customer else "assistant", content=words)
-        yield Message(id_, key, (turn,), parse_moment(comment.get("created_at")))
+        yield Message(id_, key, (turn,), parse_timestamp(comment.get("created_at")))
 
 
 def read_zendesk_rating(fields: Fields) -> Iterator[ToolScore]:
@@ -894,7 +916,7 @@ def read_zendesk_rating(fields: Fields) -> Iterator[ToolScore]:
     id_ = require_text(fields, "ticket_id")
     if score and score not in ("offered", "unoffered"):
         comment = fields.get("comment")
-        person = id_as_text(fields.get("requester_id"))
+        person = format_id(fields.get("requester_id"))
         value = score.removesuffix("_with_comment")
         reason = fields.get("reason")
         yield ToolScore(

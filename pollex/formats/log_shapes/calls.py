@@ -9,36 +9,42 @@ from hashlib import sha256
 from json import dumps
 from typing import Any
 
-from pollex.formats.assembly.chains import BY_HISTORY
-from pollex.formats.assembly.log_parts import LogPart, ModelCall, Target, ToolScore, parse_moment
-from pollex.formats.assembly.thumbs import NAMES, STAR_NAMES, fold
-from pollex.formats.feedback import COMMENT_NAMES
-from pollex.formats.fields import LABEL_NAMES, RATING_NAMES
+from pollex.formats.assembly.chains import HISTORY_SESSION
+from pollex.formats.assembly.log_parts import (
+    LogPart,
+    ModelCall,
+    TargetKind,
+    ToolScore,
+    parse_timestamp,
+)
+from pollex.formats.assembly.thumbs import STAR_SCORE_NAMES, THUMB_SCORE_NAMES, fold_to_letters
+from pollex.formats.feedback import COMMENT_FIELD_NAMES
+from pollex.formats.fields import LABEL_FIELD_NAMES, RATING_FIELD_NAMES
 from pollex.formats.log_shapes.exports import (
     Fields,
-    get,
-    has,
-    id_as_text,
+    format_id,
+    get_at_path,
+    has_path,
     is_true,
     keep_filled_facts,
     list_objects,
     require_text,
-    unwrap,
+    unwrap_object,
 )
 from pollex.formats.log_shapes.payloads import (
-    HISTORY_NAMES,
-    MESSAGE_NAMES,
-    input_of,
-    of_sides,
-    output_of,
-    parse,
-    retrieved_by,
-    sides,
+    HISTORY_FIELD_NAMES,
+    MESSAGES_FIELD_NAMES,
+    list_retrieved_documents,
+    make_call_sides,
+    parse_nested_json,
+    read_call_sides,
+    read_run_input,
+    read_run_output,
 )
-from pollex.formats.log_shapes.spans import silent_kind
-from pollex.formats.log_shapes.turns import ROLE_NAMES
+from pollex.formats.log_shapes.spans import is_silent_kind
+from pollex.formats.log_shapes.turns import ROLE_FIELD_NAMES
 
-SENT = (
+SENT_FIELD_NAMES = (
     "prompt_messages",
     "input_messages",
     "inputMessages",
@@ -52,7 +58,7 @@ SENT = (
     "inputs",
     "body",
 )
-CAME = (
+RECEIVED_FIELD_NAMES = (
     "completion_message",
     "output_message",
     "output_messages",
@@ -67,8 +73,8 @@ CAME = (
     "choices",
     "candidates",
 )
-_SENT, _CAME = frozenset(SENT), frozenset(CAME)
-SESSIONS = frozenset(
+_SENT_NAME_SET, _RECEIVED_NAME_SET = frozenset(SENT_FIELD_NAMES), frozenset(RECEIVED_FIELD_NAMES)
+SESSION_ID_NAMES = frozenset(
     (
         "threadid",
         "threadidentifier",
@@ -92,7 +98,7 @@ SESSIONS = frozenset(
     )
 )
 """Names of the field that says which conversation a call belongs to, folded."""
-USERS = frozenset(
+USER_ID_NAMES = frozenset(
     (
         "userid",
         "user",
@@ -107,7 +113,7 @@ USERS = frozenset(
         "useridentifier",
     )
 )
-CALL_IDS = (
+CALL_ID_NAMES = (
     "span_id",
     "spanId",
     "id",
@@ -123,8 +129,15 @@ CALL_IDS = (
     "uuid",
     "event_id",
 )
-PARENTS = ("parent_id", "parentId", "parent_span_id", "parentSpanId", "parent_run_id", "parent")
-TIMES = (
+PARENT_ID_NAMES = (
+    "parent_id",
+    "parentId",
+    "parent_span_id",
+    "parentSpanId",
+    "parent_run_id",
+    "parent",
+)
+CALL_TIME_NAMES = (
     "start_time",
     "startTime",
     "started_at",
@@ -139,12 +152,12 @@ TIMES = (
     "start",
     "date",
 )
-SPAN_LISTS = ("spans", "observations", "child_runs", "runs", "children", "steps", "calls")
-KINDS = ("type", "span_type", "spanType", "kind", "span_kind", "run_type", "event_type")
-MODELS = frozenset(
+SPAN_LIST_NAMES = ("spans", "observations", "child_runs", "runs", "children", "steps", "calls")
+SPAN_KIND_NAMES = ("type", "span_type", "spanType", "kind", "span_kind", "run_type", "event_type")
+MODEL_SPAN_KINDS = frozenset(
     ("llm", "generation", "chat", "chatmodel", "chatcompletion", "model", "completion")
 )
-SCORE_LISTS = (
+SCORE_LIST_NAMES = (
     "scores",
     "feedback",
     "feedbacks",
@@ -159,7 +172,7 @@ SCORE_LISTS = (
     "votes",
     "reviews",
 )
-SCORE_VALUES = (
+SCORE_VALUE_PATHS = (
     "value",
     "score",
     "judgment",
@@ -172,8 +185,8 @@ SCORE_VALUES = (
     "metrics.vote",
     "metrics.score",
 )
-SCORE_NAMES = ("name", "key", "metric", "evaluator.name", "event_type", "type", "title")
-SCORE_SOURCES = (
+SCORE_NAME_PATHS = ("name", "key", "metric", "evaluator.name", "event_type", "type", "title")
+SCORE_SOURCE_PATHS = (
     "source.type",
     "source",
     "source_type",
@@ -183,7 +196,7 @@ SCORE_SOURCES = (
     "annotator_kind",
     "annotator_type",
 )
-SCORE_COMMENTS = (
+SCORE_COMMENT_PATHS = (
     "comment",
     "explanation",
     "rationale",
@@ -191,32 +204,38 @@ SCORE_COMMENTS = (
     "event_details.feedback",
     "message",
 )
-FAILED_FROM = 400
+MIN_FAILED_STATUS = 400
 """The status of a call from which on it failed."""
-LISTS = (*MESSAGE_NAMES, *HISTORY_NAMES)
-DEEPEST = 2
+MESSAGE_LIST_NAMES = (*MESSAGES_FIELD_NAMES, *HISTORY_FIELD_NAMES)
+MAX_SEARCH_DEPTH = 2
 """Objects inside one another in which the session and the user are looked for."""
 
 
 def is_logged_call(fields: Fields) -> bool:
     """Return whether a row is one of several calls of a session: messages that were sent, and what came."""
-    if _SENT.isdisjoint(fields) or _CAME.isdisjoint(fields):
+    if _SENT_NAME_SET.isdisjoint(fields) or _RECEIVED_NAME_SET.isdisjoint(fields):
         return False
-    if not _sent_messages(fields):
+    if not _find_sent_messages(fields):
         return False
     # without a session it needs an id, a model and a time; with one, an id or no label beside it
-    if named(fields, SESSIONS) is None:
-        id_name = next((name for name in CALL_IDS if id_as_text(fields.get(name))), None)
-        return bool(id_name) and has(fields, "model") and any(name in fields for name in TIMES)
+    if find_named_text(fields, SESSION_ID_NAMES) is None:
+        id_name = next((name for name in CALL_ID_NAMES if format_id(fields.get(name))), None)
+        return (
+            bool(id_name)
+            and has_path(fields, "model")
+            and any(name in fields for name in CALL_TIME_NAMES)
+        )
 
-    id_name = next((name for name in CALL_IDS if id_as_text(fields.get(name))), None)
-    return id_name is not None or fields.keys().isdisjoint((*LABEL_NAMES, *RATING_NAMES))
+    id_name = next((name for name in CALL_ID_NAMES if format_id(fields.get(name))), None)
+    return id_name is not None or fields.keys().isdisjoint(
+        (*LABEL_FIELD_NAMES, *RATING_FIELD_NAMES)
+    )
 
 
 def read_logged_call(fields: Fields) -> Iterator[LogPart]:
     """Yield a call of a model, and the scores beside it."""
     call_id = next(
-        (id_ for name in CALL_IDS if (id_ := id_as_text(fields.get(name)))),
+        (id_ for name in CALL_ID_NAMES if (id_ := format_id(fields.get(name)))),
         None,
     )
     # a call without an id gets one made of its content
@@ -224,35 +243,38 @@ def read_logged_call(fields: Fields) -> Iterator[LogPart]:
         call_id
         or "sha256-" + sha256(dumps(fields, sort_keys=True, default=str).encode()).hexdigest()
     )
-    sent = _sent_messages(fields)
-    failed = _failure(fields)
-    before = input_of(sent)
-    trace = id_as_text(fields.get("trace_id")) or call_id
+    sent = _find_sent_messages(fields)
+    failed = _describe_failure(fields)
+    before = read_run_input(sent)
+    trace = format_id(fields.get("trace_id")) or call_id
     yield ModelCall(
         trace,
         call_id,
         None,
-        named(fields, SESSIONS) or BY_HISTORY,
-        time_of(fields),
-        **of_sides(before, None if failed else _received(fields)),
+        find_named_text(fields, SESSION_ID_NAMES) or HISTORY_SESSION,
+        find_call_time(fields),
+        **make_call_sides(before, None if failed else _find_received(fields)),
         model=True,
         error=failed,
-        facts=_facts(fields),
+        facts=_collect_call_facts(fields),
     )
-    yield from scores_beside(fields, ("span", call_id))
+    yield from iterate_scores_beside(fields, ("span", call_id))
 
 
 def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
     """Yield a call that Amazon Bedrock logged: Converse's messages, or the body of one of its models."""
     call_id = require_text(fields, "requestId")
-    sent = unwrap(get(fields, "input.inputBodyJson"))
-    received = parse(get(fields, "output.outputBodyJson"))
+    sent = unwrap_object(get_at_path(fields, "input.inputBodyJson"))
+    received = parse_nested_json(get_at_path(fields, "output.outputBodyJson"))
     if isinstance(received, list):  # the pieces of a stream
-        received = {"role": "assistant", "content": "".join(map(_piece, list_objects(received)))}
+        received = {
+            "role": "assistant",
+            "content": "".join(map(_get_stream_words, list_objects(received))),
+        }
 
     # the models' own bodies
-    results = list_objects(unwrap(received).get("results")) or list_objects(
-        unwrap(received).get("outputs")
+    results = list_objects(unwrap_object(received).get("results")) or list_objects(
+        unwrap_object(received).get("outputs")
     )
     if results:
         names = ("outputText", "text")
@@ -260,8 +282,8 @@ def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
     elif isinstance(received, Mapping) and "generation" in received:
         received = received["generation"]
 
-    session = named(unwrap(fields.get("requestMetadata")), SESSIONS)
-    failed = id_as_text(fields.get("errorCode")) or ""
+    session = find_named_text(unwrap_object(fields.get("requestMetadata")), SESSION_ID_NAMES)
+    failed = format_id(fields.get("errorCode")) or ""
     # some models take one text in place of messages
     prompt = None
     if "messages" not in sent:
@@ -271,20 +293,22 @@ def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
         call_id,
         call_id,
         None,
-        session or BY_HISTORY,
-        parse_moment(fields.get("timestamp")),
-        **of_sides(input_of(prompt or sent), None if failed else output_of(received)),
+        session or HISTORY_SESSION,
+        parse_timestamp(fields.get("timestamp")),
+        **make_call_sides(
+            read_run_input(prompt or sent), None if failed else read_run_output(received)
+        ),
         model=True,
         error=failed,
         facts=keep_filled_facts(
-            user=named(unwrap(fields.get("requestMetadata")), USERS),
+            user=find_named_text(unwrap_object(fields.get("requestMetadata")), USER_ID_NAMES),
             model=fields.get("modelId"),
-            metadata=unwrap(fields.get("requestMetadata")),
+            metadata=unwrap_object(fields.get("requestMetadata")),
         ),
     )
 
 
-def _piece(event: Mapping[str, Any]) -> str:
+def _get_stream_words(event: Mapping[str, Any]) -> str:
     """Return the words in an event of a stream, of Converse or of a model's own."""
     places = (
         "delta.text",
@@ -294,53 +318,63 @@ def _piece(event: Mapping[str, Any]) -> str:
         "generation",
     )
     return next(
-        (filled for place in places if isinstance(filled := get(event, place), str)),
+        (filled for place in places if isinstance(filled := get_at_path(event, place), str)),
         "",
     )
 
 
-def _sent_messages(fields: Fields) -> object:
+def _find_sent_messages(fields: Fields) -> object:
     """Return what a model was sent, where it is a list of messages or an object with one; None if there is none."""
-    for name in SENT:
-        value = parse(fields.get(name))
+    for name in SENT_FIELD_NAMES:
+        value = parse_nested_json(fields.get(name))
         if isinstance(value, Mapping):
             # the body may stand inside an envelope of the proxy
             inner = value.get("body") or value.get("inputBodyJson") or value
             value = next(
-                (unwrap(inner) for list_name in LISTS if unwrap(inner).get(list_name)),
+                (
+                    unwrap_object(inner)
+                    for list_name in MESSAGE_LIST_NAMES
+                    if unwrap_object(inner).get(list_name)
+                ),
                 None,
             )
 
-        if isinstance(value, Mapping) or (value and _are_messages(value)):
+        if isinstance(value, Mapping) or (value and _are_messages_with_roles(value)):
             return value
 
     return None
 
 
-def _are_messages(value: object) -> bool:
+def _are_messages_with_roles(value: object) -> bool:
     listed = list_objects(value)
-    return bool(listed) and all(any(name in message for name in ROLE_NAMES) for message in listed)
+    return bool(listed) and all(
+        any(name in message for name in ROLE_FIELD_NAMES) for message in listed
+    )
 
 
-def _received(fields: Fields) -> Any:
+def _find_received(fields: Fields) -> Any:
     """Return what came of a call: the first of its fields that holds words or calls of tools."""
-    for name in CAME:
+    for name in RECEIVED_FIELD_NAMES:
         # one layer of JSON alone, since words may look like JSON themselves
-        value = parse(fields.get(name), 1)
+        value = parse_nested_json(fields.get(name), 1)
         if name in ("choices", "candidates"):
             value = {name: value}
         if isinstance(value, Mapping):
             value = value.get("body") or value.get("outputBodyJson") or value
-        if value not in (None, "", [], {}) and (side := output_of(value, "words")):
+        if value not in (None, "", [], {}) and (side := read_run_output(value, "words")):
             return side
 
     return None
 
 
-def _failure(fields: Fields) -> str:
+def _describe_failure(fields: Fields) -> str:
     """Return why a call failed, by its status or its error; empty if it didn't."""
     answer = next(
-        (unwrap(fields.get(name)) for name in CAME if unwrap(fields.get(name))),
+        (
+            unwrap_object(fields.get(name))
+            for name in RECEIVED_FIELD_NAMES
+            if unwrap_object(fields.get(name))
+        ),
         {},
     )
     for error in (fields.get("error"), fields.get("error_message"), answer.get("error")):
@@ -356,75 +390,90 @@ def _failure(fields: Fields) -> str:
     )
     code = str(status).partition(".")[0]
     if code.isdecimal():
-        bad = int(code) >= FAILED_FROM
+        bad = int(code) >= MIN_FAILED_STATUS
     else:
         bad = code.casefold() in ("error", "failed")
 
     return f"status {code}" if bad else ""
 
 
-def named(fields: Fields, names: frozenset[str], depth: int = 0) -> str | None:
+def find_named_text(fields: Fields, names: frozenset[str], depth: int = 0) -> str | None:
     """Return the first text under one of some names, in a row or in the objects in it."""
     # the row's own fields first, then the objects in it
     inner = list[Mapping[str, Any]]()
     for name, value in fields.items():
-        if _folded(name) in names and (filled := id_as_text(value)):
+        if _normalize_name(name) in names and (filled := format_id(value)):
             return filled
         if isinstance(value, Mapping | str):
-            opened = unwrap(value)
+            opened = unwrap_object(value)
         else:
             opened = {}
 
-        if opened and depth < DEEPEST:
+        if opened and depth < MAX_SEARCH_DEPTH:
             inner.append(opened)
 
     return next(
-        (filled for nested in inner if (filled := named(nested, names, depth + 1))),
+        (filled for nested in inner if (filled := find_named_text(nested, names, depth + 1))),
         None,
     )
 
 
-def _folded(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return str(name).replace("_", "").replace("-", "").replace(" ", "").casefold()
 
 
-def time_of(fields: Fields) -> float | None:
+def find_call_time(fields: Fields) -> float | None:
     """Return when a call began, in seconds since 1970."""
-    places = (fields, *(unwrap(fields.get(name)) for name in ("timestamps", "metrics", "metadata")))
-    times = (parse_moment(place[name]) for place in places for name in TIMES if name in place)
+    places = (
+        fields,
+        *(unwrap_object(fields.get(name)) for name in ("timestamps", "metrics", "metadata")),
+    )
+    times = (
+        parse_timestamp(place[name])
+        for place in places
+        for name in CALL_TIME_NAMES
+        if name in place
+    )
     return next((at for at in times if at is not None), None)
 
 
-def _facts(fields: Fields) -> Mapping[str, Any]:
+def _collect_call_facts(fields: Fields) -> Mapping[str, Any]:
     # single values beside the call; text in JSON is left out
     beside = {}
     for name, value in fields.items():
         if (
-            name not in (*CALL_IDS, *TIMES) and isinstance(value, str | int | float | Mapping)
+            name not in (*CALL_ID_NAMES, *CALL_TIME_NAMES)
+            and isinstance(value, str | int | float | Mapping)
         ) and (not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[")):
             beside[name] = value
 
     shown = {}
     for name, value in beside.items():
-        if name not in _SENT | _CAME:
+        if name not in _SENT_NAME_SET | _RECEIVED_NAME_SET:
             shown[name] = value
 
-    user = named(fields, USERS)
-    return shown | keep_filled_facts(user=user, metadata=unwrap(fields.get("metadata")))
+    user = find_named_text(fields, USER_ID_NAMES)
+    return shown | keep_filled_facts(user=user, metadata=unwrap_object(fields.get("metadata")))
 
 
-def scores_beside(fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolScore]:
+def iterate_scores_beside(fields: Fields, owner: tuple[TargetKind, str]) -> Iterator[ToolScore]:
     """Yield what was said of a call: scores and votes in lists and objects, and a comment in a field."""
-    thumbs = {name: value for name, value in fields.items() if fold(name) in NAMES | STAR_NAMES}
+    thumbs = {
+        name: value
+        for name, value in fields.items()
+        if fold_to_letters(name) in THUMB_SCORE_NAMES | STAR_SCORE_NAMES
+    }
     # a list of entries, or one entry in a list's place
-    for name in SCORE_LISTS:
-        single = unwrap(fields.get(name))
+    for name in SCORE_LIST_NAMES:
+        single = unwrap_object(fields.get(name))
         for entry in list_objects(fields.get(name)) or ([single] if single else []):
-            yield from _score(name, entry, owner)
+            yield from _read_score(name, entry, owner)
 
     # a thumb of the row itself, with the comment beside it
-    comment = next((fields[name] for name in COMMENT_NAMES if fields.get(name)), None)
-    if (value := _first(fields, LABEL_NAMES)) is not None and not isinstance(value, Mapping | list):
+    comment = next((fields[name] for name in COMMENT_FIELD_NAMES if fields.get(name)), None)
+    if (value := _find_first_filled(fields, LABEL_FIELD_NAMES)) is not None and not isinstance(
+        value, Mapping | list
+    ):
         yield ToolScore(*owner, value, comment=comment)
         return
 
@@ -437,34 +486,40 @@ def scores_beside(fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolSco
         yield ToolScore(*owner, None, comment=comment)
 
 
-def _score(listed: str, fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolScore]:
+def _read_score(listed: str, fields: Fields, owner: tuple[TargetKind, str]) -> Iterator[ToolScore]:
     name = next(
-        (filled for path in SCORE_NAMES if (filled := id_as_text(get(fields, path)))),
+        (filled for path in SCORE_NAME_PATHS if (filled := format_id(get_at_path(fields, path)))),
         listed,
     )
     value = next(
         (
             filled
-            for path in SCORE_VALUES
-            if (filled := get(fields, path)) not in (None, "", {}, [])
+            for path in SCORE_VALUE_PATHS
+            if (filled := get_at_path(fields, path)) not in (None, "", {}, [])
         ),
         None,
     )
     source = next(
-        (filled for path in SCORE_SOURCES if (filled := id_as_text(get(fields, path)))),
+        (filled for path in SCORE_SOURCE_PATHS if (filled := format_id(get_at_path(fields, path)))),
         "",
     )
     written = next(
-        (comment for path in SCORE_COMMENTS if isinstance(comment := get(fields, path), str)),
+        (
+            comment
+            for path in SCORE_COMMENT_PATHS
+            if isinstance(comment := get_at_path(fields, path), str)
+        ),
         None,
     )
     # an entry that is named like a comment has its words as the value
-    if fold(name) in map(fold, COMMENT_NAMES) and isinstance(value, str):
+    if fold_to_letters(name) in map(fold_to_letters, COMMENT_FIELD_NAMES) and isinstance(
+        value, str
+    ):
         value, written = None, value
 
-    person = named(fields, USERS)
+    person = find_named_text(fields, USER_ID_NAMES)
     if value is not None and not isinstance(value, Mapping | list):
-        at = time_of(fields)
+        at = find_call_time(fields)
         yield ToolScore(
             *owner,
             value,
@@ -474,22 +529,22 @@ def _score(listed: str, fields: Fields, owner: tuple[Target, str]) -> Iterator[T
             person=person,
             at=at,
         )
-    elif value is None and written and not is_judges(name, source):
+    elif value is None and written and not is_model_score(name, source):
         yield ToolScore(*owner, None, comment=written, person=person)
 
 
-def is_judges(name: str, source: str) -> bool:
+def is_model_score(name: str, source: str) -> bool:
     """Return whether a score is a model's or a rule's by what it is called."""
-    return fold(source) in ("llm", "model", "code", "ai") or "judge" in name.casefold()
+    return fold_to_letters(source) in ("llm", "model", "code", "ai") or "judge" in name.casefold()
 
 
-def has_spans(fields: Fields) -> bool:
+def is_trace_with_spans(fields: Fields) -> bool:
     """Return whether a row is a trace with its spans in a list, each with an id of its own and two sides."""
     name = next(
-        (name for name in SPAN_LISTS if isinstance(fields.get(name), list)),
+        (name for name in SPAN_LIST_NAMES if isinstance(fields.get(name), list)),
         None,
     )
-    if name is None or not any(has(fields, id_name) for id_name in CALL_IDS):
+    if name is None or not any(has_path(fields, id_name) for id_name in CALL_ID_NAMES):
         return False
 
     spans = list_objects(fields[name])
@@ -498,56 +553,69 @@ def has_spans(fields: Fields) -> bool:
 
 
 def _is_span(span: Mapping[str, Any]) -> bool:
-    kind = any(name in span for name in KINDS) and any(name in span for name in CALL_IDS)
-    return kind and not (_SENT.isdisjoint(span) and _CAME.isdisjoint(span))
+    kind = any(name in span for name in SPAN_KIND_NAMES) and any(
+        name in span for name in CALL_ID_NAMES
+    )
+    return kind and not (_SENT_NAME_SET.isdisjoint(span) and _RECEIVED_NAME_SET.isdisjoint(span))
 
 
 def read_trace_with_spans(fields: Fields) -> Iterator[LogPart]:
     """Yield the calls of a trace that holds its spans, and the scores beside."""
     ids = ("trace_id", "traceId", "id", "run_id", "log_id", "uuid")
-    trace = next((id_ for name in ids if (id_ := id_as_text(fields.get(name)))), "")
+    trace = next((id_ for name in ids if (id_ := format_id(fields.get(name)))), "")
     root = f"{trace}/trace"
-    start = time_of(fields)
+    start = find_call_time(fields)
     yield ModelCall(
         trace,
         root,
         None,
         # the session is looked for outside the spans
-        named({**fields, **dict.fromkeys(SPAN_LISTS)}, SESSIONS),
+        find_named_text({**fields, **dict.fromkeys(SPAN_LIST_NAMES)}, SESSION_ID_NAMES),
         start,
-        **sides(_first(fields, SENT), _first(fields, CAME)),
-        error=_failure(fields),
-        facts=_facts(fields),
+        **read_call_sides(
+            _find_first_filled(fields, SENT_FIELD_NAMES),
+            _find_first_filled(fields, RECEIVED_FIELD_NAMES),
+        ),
+        error=_describe_failure(fields),
+        facts=_collect_call_facts(fields),
     )
-    for name in SPAN_LISTS:
+    for name in SPAN_LIST_NAMES:
         for span in list_objects(fields.get(name)):
-            yield from _span(span, trace, root)
+            yield from _read_span(span, trace, root)
 
-    yield from scores_beside(fields, ("trace", trace))
+    yield from iterate_scores_beside(fields, ("trace", trace))
 
 
-def _span(span: Fields, trace: str, around: str) -> Iterator[LogPart]:
-    span_id = next((id_ for name in CALL_IDS if (id_ := id_as_text(span.get(name)))), "")
-    kind = next((filled for name in KINDS if (filled := id_as_text(span.get(name)))), "")
-    parent = next((id_ for name in PARENTS if (id_ := id_as_text(span.get(name)))), None)
+def _read_span(span: Fields, trace: str, around: str) -> Iterator[LogPart]:
+    span_id = next((id_ for name in CALL_ID_NAMES if (id_ := format_id(span.get(name)))), "")
+    kind = next((filled for name in SPAN_KIND_NAMES if (filled := format_id(span.get(name)))), "")
+    parent = next((id_ for name in PARENT_ID_NAMES if (id_ := format_id(span.get(name)))), None)
     yield ModelCall(
         trace,
         span_id,
         # a span without a parent hangs below the trace
         parent or around,
         None,
-        time_of(span),
-        **sides(_first(span, SENT), _first(span, CAME), silent=silent_kind(kind)),
-        model=_folded(kind) in MODELS,
-        error=_failure(span) if is_true(span.get("error")) else "",
-        facts=keep_filled_facts(retrieved_documents=retrieved_by(kind, _first(span, CAME))),
+        find_call_time(span),
+        **read_call_sides(
+            _find_first_filled(span, SENT_FIELD_NAMES),
+            _find_first_filled(span, RECEIVED_FIELD_NAMES),
+            silent=is_silent_kind(kind),
+        ),
+        model=_normalize_name(kind) in MODEL_SPAN_KINDS,
+        error=_describe_failure(span) if is_true(span.get("error")) else "",
+        facts=keep_filled_facts(
+            retrieved_documents=list_retrieved_documents(
+                kind, _find_first_filled(span, RECEIVED_FIELD_NAMES)
+            )
+        ),
     )
-    for name in SPAN_LISTS:
+    for name in SPAN_LIST_NAMES:
         for inner in list_objects(span.get(name)):
-            yield from _span(inner, trace, span_id)
+            yield from _read_span(inner, trace, span_id)
 
 
-def _first(fields: Fields, names: tuple[str, ...]) -> Any:
+def _find_first_filled(fields: Fields, names: tuple[str, ...]) -> Any:
     return next(
         (fields[name] for name in names if fields.get(name) not in (None, "", [], {})),
         None,

@@ -8,118 +8,120 @@ from typing import Any
 from pollex.conversations.conversation import Role, ToolResult, Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import (
-    Addition,
-    Facts,
+    ConversationFacts,
     LogPart,
     Message,
+    MessageAddition,
     ToolScore,
     WholeTalk,
-    parse_moment,
+    parse_timestamp,
 )
-from pollex.formats.labels import as_number
+from pollex.formats.labels import normalize_number
 from pollex.formats.log_shapes.exports import (
     Fields,
-    get,
-    id_as_text,
+    format_id,
+    get_at_path,
     is_true,
     keep_filled_facts,
     list_objects,
     require_text,
-    unwrap,
+    unwrap_object,
 )
-from pollex.formats.log_shapes.payloads import parse, system_of
+from pollex.formats.log_shapes.payloads import make_system_turns, parse_nested_json
 from pollex.formats.log_shapes.turns import (
-    as_text,
-    call_of,
-    join_lines,
-    marks_of_files,
-    role_of,
-    text_of,
-    turns_in,
+    extract_text,
+    format_tool_result,
+    join_filled_lines,
+    list_file_marks,
+    parse_role,
+    read_message_turns,
+    read_tool_call,
 )
 
-_CHATGPT_WORDS = ("text", "multimodal_text")
+_CHATGPT_TEXT_TYPES = ("text", "multimodal_text")
 
 
 def read_chatgpt_conversation(fields: Fields) -> Iterator[LogPart]:
     id_ = require_text(fields, "conversation_id", "id")
     # the current node tells which path of the tree was shown
-    yield Facts(
+    yield ConversationFacts(
         id_,
         keep_filled_facts(title=fields.get("title"), model=fields.get("default_model_slug")),
-        id_as_text(fields.get("current_node")),
+        format_id(fields.get("current_node")),
     )
-    for key, node in unwrap(fields.get("mapping")).items():
+    for key, node in unwrap_object(fields.get("mapping")).items():
         if isinstance(node, Mapping):
-            message = unwrap(node.get("message"))
-            when = parse_moment(message.get("create_time"))
+            message = unwrap_object(node.get("message"))
+            when = parse_timestamp(message.get("create_time"))
             yield Message(
                 id_,
                 str(key),
-                _chatgpt_turns(message),
+                _make_chatgpt_turns(message),
                 when,
-                id_as_text(node.get("parent")),
+                format_id(node.get("parent")),
                 tree=True,
             )
 
 
-def _chatgpt_turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
+def _make_chatgpt_turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
     """Return the turns with text, also what was spoken; a tool that was called by its name; no thoughts."""
-    if not message or unwrap(message.get("metadata")).get("is_visually_hidden_from_conversation"):
+    if not message or unwrap_object(message.get("metadata")).get(
+        "is_visually_hidden_from_conversation"
+    ):
         return ()
 
-    role = role_of(get(message, "author.role"))
+    role = parse_role(get_at_path(message, "author.role"))
     recipient = message.get("recipient") or "all"
     # what an assistant sends to a tool and not to all is a call
     if role == "assistant" and recipient != "all":
-        arguments = get(message, "content.text") or get(message, "content.parts.0")
-        call = call_of({"name": recipient, "arguments": arguments})
+        arguments = get_at_path(message, "content.text") or get_at_path(message, "content.parts.0")
+        call = read_tool_call({"name": recipient, "arguments": arguments})
         return (Turn(role=role, content=call.mark, calls=(call,)),)
-    if get(message, "content.content_type") not in _CHATGPT_WORDS:
+    if get_at_path(message, "content.content_type") not in _CHATGPT_TEXT_TYPES:
         return ()
 
-    parts = get(message, "content.parts")
-    words = join_lines(map(_chatgpt_words, parts if isinstance(parts, list) else ()))
+    parts = get_at_path(message, "content.parts")
+    words = join_filled_lines(map(_get_chatgpt_words, parts if isinstance(parts, list) else ()))
     if words:
         return (Turn(role=role, content=words),)
     return ()
 
 
-def _chatgpt_words(part: object) -> str:
+def _get_chatgpt_words(part: object) -> str:
     if isinstance(part, str):
         return part
 
-    kind = str(unwrap(part).get("content_type"))
+    kind = str(unwrap_object(part).get("content_type"))
     if kind == "audio_transcription":
-        return str(unwrap(part).get("text") or "")
+        return str(unwrap_object(part).get("text") or "")
     # a recording stands beside its transcript, and adds no words
     if "audio" in kind:
         return ""
     return "[image]" if "image" in kind else "[file]"
 
 
-_WEBUI_DETAILS = re.compile(r"<details\b([^>]*)>(.*?)</details>\n?", re.DOTALL)
-_WEBUI_ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
+_OPEN_WEBUI_DETAILS_PATTERN = re.compile(r"<details\b([^>]*)>(.*?)</details>\n?", re.DOTALL)
+_OPEN_WEBUI_ATTRIBUTE_PATTERN = re.compile(r'([\w-]+)="([^"]*)"')
 
 
 def read_open_webui_feedback(fields: Fields) -> Iterator[LogPart]:
-    chat = parse(unwrap(fields.get("snapshot")).get("chat"))
-    data = unwrap(fields.get("data"))
-    meta = unwrap(fields.get("meta"))
-    id_ = id_as_text(meta.get("chat_id")) or require_text(unwrap(chat), "id")
-    person = id_as_text(fields.get("user_id"))
-    when = parse_moment(fields.get("updated_at", fields.get("created_at")))
+    chat = parse_nested_json(unwrap_object(fields.get("snapshot")).get("chat"))
+    data = unwrap_object(fields.get("data"))
+    meta = unwrap_object(fields.get("meta"))
+    id_ = format_id(meta.get("chat_id")) or require_text(unwrap_object(chat), "id")
+    person = format_id(fields.get("user_id"))
+    when = parse_timestamp(fields.get("updated_at", fields.get("created_at")))
     compared = keep_filled_facts(
         arena=meta.get("arena"),
         sibling_model_ids=data.get("sibling_model_ids"),
     )
     # the chat as it was when it was rated; annotations in it are this rating once more
     if isinstance(chat, Mapping):
-        yield from _open_webui_chat(
-            id_, chat, person, parse_moment(chat.get("updated_at")) or when, annotated=False
+        yield from _read_open_webui_messages(
+            id_, chat, person, parse_timestamp(chat.get("updated_at")) or when, annotated=False
         )
 
-    yield Facts(id_, compared)
+    yield ConversationFacts(id_, compared)
     if data.get("rating") is not None:
         yield ToolScore(
             "message",
@@ -133,13 +135,13 @@ def read_open_webui_feedback(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_open_webui_chat(fields: Fields) -> Iterator[LogPart]:
-    when = parse_moment(fields.get("updated_at"))
-    yield from _open_webui_chat(
-        require_text(fields, "id"), fields, id_as_text(fields.get("user_id")), when, annotated=True
+    when = parse_timestamp(fields.get("updated_at"))
+    yield from _read_open_webui_messages(
+        require_text(fields, "id"), fields, format_id(fields.get("user_id")), when, annotated=True
     )
 
 
-def _open_webui_chat(
+def _read_open_webui_messages(
     id_: str,
     fields: Mapping[str, Any],
     person: str | None,
@@ -147,7 +149,7 @@ def _open_webui_chat(
     *,
     annotated: bool,
 ) -> Iterator[LogPart]:
-    inner = parse(fields.get("chat", fields))
+    inner = parse_nested_json(fields.get("chat", fields))
     if not isinstance(inner, Mapping):
         raise BadInput(
             "the chat has no messages",
@@ -155,9 +157,9 @@ def _open_webui_chat(
         )
 
     # a tree of messages; older versions have a list
-    messages = get(inner, "history.messages")
+    messages = get_at_path(inner, "history.messages")
     if not isinstance(messages, Mapping) or not messages:
-        messages = _open_webui_tree(inner.get("messages"))
+        messages = _build_open_webui_tree(inner.get("messages"))
 
     models = keep_filled_facts(
         title=fields.get("title"),
@@ -165,12 +167,14 @@ def _open_webui_chat(
         user=person,
     )
     state = when or 0
-    system = system_of({"system": get(inner, "params.system") or inner.get("system")})
-    yield Facts(id_, models, id_as_text(get(inner, "history.currentId")), state)
+    system = make_system_turns(
+        {"system": get_at_path(inner, "params.system") or inner.get("system")}
+    )
+    yield ConversationFacts(id_, models, format_id(get_at_path(inner, "history.currentId")), state)
 
     for key, message in messages.items():
         if isinstance(message, Mapping) and message.get("role") is not None:
-            chat_message = _open_webui_message(id_, str(key), message)
+            chat_message = _make_open_webui_message(id_, str(key), message)
             # the system prompt stands before the first message
             before = () if chat_message.parent else system
             yield chat_message._replace(
@@ -178,56 +182,56 @@ def _open_webui_chat(
                 state=state,
             )
             if annotated:
-                yield from _open_webui_annotation(str(key), message, person)
+                yield from _read_open_webui_annotation(str(key), message, person)
 
 
-def _open_webui_tree(messages: object) -> dict[str, Any]:
+def _build_open_webui_tree(messages: object) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     before = None
     # a list is a tree with a single path
     for index, message in enumerate(list_objects(messages)):
-        key = id_as_text(message.get("id")) or str(index)
+        key = format_id(message.get("id")) or str(index)
         tree[key] = {**message, "parentId": before}
         before = key
 
     return tree
 
 
-def _open_webui_message(
+def _make_open_webui_message(
     id_: str,
     key: str,
     message: Mapping[str, Any],
 ) -> Message:
-    turns, error = _open_webui_turns(message)
-    parent = id_as_text(message.get("parentId"))
+    turns, error = _make_open_webui_turns(message)
+    parent = format_id(message.get("parentId"))
     return Message(
         id_,
         key,
         turns,
-        parse_moment(message.get("timestamp")),
+        parse_timestamp(message.get("timestamp")),
         parent,
         tree=True,
         error=error,
     )
 
 
-def _open_webui_turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str]:
-    role = role_of(message["role"])
+def _make_open_webui_turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str]:
+    role = parse_role(message["role"])
     content = message.get("content")
     if isinstance(content, str):
         words = content
     else:
-        words = text_of(content)
+        words = extract_text(content)
 
     if role == "assistant":
-        turns = list(_open_webui_answer(words))
+        turns = list(_iterate_open_webui_answer_turns(words))
     else:
-        turns = [Turn(role=role, content=text_of(words))]
+        turns = [Turn(role=role, content=extract_text(words))]
 
-    beside = marks_of_files(message.get("files"))
+    beside = list_file_marks(message.get("files"))
     if beside and turns:
         turns[-1] = turns[-1].model_copy(
-            update={"content": join_lines([turns[-1].content, *beside])}
+            update={"content": join_filled_lines([turns[-1].content, *beside])}
         )
 
     error = message.get("error")
@@ -240,16 +244,16 @@ def _open_webui_turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str
     return tuple(turns), failed
 
 
-def _open_webui_answer(words: str) -> Iterator[Turn]:
+def _iterate_open_webui_answer_turns(words: str) -> Iterator[Turn]:
     """Yield an answer's turns, with tool calls and results that its text contains."""
     answer = ""
     end = 0
     # words up to a block of details, then what the block stands for
-    for details in _WEBUI_DETAILS.finditer(words):
+    for details in _OPEN_WEBUI_DETAILS_PATTERN.finditer(words):
         answer += words[end : details.start()]
         end = details.end()
         attributes = {}
-        for name, value in _WEBUI_ATTRIBUTE.findall(details.group(1)):
+        for name, value in _OPEN_WEBUI_ATTRIBUTE_PATTERN.findall(details.group(1)):
             attributes[name] = html.unescape(value)
         # reasoning and code are hidden; details of other kinds are words
         if attributes.get("type") != "tool_calls":
@@ -260,19 +264,23 @@ def _open_webui_answer(words: str) -> Iterator[Turn]:
             )
             continue
 
-        call = call_of({**attributes, "arguments": parse(attributes.get("arguments"))})
-        content = join_lines([text_of(answer.strip()), call.mark])
+        call = read_tool_call(
+            {**attributes, "arguments": parse_nested_json(attributes.get("arguments"))}
+        )
+        content = join_filled_lines([extract_text(answer.strip()), call.mark])
         yield Turn(role="assistant", content=content, calls=(call,))
         answer = ""
         if "result" in attributes:
-            yield Turn(role="tool", content=as_text(parse(attributes["result"])))
+            yield Turn(
+                role="tool", content=format_tool_result(parse_nested_json(attributes["result"]))
+            )
 
-    rest = text_of((answer + words[end:]).strip("\n"))
+    rest = extract_text((answer + words[end:]).strip("\n"))
     if rest or not end:
         yield Turn(role="assistant", content=rest)
 
 
-def _open_webui_annotation(
+def _read_open_webui_annotation(
     key: str,
     message: Mapping[str, Any],
     person: str | None,
@@ -294,31 +302,31 @@ def _open_webui_annotation(
 
 def read_librechat_conversation(fields: Fields) -> Iterator[LogPart]:
     id_ = require_text(fields, "conversationId")
-    for message in _librechat_flat(
+    for message in _iterate_librechat_messages(
         fields.get("messagesTree") or fields.get("messages") or [], None
     ):
         yield from read_librechat_message({"conversationId": id_, **message})
 
 
-def _librechat_flat(messages: object, parent: str | None) -> Iterator[Mapping[str, Any]]:
+def _iterate_librechat_messages(
+    messages: object, parent: str | None
+) -> Iterator[Mapping[str, Any]]:
     # messages are walked level by level; each gets the id of its parent
     waiting = [(message, parent) for message in list_objects(messages)]
     while waiting:
         message, above = waiting.pop(0)
         yield message if "parentMessageId" in message else {**message, "parentMessageId": above}
         for child in list_objects(message.get("children")):
-            waiting.append((child, id_as_text(message.get("messageId"))))
+            waiting.append((child, format_id(message.get("messageId"))))
 
 
 def read_librechat_message(fields: Fields) -> Iterator[LogPart]:
     id_ = require_text(fields, "conversationId")
     key = require_text(fields, "messageId")
-    message_facts = keep_filled_facts(
-        user=id_as_text(fields.get("user")), model=fields.get("model")
-    )
-    parent = id_as_text(fields.get("parentMessageId"))
-    when = parse_moment(fields.get("createdAt"))
-    turns, error = _librechat_turns(fields)
+    message_facts = keep_filled_facts(user=format_id(fields.get("user")), model=fields.get("model"))
+    parent = format_id(fields.get("parentMessageId"))
+    when = parse_timestamp(fields.get("createdAt"))
+    turns, error = _make_librechat_turns(fields)
     yield Message(
         id_,
         key,
@@ -332,7 +340,7 @@ def read_librechat_message(fields: Fields) -> Iterator[LogPart]:
     feedback = fields.get("feedback")
     if isinstance(feedback, Mapping) and feedback.get("rating") is not None:
         words = feedback.get("text")
-        person = id_as_text(fields.get("user"))
+        person = format_id(fields.get("user"))
         yield ToolScore(
             "message",
             key,
@@ -343,8 +351,8 @@ def read_librechat_message(fields: Fields) -> Iterator[LogPart]:
         )
 
 
-def _librechat_turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
-    """Return the turns of `id_as_text` or parts, and an error.
+def _make_librechat_turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
+    """Return the turns of `format_id` or parts, and an error.
 
     `sender` is a model's name, so it does not give the role.
     """
@@ -366,13 +374,13 @@ def _librechat_turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
     if failed and not any(part.get("type") == "text" for part in parts):
         return (Turn(role="assistant", content="[error]"),), failed
 
-    marks = marks_of_files(fields.get("files"))
-    return turns_in(
+    marks = list_file_marks(fields.get("files"))
+    return read_message_turns(
         {"role": role, "content": [*(parts or filter(None, [fields.get("text")])), *marks]}
     ), failed
 
 
-CHAINLIT_ROLES: dict[str, Role] = {
+CHAINLIT_ROLE_BY_TYPE: dict[str, Role] = {
     "user_message": "user",
     "assistant_message": "assistant",
     "system_message": "system",
@@ -382,14 +390,16 @@ CHAINLIT_ROLES: dict[str, Role] = {
 
 def read_chainlit_step(fields: Fields) -> Iterator[LogPart]:
     thread = require_text(fields, "threadId")
-    key = id_as_text(fields.get("id"))
-    role = CHAINLIT_ROLES.get(str(fields.get("type")))
-    words = text_of(fields.get("output") or "")
+    key = format_id(fields.get("id"))
+    role = CHAINLIT_ROLE_BY_TYPE.get(str(fields.get("type")))
+    words = extract_text(fields.get("output") or "")
     failed = is_true(fields.get("isError")) and role in ("assistant", "tool")
     turns: tuple[Turn, ...] = ()
     # a tool's step is its call, and what it answered
     if role == "tool":
-        call = call_of({"name": fields.get("name"), "arguments": parse(fields.get("input"))})
+        call = read_tool_call(
+            {"name": fields.get("name"), "arguments": parse_nested_json(fields.get("input"))}
+        )
         result = None
         if failed:
             result = ToolResult(error=words or "failed")
@@ -402,39 +412,41 @@ def read_chainlit_step(fields: Fields) -> Iterator[LogPart]:
     elif role and (words or failed):
         turns = (Turn(role=role, content="[error]" if failed else words),)
 
-    user_facts = keep_filled_facts(user=id_as_text(fields.get("name")) if role == "user" else None)
+    user_facts = keep_filled_facts(user=format_id(fields.get("name")) if role == "user" else None)
     error = words if failed else ""
     yield Message(
         thread,
         key,
         turns,
-        parse_moment(fields.get("createdAt")),
+        parse_timestamp(fields.get("createdAt")),
         error=error,
         facts=user_facts,
     )
-    yield from _chainlit_feedback(fields, key)
+    yield from _read_chainlit_step_feedback(fields, key)
 
 
 def read_chainlit_element(fields: Fields) -> Iterator[LogPart]:
-    if message := id_as_text(fields.get("forId", fields.get("stepId"))):
-        yield Addition(message, mark=marks_of_files([fields])[0])
+    if message := format_id(fields.get("forId", fields.get("stepId"))):
+        yield MessageAddition(message, mark=list_file_marks([fields])[0])
 
 
-def _chainlit_feedback(fields: Fields, key: str | None) -> Iterator[ToolScore]:
-    feedback = unwrap(fields.get("feedback"))
+def _read_chainlit_step_feedback(fields: Fields, key: str | None) -> Iterator[ToolScore]:
+    feedback = unwrap_object(fields.get("feedback"))
     value = feedback.get("value", fields.get("feedback_value"))
-    if value not in (None, "") and key and not _is_unset_in_chainlit(feedback, value):
+    if value not in (None, "") and key and not _is_unset_chainlit_feedback(feedback, value):
         comment = feedback.get("comment") or fields.get("feedback_comment")
         yield ToolScore("message", key, value, comment=comment)
 
 
-def _is_unset_in_chainlit(feedback: Fields, value: object) -> bool:
+def _is_unset_chainlit_feedback(feedback: Fields, value: object) -> bool:
     """Tell a 0 that was no thumb: while feedback had a strategy, a thumb down was -1."""
-    return "strategy" in feedback and as_number(value) == "0"
+    return "strategy" in feedback and normalize_number(value) == "0"
 
 
 def read_chainlit_feedback(fields: Fields) -> Iterator[LogPart]:
-    if fields.get("value") not in (None, "") and not _is_unset_in_chainlit(fields, fields["value"]):
+    if fields.get("value") not in (None, "") and not _is_unset_chainlit_feedback(
+        fields, fields["value"]
+    ):
         target = require_text(fields, "forId", "stepId")
         yield ToolScore(
             "message",
@@ -444,30 +456,32 @@ def read_chainlit_feedback(fields: Fields) -> Iterator[LogPart]:
         )
 
 
-def _turns_with_files(role: object, content: object, files: object) -> tuple[Turn, ...]:
+def _make_turns_with_files(role: object, content: object, files: object) -> tuple[Turn, ...]:
     parts = content if isinstance(content, list) else [content]
-    return turns_in({"role": role, "content": [*parts, *marks_of_files(files)]})
+    return read_message_turns({"role": role, "content": [*parts, *list_file_marks(files)]})
 
 
-def read_studio(fields: Fields) -> Iterator[LogPart]:
+def read_ai_studio_chat(fields: Fields) -> Iterator[LogPart]:
     chunks = []
-    for chunk in list_objects(unwrap(fields.get("chunkedPrompt")).get("chunks")):
+    for chunk in list_objects(unwrap_object(fields.get("chunkedPrompt")).get("chunks")):
         if not chunk.get("isThought"):
             chunks.append(chunk)
 
     turns: list[Turn] = []
     for chunk in chunks:
         turns.extend(
-            _turns_with_files(chunk.get("role"), chunk.get("text") or _studio_mark(chunk), [])
+            _make_turns_with_files(
+                chunk.get("role"), chunk.get("text") or _get_ai_studio_mark(chunk), []
+            )
         )
     yield WholeTalk(
-        id_as_text(fields.get("id")),
-        (*system_of(fields), *turns),
+        format_id(fields.get("id")),
+        (*make_system_turns(fields), *turns),
         facts=keep_filled_facts(settings=fields.get("runSettings")),
     )
 
 
-def _studio_mark(chunk: Mapping[str, Any]) -> str:
+def _get_ai_studio_mark(chunk: Mapping[str, Any]) -> str:
     name = next((name for name in chunk if name.startswith(("drive", "inline"))), "")
     # images are told by names such as driveImage and inlineImage
     if "mage" in name:
@@ -475,9 +489,9 @@ def _studio_mark(chunk: Mapping[str, Any]) -> str:
     return "[file]" if name else ""
 
 
-def read_arena(fields: Fields) -> Iterator[LogPart]:
+def read_arena_chat(fields: Fields) -> Iterator[LogPart]:
     """Yield a chat as the server logged it, after each answer and with each vote."""
-    state = unwrap(fields.get("state"))
+    state = unwrap_object(fields.get("state"))
     id_ = require_text(state, "conv_id")
     roles = state.get("roles")
     if isinstance(roles, list) and roles:
@@ -493,12 +507,12 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
 
     turns: list[Turn] = []
     for who, words in pairs:
-        turns.extend(_turns_with_files("user" if who == user_name else "assistant", words, []))
-    system = system_of({"system": state.get("system_message")})
+        turns.extend(_make_turns_with_files("user" if who == user_name else "assistant", words, []))
+    system = make_system_turns({"system": state.get("system_message")})
     yield WholeTalk(
         id_,
         (*system, *turns),
-        at=parse_moment(fields.get("tstamp")),
+        at=parse_timestamp(fields.get("tstamp")),
         facts=keep_filled_facts(model=fields.get("model")),
     )
 
@@ -507,5 +521,5 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
             "conversation",
             id_,
             fields["type"],
-            at=parse_moment(fields.get("tstamp")),
+            at=parse_timestamp(fields.get("tstamp")),
         )

@@ -6,67 +6,74 @@ from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.log_parts import (
-    Facts,
-    LeftOut,
+    ConversationFacts,
+    LeftOutRow,
     LogPart,
     Message,
     ToolScore,
     WholeTalk,
-    parse_moment,
+    parse_timestamp,
 )
 from pollex.formats.log_shapes.exports import (
     Fields,
-    get,
-    id_as_text,
+    format_id,
+    get_at_path,
     keep_filled_facts,
     list_objects,
     require_text,
-    unwrap,
+    unwrap_object,
 )
-from pollex.formats.log_shapes.transcripts import messages_in
-from pollex.formats.log_shapes.turns import join_lines, marks_of_files, text_of, turns_of
+from pollex.formats.log_shapes.transcripts import parse_transcript
+from pollex.formats.log_shapes.turns import (
+    extract_text,
+    join_filled_lines,
+    list_file_marks,
+    read_turns,
+)
 
-CUSTOMERS = frozenset(("customer", "consumer", "end_user", "enduser", "user", "visitor"))
+CUSTOMER_ROLES = frozenset(("customer", "consumer", "end_user", "enduser", "user", "visitor"))
 
 
-def read_liveperson(fields: Fields) -> Iterator[LogPart]:
+def read_liveperson_conversation(fields: Fields) -> Iterator[LogPart]:
     """Yield a conversation of LivePerson's history: messages by `sentBy`, and the survey's answers."""
-    info = unwrap(fields.get("info"))
+    info = unwrap_object(fields.get("info"))
     id_ = require_text(info, "conversationId", "engagementId")
     people = list_objects(fields.get("consumerParticipants")) or [{}]
     name = " ".join(
         filter(
             None,
-            (id_as_text(people[0].get(part)) for part in ("firstName", "lastName")),
+            (format_id(people[0].get(part)) for part in ("firstName", "lastName")),
         )
     )
-    person = id_as_text(people[0].get("participantId"))
-    yield Facts(id_, keep_filled_facts(user=person, user_name=name))
+    person = format_id(people[0].get("participantId"))
+    yield ConversationFacts(id_, keep_filled_facts(user=person, user_name=name))
     controlled = 0
     for record in list_objects(fields.get("messageRecords")):
-        words = get(record, "messageData.msg.text") or get(record, "messageData.quickReplies.text")
-        file = unwrap(get(record, "messageData.file"))
+        words = get_at_path(record, "messageData.msg.text") or get_at_path(
+            record, "messageData.quickReplies.text"
+        )
+        file = unwrap_object(get_at_path(record, "messageData.file"))
         content = [
             *filter(None, [words]),
-            *marks_of_files([file] if file else []),
+            *list_file_marks([file] if file else []),
         ]
         sender = str(record.get("sentBy")).casefold()
         # messages of the system itself are no turns
         controlled += sender == "controller"
 
         if content and sender != "controller":
-            role: Role = "user" if sender in CUSTOMERS else "assistant"
-            turn = Turn(role=role, content=text_of(content))
-            when = parse_moment(record.get("timeL")) or parse_moment(record.get("time"))
-            yield Message(id_, id_as_text(record.get("messageId")), (turn,), when)
+            role: Role = "user" if sender in CUSTOMER_ROLES else "assistant"
+            turn = Turn(role=role, content=extract_text(content))
+            when = parse_timestamp(record.get("timeL")) or parse_timestamp(record.get("time"))
+            yield Message(id_, format_id(record.get("messageId")), (turn,), when)
 
     if controlled:
-        yield LeftOut("what the system itself tells (Controller) was left out")
+        yield LeftOutRow("what the system itself tells (Controller) was left out")
 
-    yield from _liveperson_survey(fields, id_, person)
+    yield from _read_liveperson_survey(fields, id_, person)
 
 
-def _liveperson_survey(fields: Fields, id_: str, person: str | None) -> Iterator[ToolScore]:
+def _read_liveperson_survey(fields: Fields, id_: str, person: str | None) -> Iterator[ToolScore]:
     answers = []
     for survey in list_objects(fields.get("conversationSurveys")):
         answers.extend(list_objects(survey.get("surveyData")))
@@ -75,7 +82,7 @@ def _liveperson_survey(fields: Fields, id_: str, person: str | None) -> Iterator
     for answer in answers:
         by_kind[str(answer.get("questionType")).upper()] = answer.get("answer")
 
-    stars = get(fields, "info.csat")
+    stars = get_at_path(fields, "info.csat")
     if stars in (None, ""):
         stars = by_kind.get("CSAT")
 
@@ -104,16 +111,16 @@ def read_watson_log(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange of watsonx Assistant's log; the welcome has no question."""
     places = ("session_id", "request.session_id", "response.context.conversation_id")
     id_ = require_text(fields, *places, "request.context.conversation_id")
-    question = text_of(str(get(fields, "request.input.text") or "").strip())
-    answer = join_lines(
+    question = extract_text(str(get_at_path(fields, "request.input.text") or "").strip())
+    answer = join_filled_lines(
         map(
-            _watson_words,
-            list_objects(get(fields, "response.output.generic")),
+            _get_watson_words,
+            list_objects(get_at_path(fields, "response.output.generic")),
         )
     )
     # some answers are a list of texts, and have no items
-    answer = answer or "\n".join(map(str, get(fields, "response.output.text") or ()))
-    both: tuple[tuple[Role, str], ...] = (("user", question), ("assistant", text_of(answer)))
+    answer = answer or "\n".join(map(str, get_at_path(fields, "response.output.text") or ()))
+    both: tuple[tuple[Role, str], ...] = (("user", question), ("assistant", extract_text(answer)))
     users = (
         "customer_id",
         "request.user_id",
@@ -121,7 +128,7 @@ def read_watson_log(fields: Fields) -> Iterator[LogPart]:
         "request.context.metadata.user_id",
     )
     user = next(
-        (user_id for name in users if (user_id := id_as_text(get(fields, name)))),
+        (user_id for name in users if (user_id := format_id(get_at_path(fields, name)))),
         None,
     )
     worded_turns = []
@@ -130,14 +137,14 @@ def read_watson_log(fields: Fields) -> Iterator[LogPart]:
             worded_turns.append(Turn(role=role, content=words))
     yield Message(
         id_,
-        id_as_text(fields.get("log_id")),
+        format_id(fields.get("log_id")),
         turns=tuple(worded_turns),
-        at=parse_moment(fields.get("request_timestamp")),
+        at=parse_timestamp(fields.get("request_timestamp")),
         facts=keep_filled_facts(user=user, language=fields.get("language")),
     )
 
 
-def _watson_words(item: Mapping[str, Any]) -> str:
+def _get_watson_words(item: Mapping[str, Any]) -> str:
     """Return the words of an item of an answer: its text, or its title and the labels of its options."""
     kind = str(item.get("response_type"))
     if kind in ("image", "audio", "video", "iframe"):
@@ -159,7 +166,7 @@ def _watson_words(item: Mapping[str, Any]) -> str:
     return "\n".join([*titles, *labels])
 
 
-def read_contact_lens(fields: Fields) -> Iterator[LogPart]:
+def read_contact_lens_contact(fields: Fields) -> Iterator[LogPart]:
     """Yield a contact that Amazon Connect analysed; the list of participants says who is the customer."""
     id_ = require_text(
         fields,
@@ -169,28 +176,28 @@ def read_contact_lens(fields: Fields) -> Iterator[LogPart]:
     )
     roles = {}
     for participant in list_objects(fields.get("Participants")):
-        roles[id_as_text(participant.get("ParticipantId"))] = str(
+        roles[format_id(participant.get("ParticipantId"))] = str(
             participant.get("ParticipantRole")
         ).casefold()
 
     for number, item in enumerate(list_objects(fields.get("Transcript"))):
-        speaker = id_as_text(item.get("ParticipantId"))
+        speaker = format_id(item.get("ParticipantId"))
         role = str(item.get("ParticipantRole") or roles.get(speaker) or speaker).casefold()
         words = str(item.get("Content") or "").strip()
         if item.get("Type") not in (None, "MESSAGE") or not words or role == "system":
             continue
         turn = Turn(
             role="user" if role == "customer" else "assistant",
-            content=text_of(words),
+            content=extract_text(words),
         )
         # without a time of day, the seconds since the contact began
         offset = item.get("BeginOffsetMillis")
-        when = parse_moment(item.get("AbsoluteTime")) or (
+        when = parse_timestamp(item.get("AbsoluteTime")) or (
             offset / 1000 if offset is not None else None
         )
         yield Message(
             id_,
-            id_as_text(item.get("Id")) or f"{id_}/{number}",
+            format_id(item.get("Id")) or f"{id_}/{number}",
             (turn,),
             when,
         )
@@ -199,7 +206,7 @@ def read_contact_lens(fields: Fields) -> Iterator[LogPart]:
 def read_freshdesk_rating(fields: Fields) -> Iterator[ToolScore]:
     """Yield a rating of Freshdesk: from 101 happy, from -101 down unhappy, 100 is neither."""
     id_ = require_text(fields, "ticket_id")
-    number = get(fields, "ratings.default_question")
+    number = get_at_path(fields, "ratings.default_question")
     number = number if isinstance(number, int | float) else 0
     value = "up" if number > 100 else None
     if number < 0:
@@ -207,8 +214,8 @@ def read_freshdesk_rating(fields: Fields) -> Iterator[ToolScore]:
 
     comment = fields.get("feedback")
     if value or comment:
-        person = id_as_text(fields.get("user_id"))
-        when = parse_moment(fields.get("created_at"))
+        person = format_id(fields.get("user_id"))
+        when = parse_timestamp(fields.get("created_at"))
         yield ToolScore(
             "conversation",
             id_,
@@ -226,15 +233,15 @@ def read_copilot_session(fields: Fields) -> Iterator[LogPart]:
     for name, value in fields.items():
         row[name.casefold()] = value
 
-    talk = messages_in(str(row.get("chattranscript") or ""))
-    start = parse_moment(row.get("startdatetime"))
+    talk = parse_transcript(str(row.get("chattranscript") or ""))
+    start = parse_timestamp(row.get("startdatetime"))
     session_facts = keep_filled_facts(
         topic=row.get("topicname"),
         outcome=row.get("sessionoutcome"),
     )
     yield WholeTalk(
         require_text(row, "sessionid"),
-        turns_of(talk),
+        read_turns(talk),
         at=start,
         facts=session_facts,
     )

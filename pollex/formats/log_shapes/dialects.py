@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pollex.formats.names import words_of
+from pollex.formats.names import split_name_words
 
-Message = Mapping[str, Any]
+MessageMapping = Mapping[str, Any]
 
-_PYDANTIC = {
+_PYDANTIC_ROLE_BY_KIND = {
     "system-prompt": "system",
     "user-prompt": "user",
     "text": "assistant",
@@ -17,7 +17,7 @@ _PYDANTIC = {
     "retry-prompt": "tool",
 }
 """Who speaks in a part of Pydantic AI's messages; other kinds are thoughts."""
-_HIDDEN_EVENTS = (
+_AUTOGEN_HIDDEN_EVENTS = (
     "ThoughtEvent",
     "ModelClientStreamingChunkEvent",
     "MemoryQueryEvent",
@@ -25,34 +25,54 @@ _HIDDEN_EVENTS = (
 )
 
 
-_TOOLS = ("tool", "tool_name", "toolName", "function", "function_name", "functionName")
-_GIVEN = ("tool_input", "toolInput", "arguments", "args", "parameters", "params", "input")
-_CAME = ("observation", "tool_output", "toolOutput", "tool_result", "result", "output", "response")
-_CALL_IDS = ("call_id", "callId", "tool_call_id", "toolCallId")
+_TOOL_NAME_FIELDS = ("tool", "tool_name", "toolName", "function", "function_name", "functionName")
+_TOOL_ARGUMENT_FIELDS = (
+    "tool_input",
+    "toolInput",
+    "arguments",
+    "args",
+    "parameters",
+    "params",
+    "input",
+)
+_TOOL_RESULT_FIELDS = (
+    "observation",
+    "tool_output",
+    "toolOutput",
+    "tool_result",
+    "result",
+    "output",
+    "response",
+)
+_TOOL_CALL_ID_FIELDS = ("call_id", "callId", "tool_call_id", "toolCallId")
 """What programs call a tool, what it was given, what came of it, and the id that both share."""
 
 
-_KINDS_OF_CALLS = frozenset(("tool", "function", "action", "observation"))
+_CALL_KIND_WORDS = frozenset(("tool", "function", "action", "observation"))
 """Words in kinds of records of calls, and of what came of them."""
 
 
-def step_of_tool(fields: Message) -> dict[str, Any] | None:
+def convert_tool_step(fields: MessageMapping) -> dict[str, Any] | None:
     """Return a program's own record of a call, of its result, or of both as a usual message; None for others.
 
     The caller sees to it that nobody says anything in it.
     """
-    name = _first_of(fields, _TOOLS)
-    given = _first_of(fields, _GIVEN)
-    came = _first_of(fields, _CAME)
+    name = _find_first_filled(fields, _TOOL_NAME_FIELDS)
+    given = _find_first_filled(fields, _TOOL_ARGUMENT_FIELDS)
+    came = _find_first_filled(fields, _TOOL_RESULT_FIELDS)
     # where the kind of a record says that it is one, the name may be called so, or be missing
-    kind = str(_first_of(fields, ("type", "event", "kind", "step")) or "")
-    if not isinstance(name, str) and not _KINDS_OF_CALLS.isdisjoint(words_of(kind)):
-        answers = came is not None and given is None and _first_of(fields, _CALL_IDS) is not None
-        name = _first_of(fields, ("name", "action")) or ("" if answers else None)
+    kind = str(_find_first_filled(fields, ("type", "event", "kind", "step")) or "")
+    if not isinstance(name, str) and not _CALL_KIND_WORDS.isdisjoint(split_name_words(kind)):
+        answers = (
+            came is not None
+            and given is None
+            and _find_first_filled(fields, _TOOL_CALL_ID_FIELDS) is not None
+        )
+        name = _find_first_filled(fields, ("name", "action")) or ("" if answers else None)
     if not isinstance(name, str) or (given is None and came is None):
         return None
 
-    id_ = _first_of(fields, _CALL_IDS)
+    id_ = _find_first_filled(fields, _TOOL_CALL_ID_FIELDS)
     if given is None:
         content = came if isinstance(came, str) else json.dumps(came, ensure_ascii=False)
         return {"role": "tool", "content": content, "tool_call_id": id_}
@@ -63,44 +83,44 @@ def step_of_tool(fields: Message) -> dict[str, Any] | None:
     return {"role": "assistant", "content": "", "tool_calls": [call]}
 
 
-def _first_of(fields: Message, names: Sequence[str]) -> Any:
+def _find_first_filled(fields: MessageMapping, names: Sequence[str]) -> Any:
     return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
 
 
-def is_dialect(message: Message) -> bool:
+def is_dialect_message(message: MessageMapping) -> bool:
     """Return whether an object is a message of Pydantic AI, AutoGen or .NET, which has no usual role."""
-    if _is_dotnet(message):
+    if _is_dotnet_message(message):
         return True
     if message.get("kind") in ("request", "response"):
         return isinstance(message.get("parts"), list)
     return "source" in message and str(message.get("type")).endswith(("Message", "Event"))
 
 
-def usual_messages(message: Message) -> list[dict[str, Any]] | None:
+def convert_dialect_message(message: MessageMapping) -> list[dict[str, Any]] | None:
     """Return a message of such a library as usual ones; None for any other message."""
     if message.get("kind") in ("request", "response") and isinstance(message.get("parts"), list):
-        return list(_pydantic(message["parts"]))
+        return list(_convert_pydantic_parts(message["parts"]))
     if "source" in message and str(message.get("type")).endswith(("Message", "Event")):
-        return list(_autogen(message))
-    if _is_dotnet(message):
-        return [_dotnet(message)]
+        return list(_convert_autogen_message(message))
+    if _is_dotnet_message(message):
+        return [_convert_dotnet_message(message)]
     return None
 
 
-def _is_dotnet(message: Message) -> bool:
+def _is_dotnet_message(message: MessageMapping) -> bool:
     """Return whether an object is a message of Semantic Kernel's chat history in .NET."""
     spoken = "role" not in message and "Role" in message
     return spoken and ("Items" in message or "Content" in message)
 
 
-def _pydantic(parts: list[Any]) -> Iterator[dict[str, Any]]:
+def _convert_pydantic_parts(parts: list[Any]) -> Iterator[dict[str, Any]]:
     """Yield a request's parts one by one, and a response's together, since words and calls stand beside each other."""
     answer_parts: list[Any] = []
     for part in parts:
         kind = None
         if isinstance(part, Mapping):
             kind = part.get("part_kind", part.get("kind"))
-        role = _PYDANTIC.get(str(kind))
+        role = _PYDANTIC_ROLE_BY_KIND.get(str(kind))
         if role == "assistant" and isinstance(part, Mapping):
             call = {
                 **part,
@@ -124,11 +144,15 @@ def _pydantic(parts: list[Any]) -> Iterator[dict[str, Any]]:
         yield {"role": "assistant", "content": answer_parts}
 
 
-def _autogen(message: Message) -> Iterator[dict[str, Any]]:
+def _convert_autogen_message(message: MessageMapping) -> Iterator[dict[str, Any]]:
     """Yield a message of a team: calls and results are lists, and whoever isn't called user is an agent."""
     kind = str(message["type"])
     content = message.get("content")
-    if kind in _HIDDEN_EVENTS or kind == "ToolCallSummaryMessage" or kind == "HandoffMessage":
+    if (
+        kind in _AUTOGEN_HIDDEN_EVENTS
+        or kind == "ToolCallSummaryMessage"
+        or kind == "HandoffMessage"
+    ):
         return
 
     listed = content if isinstance(content, list) else []
@@ -153,26 +177,28 @@ def _autogen(message: Message) -> Iterator[dict[str, Any]]:
             if listed
             else content
         )
-        parts = [_autogen_part(part) for part in parts] if isinstance(parts, list) else parts
+        parts = (
+            [_convert_autogen_part(part) for part in parts] if isinstance(parts, list) else parts
+        )
         yield {
             "role": "user" if message["source"] in ("user", "User", "user_proxy") else "assistant",
             "content": parts,
         }
 
 
-def _autogen_part(part: object) -> object:
+def _convert_autogen_part(part: object) -> object:
     if isinstance(part, Mapping) and "data" in part:
         return {"type": "image"}
     return part
 
 
-def _dotnet(message: Message) -> dict[str, Any]:
+def _convert_dotnet_message(message: MessageMapping) -> dict[str, Any]:
     """Return a message of Semantic Kernel's chat history in .NET."""
     role = message["Role"]
     items = message.get("Items") or []
-    parts = [_dotnet_part(item) for item in items if isinstance(item, Mapping)] or message.get(
-        "Content"
-    )
+    parts = [
+        _convert_dotnet_part(item) for item in items if isinstance(item, Mapping)
+    ] or message.get("Content")
 
     return {
         "role": role.get("Label") if isinstance(role, Mapping) else role,
@@ -180,7 +206,7 @@ def _dotnet(message: Message) -> dict[str, Any]:
     }
 
 
-def _dotnet_part(item: Message) -> dict[str, Any]:
+def _convert_dotnet_part(item: MessageMapping) -> dict[str, Any]:
     kind = str(item.get("$type"))
     if kind.startswith("FunctionCall"):
         # a function is called by the name of its plug-in and its own

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pollex.errors import BadInput
-from pollex.formats.log_shapes.payloads import Written, nest, parse
+from pollex.formats.log_shapes.payloads import WrittenForm, nest_dotted_names, parse_nested_json
 
 Fields = Mapping[str, Any]
 
@@ -13,7 +13,7 @@ class WrongFile(BadInput):
     """A file that cannot be used; the remedy names what to export instead."""
 
 
-def has(fields: object, path: str) -> bool:
+def has_path(fields: object, path: str) -> bool:
     """Return whether a row has a key, or the path of keys that it names; `*` is the first key or item."""
     if isinstance(fields, dict) and path in fields:
         return True
@@ -23,20 +23,20 @@ def has(fields: object, path: str) -> bool:
         if not isinstance(fields, dict | list) or not fields:
             return False
         first = next(iter(fields.values() if isinstance(fields, dict) else fields))
-        return not dot or has(first, inner)
+        return not dot or has_path(first, inner)
 
-    return bool(dot) and isinstance(fields, dict) and has(fields.get(outer), inner)
+    return bool(dot) and isinstance(fields, dict) and has_path(fields.get(outer), inner)
 
 
-def get(fields: object, path: str) -> Any:
+def get_at_path(fields: object, path: str) -> Any:
     """Return the value under a path with dots; None if missing."""
     value: Any = fields
     for part in path.split("."):
-        value = unwrap(value).get(part)
+        value = unwrap_object(value).get(part)
     return value
 
 
-def id_as_text(value: object) -> str | None:
+def format_id(value: object) -> str | None:
     """Convert an id or a name to text; None for nothing, lists and objects."""
     # MongoDB writes an id as an object
     if isinstance(value, Mapping):
@@ -53,7 +53,7 @@ def require_text(fields: Fields, name: str, *others: str) -> str:
         BadInput: None of them has any.
     """
     for path in (name, *others):
-        if value := id_as_text(get(fields, path)):
+        if value := format_id(get_at_path(fields, path)):
             return value
 
     raise BadInput(f"{name} is empty", hint=f"export again with {name}")
@@ -66,19 +66,19 @@ def keep_filled_facts(**values: Any) -> dict[str, Any]:
 
 def list_objects(value: object) -> list[Mapping[str, Any]]:
     """Return the objects of a list, possibly in JSON text; an empty list otherwise."""
-    parsed = parse(value)
+    parsed = parse_nested_json(value)
     if isinstance(parsed, list):
         return [entry for entry in parsed if isinstance(entry, dict)]
     return []
 
 
-def unwrap(value: object) -> Mapping[str, Any]:
+def unwrap_object(value: object) -> Mapping[str, Any]:
     """Return an object, possibly in JSON text; an empty one otherwise."""
-    parsed = parse(value)
+    parsed = parse_nested_json(value)
     return parsed if isinstance(parsed, dict) else {}
 
 
-def get_under(fields: Fields, name: str) -> Any:
+def get_column_value(fields: Fields, name: str) -> Any:
     """Return the value of a column, or the object in columns whose names begin with it and a dot."""
     if fields.get(name) not in (None, ""):
         return fields[name]
@@ -94,10 +94,10 @@ def get_under(fields: Fields, name: str) -> Any:
     for k, v in filled:
         if k.startswith(prefix):
             fields_under[k.removeprefix(prefix)] = v
-    return nest(fields_under) or None
+    return nest_dotted_names(fields_under) or None
 
 
-def detect_written_form(fields: Fields) -> Written:
+def detect_written_form(fields: Fields) -> WrittenForm:
     """Return what texts of a row are: what was said if other values are objects or lists, so that no text is one."""
     native = any(isinstance(value, Mapping | list) for value in fields.values())
     return "words" if native else "either"

@@ -9,12 +9,23 @@ from typing import Any, Literal, NamedTuple
 
 from pollex.conversations.conversation import Role, Turn
 from pollex.errors import BadInput
-from pollex.formats.log_shapes.turns import is_part, is_serialised, turns_in, turns_of
+from pollex.formats.log_shapes.turns import (
+    is_content_part,
+    is_langchain_envelope,
+    read_message_turns,
+    read_turns,
+)
 from pollex.text import parse_json
 
-HISTORY_NAMES = ("chat_history", "history")
-MESSAGE_NAMES = ("messages", "contents", "input_messages", "inputMessages", "prompt_messages")
-QUESTION_NAMES = (
+HISTORY_FIELD_NAMES = ("chat_history", "history")
+MESSAGES_FIELD_NAMES = (
+    "messages",
+    "contents",
+    "input_messages",
+    "inputMessages",
+    "prompt_messages",
+)
+QUESTION_TEXT_NAMES = (
     "input",
     "question",
     "query",
@@ -25,7 +36,7 @@ QUESTION_NAMES = (
     "text",
     "content",
 )
-ANSWER_NAMES = (
+ANSWER_TEXT_NAMES = (
     "output",
     "answer",
     "response",
@@ -38,21 +49,28 @@ ANSWER_NAMES = (
     "message",
     "final_output",
 )
-GENERATED_NAMES = ("generations", "choices", "candidates")
-WRAPPERS = ("kwargs", "inputs", "outputs", "values", "value", "args", "request", "data")
-KNOWN_NAMES = (*HISTORY_NAMES, *MESSAGE_NAMES, *GENERATED_NAMES, *WRAPPERS, "role", "lc")
-SYSTEM_NAMES = (
+GENERATED_FIELD_NAMES = ("generations", "choices", "candidates")
+WRAPPER_FIELD_NAMES = ("kwargs", "inputs", "outputs", "values", "value", "args", "request", "data")
+KNOWN_FIELD_NAMES = (
+    *HISTORY_FIELD_NAMES,
+    *MESSAGES_FIELD_NAMES,
+    *GENERATED_FIELD_NAMES,
+    *WRAPPER_FIELD_NAMES,
+    "role",
+    "lc",
+)
+SYSTEM_PROMPT_NAMES = (
     "system",
     "instructions",
     "system_instruction",
     "systemInstruction",
     "system_instructions",
 )
-_SYSTEM = frozenset(SYSTEM_NAMES)
+_SYSTEM_PROMPT_NAME_SET = frozenset(SYSTEM_PROMPT_NAMES)
 
 
-_PYTHON = re.compile(r"\s*\[?\{'")
-_INDEX = re.compile(r"\d+")
+_PYTHON_LITERAL_PATTERN = re.compile(r"\s*\[?\{'")
+_LIST_INDEX_PATTERN = re.compile(r"\d+")
 
 
 class RunSide(NamedTuple):
@@ -69,7 +87,7 @@ class RunSide(NamedTuple):
     sure: bool = True
 
 
-def parse(value: object, times: int = 2) -> Any:
+def parse_nested_json(value: object, times: int = 2) -> Any:
     """Parse JSON text, up to twice nested, or Python's writing of it; return any other value as it is."""
     for _ in range(times):
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
@@ -77,34 +95,34 @@ def parse(value: object, times: int = 2) -> Any:
         try:
             value = parse_json(value)
         except ValueError:
-            return _literal(str(value))
+            return _parse_python_literal(str(value))
 
     return value
 
 
-RETRIEVERS = frozenset(("retriever", "retrieval"))
+RETRIEVER_SPAN_KINDS = frozenset(("retriever", "retrieval"))
 """Kinds of spans that look for documents, in lower case."""
 
-DOCUMENT_LISTS = ("documents", "output", "outputs", "results", "result", "nodes")
+DOCUMENT_LIST_NAMES = ("documents", "output", "outputs", "results", "result", "nodes")
 """Fields in which the output of such a span may have them, if it is no list itself."""
 
 
-def retrieved_by(kind: str, output: object) -> list[Any]:
+def list_retrieved_documents(kind: str, output: object) -> list[Any]:
     """Return the documents that a span looked for and found; nothing of spans of other kinds."""
-    if kind.casefold() not in RETRIEVERS:
+    if kind.casefold() not in RETRIEVER_SPAN_KINDS:
         return []
 
-    documents = parse(output)
+    documents = parse_nested_json(output)
     if isinstance(documents, Mapping):
-        inner = (parse(documents.get(name)) for name in DOCUMENT_LISTS)
+        inner = (parse_nested_json(documents.get(name)) for name in DOCUMENT_LIST_NAMES)
         documents = next((value for value in inner if isinstance(value, list)), [])
 
     return documents if isinstance(documents, list) else []
 
 
-def _literal(text: str) -> Any:
+def _parse_python_literal(text: str) -> Any:
     """Parse what Python writes for objects and lists, as data frames do in the cells of a CSV file."""
-    if _PYTHON.match(text) is None:
+    if _PYTHON_LITERAL_PATTERN.match(text) is None:
         return text
 
     try:
@@ -113,7 +131,7 @@ def _literal(text: str) -> Any:
         return text
 
 
-def nest(flat: Mapping[str, Any]) -> Any:
+def nest_dotted_names(flat: Mapping[str, Any]) -> Any:
     """Nest names with dots into objects; objects with only numbered names into lists."""
     tree: dict[str, Any] = {}
     for name, value in flat.items():
@@ -127,20 +145,23 @@ def nest(flat: Mapping[str, Any]) -> Any:
             node = inner
         else:
             node[last] = (
-                [nest(element) if isinstance(element, Mapping) else element for element in value]
+                [
+                    nest_dotted_names(element) if isinstance(element, Mapping) else element
+                    for element in value
+                ]
                 if isinstance(value, list)
                 else value
             )
 
-    return _lists(tree)
+    return _convert_numbered_objects(tree)
 
 
-def flatten(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def flatten_to_dotted_names(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Return objects inside one another as names with dots; lists stay as they are."""
     flat: dict[str, Any] = {}
     for name, value in tree.items():
         if isinstance(value, Mapping):
-            inner = flatten(value, f"{before}{name}.")
+            inner = flatten_to_dotted_names(value, f"{before}{name}.")
         else:
             inner = {}
 
@@ -149,35 +170,35 @@ def flatten(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     return flat
 
 
-def _lists(tree: Any) -> Any:
+def _convert_numbered_objects(tree: Any) -> Any:
     if not isinstance(tree, dict):
         return tree
 
-    inner = {name: _lists(value) for name, value in tree.items()}
-    if inner and all(_INDEX.fullmatch(name) for name in inner):
+    inner = {name: _convert_numbered_objects(value) for name, value in tree.items()}
+    if inner and all(_LIST_INDEX_PATTERN.fullmatch(name) for name in inner):
         return [inner[name] for name in sorted(inner, key=int)]
     return inner
 
 
-Written = Literal["words", "json", "either"]
+WrittenForm = Literal["words", "json", "either"]
 """What a text is: what was said, of which only what can be nothing but messages is parsed; a tool's writing of a value,
 as in the cells of a CSV file; or one of these, and only objects are parsed then."""
 
 
-def input_of(value: object, written: Written = "either") -> RunSide | None:
+def read_run_input(value: object, written: WrittenForm = "either") -> RunSide | None:
     """Read the input of a run as turns; None if unreadable."""
-    return _side(value, "user", QUESTION_NAMES, written)
+    return _read_side(value, "user", QUESTION_TEXT_NAMES, written)
 
 
-def output_of(value: object, written: Written = "either") -> RunSide | None:
+def read_run_output(value: object, written: WrittenForm = "either") -> RunSide | None:
     """Read the output of a run as turns, likewise; an object that no reader knows is shown as JSON, and isn't sure."""
-    side = _side(value, "assistant", ANSWER_NAMES, written)
+    side = _read_side(value, "assistant", ANSWER_TEXT_NAMES, written)
     if (
         side is None
         and isinstance(value, Mapping)
         and any(inner not in (None, "", [], {}) for inner in value.values())
     ):
-        return _unsure(
+        return _make_unsure_side(
             "assistant",
             json.dumps(value, ensure_ascii=False, default=str),
         )
@@ -185,16 +206,16 @@ def output_of(value: object, written: Written = "either") -> RunSide | None:
     return side
 
 
-def sides(
+def read_call_sides(
     sent: object,
     received: object,
     *,
     silent: bool = False,
-    written: Written = "either",
+    written: WrittenForm = "either",
 ) -> dict[str, Any]:
     """Return what a `ModelCall` has of its input and output; nothing of a silent one."""
     if silent:
-        return of_sides(None, None)
+        return make_call_sides(None, None)
 
     # how one side is written shows how to read texts of the other
     texts = []
@@ -204,13 +225,17 @@ def sides(
 
     if written == "either" and any(isinstance(value, Mapping | list) for value in (sent, received)):
         written = "words"  # no object stands in a text there
-    elif written == "either" and texts and all(parse(value, 1) != value for value in texts):
+    elif (
+        written == "either"
+        and texts
+        and all(parse_nested_json(value, 1) != value for value in texts)
+    ):
         written = "json"
 
-    return of_sides(input_of(sent, written), output_of(received, written))
+    return make_call_sides(read_run_input(sent, written), read_run_output(received, written))
 
 
-def of_sides(before: RunSide | None, after: RunSide | None) -> dict[str, Any]:
+def make_call_sides(before: RunSide | None, after: RunSide | None) -> dict[str, Any]:
     """Return the sides of a `ModelCall` as its `before`, `after`, `history` and `unsure`."""
     named = (("before", before), ("after", after))
     turns = {}
@@ -230,81 +255,81 @@ def of_sides(before: RunSide | None, after: RunSide | None) -> dict[str, Any]:
     }
 
 
-def _side(
+def _read_side(
     value: object,
     role: Role,
     names: Sequence[str],
-    written: Written,
+    written: WrittenForm,
 ) -> RunSide | None:
     try:
-        return _read(value, role, names, 0, written)
+        return _read_side_value(value, role, names, 0, written)
     except BadInput:
         return None
 
 
-def _read(
+def _read_side_value(
     value: object,
     role: Role,
     names: Sequence[str],
     depth: int,
-    written: Written,
+    written: WrittenForm,
 ) -> RunSide | None:
     if isinstance(value, str):
-        return _of_text(value, role, names, depth, written)
+        return _read_text_side(value, role, names, depth, written)
     if isinstance(value, list):
-        return _listed(value, role)
-    if isinstance(value, Mapping) and depth < DEEPEST:
-        return _object(value, role, names, depth)
+        return _read_listed_side(value, role)
+    if isinstance(value, Mapping) and depth < MAX_NESTING_DEPTH:
+        return _read_object_side(value, role, names, depth)
     return None
 
 
-DEEPEST = 4
+MAX_NESTING_DEPTH = 4
 """Objects inside one another that are looked into."""
 
 
-def _of_text(
+def _read_text_side(
     value: str,
     role: Role,
     names: Sequence[str],
     depth: int,
-    written: Written,
+    written: WrittenForm,
 ) -> RunSide | None:
     """Read a text: messages in JSON, a tool's writing of an object, or what was said."""
-    parsed = parse(value)
+    parsed = parse_nested_json(value)
     # a tool's own JSON is opened once, and what is in it are words
-    if written == "json" and isinstance(once := parse(value, 1), str):
-        return _of_text(once, role, names, depth, "words")
+    if written == "json" and isinstance(once := parse_nested_json(value, 1), str):
+        return _read_text_side(once, role, names, depth, "words")
 
     # messages are told in any text; other objects only where a tool writes them
     if isinstance(parsed, Mapping | list):
         with suppress(BadInput):
-            if side := _as_messages(parsed, role):
+            if side := _read_message_side(parsed, role):
                 return side
 
     if isinstance(parsed, list) and written != "words":
         with suppress(BadInput):
-            if side := _listed(parsed, role):
+            if side := _read_listed_side(parsed, role):
                 return side
 
-    if isinstance(parsed, Mapping) and written != "words" and depth < DEEPEST:
+    if isinstance(parsed, Mapping) and written != "words" and depth < MAX_NESTING_DEPTH:
         with suppress(BadInput):
-            if parsed.keys() & {*names, *KNOWN_NAMES} and (
-                side := _object(parsed, role, names, depth)
+            if parsed.keys() & {*names, *KNOWN_FIELD_NAMES} and (
+                side := _read_object_side(parsed, role, names, depth)
             ):
                 return side
 
         # an object that nobody knows may be what was said
-        return _unsure(role, value)
+        return _make_unsure_side(role, value)
     if value.strip():
-        return RunSide(_turns_with_content(role, value), False)
+        return RunSide(_make_content_turns(role, value), False)
     return None
 
 
-def _unsure(role: Role, words: str) -> RunSide:
+def _make_unsure_side(role: Role, words: str) -> RunSide:
     return RunSide((Turn(role=role, content=words),), False, sure=False)
 
 
-def _as_messages(value: Mapping[str, Any] | list[Any], role: Role) -> RunSide | None:
+def _read_message_side(value: Mapping[str, Any] | list[Any], role: Role) -> RunSide | None:
     """Read what can be nothing but messages or parts of one; None for any other object or list."""
     if isinstance(value, list):
         values = value
@@ -313,29 +338,37 @@ def _as_messages(value: Mapping[str, Any] | list[Any], role: Role) -> RunSide | 
         objects = [value for value in values if isinstance(value, Mapping)]
         whole = bool(values) and len(objects) == len(values)
         # all are messages, or all are parts of one
-        if whole and (all(map(_is_message, objects)) or all(map(is_part, objects))):
-            return _listed(values, role)
+        if whole and (all(map(_is_message_object, objects)) or all(map(is_content_part, objects))):
+            return _read_listed_side(values, role)
         return None
-    if isinstance(next((value[name] for name in MESSAGE_NAMES if value.get(name)), None), list):
-        return _messages(value, role)
+    if isinstance(
+        next((value[name] for name in MESSAGES_FIELD_NAMES if value.get(name)), None), list
+    ):
+        return _read_messages_side(value, role)
     # a role alone is no message: words or calls belong to it
-    if _is_message(value) and value.keys() & {"content", "parts", "tool_calls", "kwargs", "data"}:
-        return RunSide(turns_in(value), True)
+    if _is_message_object(value) and value.keys() & {
+        "content",
+        "parts",
+        "tool_calls",
+        "kwargs",
+        "data",
+    }:
+        return RunSide(read_message_turns(value), True)
 
     generated = next(
-        (value[name] for name in GENERATED_NAMES if isinstance(value.get(name), list)),
+        (value[name] for name in GENERATED_FIELD_NAMES if isinstance(value.get(name), list)),
         None,
     )
     if generated:
-        return turns_generated(generated)
+        return read_generated_turns(generated)
     return None
 
 
-def _turns_with_content(role: Role, content: object) -> tuple[Turn, ...]:
-    return turns_in({"role": role, "content": content})
+def _make_content_turns(role: Role, content: object) -> tuple[Turn, ...]:
+    return read_message_turns({"role": role, "content": content})
 
 
-def _listed(values: list[Any], role: Role) -> RunSide | None:
+def _read_listed_side(values: list[Any], role: Role) -> RunSide | None:
     """Read a list of messages, of lists, of content parts, or with one text."""
     # a batch of one is its only item
     while len(values) == 1 and isinstance(values[0], list):
@@ -350,10 +383,10 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
             texts.append(value)
 
     if len(texts) == len(values) == 1:
-        return _of_text(texts[0], role, (), 0, "words")
+        return _read_text_side(texts[0], role, (), 0, "words")
 
     # messages, choices of an interface, or the parts of one message
-    values = [_message_in(value) for value in values]
+    values = [_parse_message(value) for value in values]
     values_in_role = []
     for value in values:
         values_in_role.append(
@@ -371,47 +404,49 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
     if all(
         isinstance(choice.get("message"), Mapping) and "role" not in choice for choice in objects
     ):
-        return turns_generated(objects)
+        return read_generated_turns(objects)
     # parts without any role are one message
-    if not any(map(_is_message, objects)):
+    if not any(map(_is_message_object, objects)):
         if all("type" in value for value in objects):
-            return RunSide(_turns_with_content(role, values), False)
+            return RunSide(_make_content_turns(role, values), False)
         return None
-    return RunSide(turns_of(values), True)
+    return RunSide(read_turns(values), True)
 
 
-def _message_in(value: object) -> object:
+def _parse_message(value: object) -> object:
     """Return the message in JSON text; any other value as it is."""
-    parsed = parse(value)
-    if isinstance(parsed, Mapping) and _is_message(parsed):
+    parsed = parse_nested_json(value)
+    if isinstance(parsed, Mapping) and _is_message_object(parsed):
         return parsed
     return value
 
 
-def _object(
+def _read_object_side(
     value: Mapping[str, Any],
     role: Role,
     names: Sequence[str],
     depth: int,
 ) -> RunSide | None:
     # messages, a message, a model's choices, a usual name, an envelope, or the only text
-    if side := _messages(value, role):
+    if side := _read_messages_side(value, role):
         return side
-    if _is_message(value):
-        return RunSide(turns_in(value), True)
+    if _is_message_object(value):
+        return RunSide(read_message_turns(value), True)
 
-    for name in GENERATED_NAMES:
-        if isinstance(value.get(name), list) and (side := turns_generated(value[name])):
+    for name in GENERATED_FIELD_NAMES:
+        if isinstance(value.get(name), list) and (side := read_generated_turns(value[name])):
             return side
 
     # the first usual name with a value decides, readable or not
     for name in names:
         if value.get(name) not in (None, "", [], {}):
-            return _read(value[name], role, names, depth + 1, "words")
+            return _read_side_value(value[name], role, names, depth + 1, "words")
 
-    for name in WRAPPERS:
-        written: Written = "words" if name == "value" else "either"
-        if value.get(name) and (side := _wrapped(value[name], role, names, depth + 1, written)):
+    for name in WRAPPER_FIELD_NAMES:
+        written: WrittenForm = "words" if name == "value" else "either"
+        if value.get(name) and (
+            side := _read_wrapped_side(value[name], role, names, depth + 1, written)
+        ):
             return side
 
     texts = []
@@ -420,19 +455,19 @@ def _object(
             texts.append(inner)
 
     if len(texts) == 1 and len(value) == 1:
-        return _of_text(texts[0], role, (), 0, "words")
+        return _read_text_side(texts[0], role, (), 0, "words")
     return None
 
 
-def _wrapped(
+def _read_wrapped_side(
     value: object,
     role: Role,
     names: Sequence[str],
     depth: int,
-    written: Written,
+    written: WrittenForm,
 ) -> RunSide | None:
     """Read what stands in an envelope; of a function's arguments, the one that is a sentence or stands alone."""
-    side = _read(value, role, names, depth, written)
+    side = _read_side_value(value, role, names, depth, written)
     if side is not None or not isinstance(value, list):
         if side is None or side.sure:
             return side
@@ -444,45 +479,45 @@ def _wrapped(
             sentences.append(argument)
 
     if len(sentences) == 1:
-        return _of_text(sentences[0], role, (), 0, "words")
+        return _read_text_side(sentences[0], role, (), 0, "words")
     return None
 
 
-def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
-    name = next((name for name in MESSAGE_NAMES if value.get(name)), None)
+def _read_messages_side(value: Mapping[str, Any], role: Role) -> RunSide | None:
+    name = next((name for name in MESSAGES_FIELD_NAMES if value.get(name)), None)
     history = next(
-        (value[name] for name in HISTORY_NAMES if isinstance(value.get(name), list)),
+        (value[name] for name in HISTORY_FIELD_NAMES if isinstance(value.get(name), list)),
         None,
     )
     if name is None and history is None:
         return None
 
     # the system prompt, earlier turns, then the messages or the question
-    turns = system_of(value)
+    turns = make_system_turns(value)
     if history:
-        turns += turns_of(history)
+        turns += read_turns(history)
 
     messages = None
     if name is not None:
-        messages = parse(value[name])
+        messages = parse_nested_json(value[name])
     # a text in place of the messages is one turn
     if name is not None and isinstance(messages, str):
-        return RunSide(turns + _turns_with_content(role, messages), bool(turns))
+        return RunSide(turns + _make_content_turns(role, messages), bool(turns))
     if name is not None and (
-        side := _listed(messages if isinstance(messages, list) else [messages], role)
+        side := _read_listed_side(messages if isinstance(messages, list) else [messages], role)
     ):
         return RunSide(turns + side.turns, True)
     # a history without messages: the question stands beside it, and no deeper
     if history is not None and name is None:
         rest = {}
         for key, inner in value.items():
-            if key not in HISTORY_NAMES:
+            if key not in HISTORY_FIELD_NAMES:
                 rest[key] = inner
 
-        side = _object(
+        side = _read_object_side(
             rest,
             role,
-            QUESTION_NAMES if role == "user" else ANSWER_NAMES,
+            QUESTION_TEXT_NAMES if role == "user" else ANSWER_TEXT_NAMES,
             3,
         )
         return RunSide(turns + (side.turns if side else ()), True)
@@ -490,25 +525,25 @@ def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
     return None
 
 
-def system_of(value: Mapping[str, Any]) -> tuple[Turn, ...]:
+def make_system_turns(value: Mapping[str, Any]) -> tuple[Turn, ...]:
     """Return the system prompt of a request, as a turn; empty if there is none."""
-    if _SYSTEM.isdisjoint(value):  # as in most rows
+    if _SYSTEM_PROMPT_NAME_SET.isdisjoint(value):  # as in most rows
         return ()
 
-    prompt = next((value[name] for name in SYSTEM_NAMES if value.get(name)), None)
+    prompt = next((value[name] for name in SYSTEM_PROMPT_NAMES if value.get(name)), None)
     if isinstance(prompt, Mapping):
         prompt = prompt.get("parts", prompt.get("text", prompt.get("content")))
     if isinstance(prompt, str | list):
-        return turns_in({"role": "system", "content": prompt})
+        return read_message_turns({"role": "system", "content": prompt})
     return ()
 
 
-def _is_message(value: object) -> bool:
+def _is_message_object(value: object) -> bool:
     if not isinstance(value, Mapping):
         return False
     if (
         value.keys() & {"role", "from", "author"}
-        or is_serialised(value)
+        or is_langchain_envelope(value)
         or ("data" in value and "type" in value)
     ):
         return True
@@ -527,7 +562,7 @@ def _is_message(value: object) -> bool:
     return kind in spoken and bool(value.keys() & {"content", "name", "output", "call_id"})
 
 
-def turns_generated(choices: object) -> RunSide | None:
+def read_generated_turns(choices: object) -> RunSide | None:
     """Read an answer of OpenAI (`choices`), LangChain (`generations`) or Gemini (`candidates`)."""
     # the first choice of the first batch
     first: Any = choices
@@ -538,17 +573,17 @@ def turns_generated(choices: object) -> RunSide | None:
         return None
     # Gemini's candidates have an object with parts as their content
     if isinstance(content := first.get("content"), Mapping):
-        return RunSide(turns_in({"role": "assistant", **content}), True)
+        return RunSide(read_message_turns({"role": "assistant", **content}), True)
 
     # older interfaces give a text in place of a message
     message = first.get("message") or {"role": "assistant", "content": first.get("text", "")}
     if isinstance(message, Mapping) and not message.keys() & {"role", "kwargs", "type"}:
         message = {"role": "assistant", **message}
 
-    return RunSide(turns_in(message), True)
+    return RunSide(read_message_turns(message), True)
 
 
-REPLIES = (
+REPLY_FIELD_NAMES = (
     "response",
     "full_response",
     "completion",
@@ -563,16 +598,16 @@ REPLIES = (
 )
 
 
-def answer_in(fields: Mapping[str, Any]) -> tuple[str, tuple[Turn, ...]] | None:
+def find_answer(fields: Mapping[str, Any]) -> tuple[str, tuple[Turn, ...]] | None:
     """Return the field with a model's answer beside what was asked, and its turns; None if there is none."""
-    for name in REPLIES:
+    for name in REPLY_FIELD_NAMES:
         if fields.get(name) not in (None, "", [], {}):
-            if name in GENERATED_NAMES:
+            if name in GENERATED_FIELD_NAMES:
                 value = {name: fields[name]}
             else:
                 value = fields[name]
 
-            if side := output_of(value, "words"):
+            if side := read_run_output(value, "words"):
                 return name, side.turns
 
     return None

@@ -1,4 +1,4 @@
-"""The general log shapes, which no tool alone writes: each a `Reader` in `READERS`."""
+"""The general log shapes, which no tool alone writes: each a `Reader` in `LOG_SHAPE_READERS`."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -8,28 +8,38 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import is_time, keep_dated, parse_moment
-from pollex.formats.fields import OWNER_NAMES
-from pollex.formats.log_shapes.choices import drop_left
-from pollex.formats.log_shapes.exports import Fields, unwrap
-from pollex.formats.log_shapes.payloads import REPLIES, answer_in, input_of, parse, system_of
-from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
+from pollex.formats.assembly.log_parts import (
+    is_time_value,
+    iterate_plausible_times,
+    parse_timestamp,
+)
+from pollex.formats.fields import CONVERSATION_ID_NAMES
+from pollex.formats.log_shapes.choices import drop_unchosen
+from pollex.formats.log_shapes.exports import Fields, unwrap_object
+from pollex.formats.log_shapes.payloads import (
+    REPLY_FIELD_NAMES,
+    find_answer,
+    make_system_turns,
+    parse_nested_json,
+    read_run_input,
+)
+from pollex.formats.log_shapes.transcripts import is_transcript, parse_transcript
 from pollex.formats.log_shapes.turns import (
-    ROLE_NAMES,
-    TEXT_NAMES,
+    ROLE_FIELD_NAMES,
+    TEXT_FIELD_NAMES,
+    extract_text,
+    is_content_part,
     is_list_of_turns,
-    is_part,
-    join_lines,
-    role_of,
-    text_of,
-    turns_in,
-    turns_of,
+    join_filled_lines,
+    parse_role,
+    read_message_turns,
+    read_turns,
 )
 from pollex.text import escape_controls
 
-NAMES = ("messages", "turns", "dialogue", "dialog", "chat", "transcript", "conversation")
-_NAMES = frozenset(NAMES)
-POSITION_NAMES = (
+TURN_LIST_NAMES = ("messages", "turns", "dialogue", "dialog", "chat", "transcript", "conversation")
+_TURN_LIST_NAME_SET = frozenset(TURN_LIST_NAMES)
+TURN_POSITION_NAMES = (
     "turn",
     "turn_id",
     "turn_index",
@@ -39,8 +49,8 @@ POSITION_NAMES = (
     "seq",
     "order",
 )
-CALL_NAMES = ("tool_calls", "tool_call_id")
-TIME_NAMES = (
+CALL_FIELD_NAMES = ("tool_calls", "tool_call_id")
+TIME_FIELD_NAMES = (
     "timestamp",
     "created_at",
     "createdAt",
@@ -50,7 +60,7 @@ TIME_NAMES = (
     "time",
     "date",
 )
-QUESTIONS = (
+QUESTION_FIELD_NAMES = (
     "request",
     "full_request",
     "prompt",
@@ -61,13 +71,15 @@ QUESTIONS = (
     "user_message",
     "input",
 )
-_ANSWERS = frozenset(REPLIES)
-TRACES = frozenset(("trace_id", "span_id", "trace", "spans", "run_id", "metadata.span_kind"))
+_ANSWER_NAME_SET = frozenset(REPLY_FIELD_NAMES)
+TRACE_FIELD_NAMES = frozenset(
+    ("trace_id", "span_id", "trace", "spans", "run_id", "metadata.span_kind")
+)
 """Fields of traces, whose sides need more than these two fields to be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class RowDraft:
     """The content of one row.
 
     Attributes:
@@ -100,11 +112,11 @@ class Reader:
     name: str
     shape: str
     recognises: Callable[[Fields], bool]
-    read: Callable[[Fields], Draft | None]
+    read: Callable[[Fields], RowDraft | None]
     row_is_turn: bool = False
 
 
-def read_field(fields: Fields, name: str) -> Draft:
+def read_turns_field(fields: Fields, name: str) -> RowDraft:
     """Read the turns from one field.
 
     Raises:
@@ -113,8 +125,8 @@ def read_field(fields: Fields, name: str) -> Draft:
     # a path leads into an object, whose other fields stay beside the turns
     top, _, path = name.partition(".")
     if name not in fields and path and isinstance(inner := fields.get(top), Mapping):
-        inside = read_field(inner, path)
-        return Draft(inside.turns, {**fields, top: inside.rest}, left=inside.left)
+        inside = read_turns_field(inner, path)
+        return RowDraft(inside.turns, {**fields, top: inside.rest}, left=inside.left)
     if name not in fields:
         raise BadInput(
             f"the row has no field {name!r}",
@@ -122,8 +134,8 @@ def read_field(fields: Fields, name: str) -> Draft:
             option="messages_field",
         )
 
-    listed = _opened(fields[name])
-    chosen = drop_left(listed)
+    listed = _parse_transcript_value(fields[name])
+    chosen = drop_unchosen(listed)
     if isinstance(listed, list):
         left = len(listed) - len(chosen)
     else:
@@ -134,21 +146,21 @@ def read_field(fields: Fields, name: str) -> Draft:
         if key != name:
             other_fields[key] = value
 
-    return Draft(
-        turns_of(chosen),
+    return RowDraft(
+        read_turns(chosen),
         other_fields,
         left=left,
     )
 
 
-def _opened(value: object) -> object:
+def _parse_transcript_value(value: object) -> object:
     """Return the turns of a talk that is written as text."""
     if isinstance(value, str) and is_transcript(value):
-        return messages_in(value) or value
+        return parse_transcript(value) or value
     return value
 
 
-def _holds_turns(value: object) -> bool:
+def _may_hold_turns(value: object) -> bool:
     """Return whether a field may hold turns: a list, an object with one, JSON text of these, or a talk as text."""
     if isinstance(value, Mapping):
         return isinstance(value.get("messages"), list)
@@ -162,18 +174,18 @@ def _holds_turns(value: object) -> bool:
     return begins.startswith('{"messages"') or (bool(begins) and is_transcript(str(value)))
 
 
-def _candidates(fields: Fields) -> list[str]:
-    if _NAMES.isdisjoint(fields):  # as in most tables
+def _list_turn_fields(fields: Fields) -> list[str]:
+    if _TURN_LIST_NAME_SET.isdisjoint(fields):  # as in most tables
         return []
 
     named = []
-    for name in NAMES:
+    for name in TURN_LIST_NAMES:
         if name in fields:
             named.append(name)
 
     holding = []
     for name in named:
-        if _holds_turns(fields[name]):
+        if _may_hold_turns(fields[name]):
             holding.append(name)
 
     # a talk as text beside its messages is the same talk once more
@@ -183,12 +195,12 @@ def _candidates(fields: Fields) -> list[str]:
             listed.append(name)
 
     # only texts have usual names: a list under another name is the fuller record
-    if holding and not listed and (other := _fullest(fields)):
+    if holding and not listed and (other := _find_longest_turn_list(fields)):
         return [other]
     return listed or holding or [name for name in named if fields[name] is None]
 
 
-def _fullest(fields: Fields) -> str | None:
+def _find_longest_turn_list(fields: Fields) -> str | None:
     """Return the longest of the lists of turns under other names; None if there are none."""
     lists = {}
     for name, value in fields.items():
@@ -197,20 +209,20 @@ def _fullest(fields: Fields) -> str | None:
 
     turns = {}
     for name, value in lists.items():
-        if _all_speak(value):
+        if _are_all_spoken(value):
             turns[name] = len(value)
 
     return max(turns, key=lambda name: turns[name], default=None)
 
 
-def _all_speak(items: list[Any]) -> bool:
+def _are_all_spoken(items: list[Any]) -> bool:
     """Return whether all items of a list are said by somebody."""
     spoken = all(isinstance(turn, Mapping) and "role" in turn for turn in items)
     return len(items) > 1 and spoken
 
 
-def _read_messages(fields: Fields) -> Draft:
-    candidates = _candidates(fields)
+def _read_messages_row(fields: Fields) -> RowDraft:
+    candidates = _list_turn_fields(fields)
     if len(candidates) > 1:
         both = " and ".join(candidates)
         raise BadInput(
@@ -219,9 +231,11 @@ def _read_messages(fields: Fields) -> Draft:
             option={"messages_field": candidates[0]},
         )
 
-    draft = _with_answer(read_field(fields, candidates[0]))
+    draft = _add_answer(read_turns_field(fields, candidates[0]))
     # a system prompt beside the messages comes first, unless they have one
-    if any(turn.role == "system" for turn in draft.turns) or not _is_prompt(fields.get("system")):
+    if any(turn.role == "system" for turn in draft.turns) or not _is_system_prompt(
+        fields.get("system")
+    ):
         return draft
 
     rest = {}
@@ -229,14 +243,14 @@ def _read_messages(fields: Fields) -> Draft:
         if name != "system":
             rest[name] = value
 
-    return Draft((*system_of(fields), *draft.turns), rest, left=draft.left)
+    return RowDraft((*make_system_turns(fields), *draft.turns), rest, left=draft.left)
 
 
-def _with_answer(draft: Draft) -> Draft:
+def _add_answer(draft: RowDraft) -> RowDraft:
     # after a last turn of the user, the answer may be a field of its own
     answer = None
     if draft.turns and draft.turns[-1].role != "assistant":
-        answer = answer_in(draft.rest)
+        answer = find_answer(draft.rest)
     if answer is None:
         return draft
 
@@ -246,15 +260,15 @@ def _with_answer(draft: Draft) -> Draft:
         if key != name:
             rest[key] = value
 
-    return Draft(draft.turns + turns, rest, left=draft.left)
+    return RowDraft(draft.turns + turns, rest, left=draft.left)
 
 
-def _is_prompt(system: object) -> bool:
+def _is_system_prompt(system: object) -> bool:
     """Return whether the field is the text of a system prompt, and not a name."""
     return isinstance(system, list) or (isinstance(system, str) and " " in system.strip())
 
 
-def _has_contents(fields: Fields) -> bool:
+def _has_gemini_contents(fields: Fields) -> bool:
     contents = fields.get("contents")
     first = None
     if isinstance(contents, list) and contents:
@@ -263,38 +277,38 @@ def _has_contents(fields: Fields) -> bool:
     return isinstance(first, Mapping) and "parts" in first
 
 
-def _read_contents(fields: Fields) -> Draft:
+def _read_gemini_row(fields: Fields) -> RowDraft:
     # Gemini's messages without a role are the user's
     messages = []
     for message in fields["contents"]:
         messages.append({"role": "user", **message} if isinstance(message, Mapping) else message)
 
-    turns = turns_of(messages)
+    turns = read_turns(messages)
     rest = {}
     for name, value in fields.items():
         if name not in ("contents", "systemInstruction"):
             rest[name] = value
 
-    return _with_answer(Draft((*system_of(fields), *turns), rest))
+    return _add_answer(RowDraft((*make_system_turns(fields), *turns), rest))
 
 
-def _named(fields: Fields, names: tuple[str, ...]) -> str | None:
+def _find_first_name(fields: Fields, names: tuple[str, ...]) -> str | None:
     for name in names:
         if name in fields:
             return name
     return None
 
 
-def _is_turn(fields: Fields) -> bool:
-    text = _named(fields, TEXT_NAMES)
+def _is_turn_row(fields: Fields) -> bool:
+    text = _find_first_name(fields, TEXT_FIELD_NAMES)
     return (
-        _named(fields, ROLE_NAMES) is not None
+        _find_first_name(fields, ROLE_FIELD_NAMES) is not None
         and text is not None
         and not isinstance(fields[text], dict)
     )
 
 
-def _position(name: str, value: object) -> float:
+def _parse_position(name: str, value: object) -> float:
     try:
         if isinstance(value, int | float | str):
             position = float(value)
@@ -312,27 +326,30 @@ def _position(name: str, value: object) -> float:
     return position
 
 
-def _parts_in(content: object) -> Any:
+def _parse_parts(content: object) -> Any:
     """Return the parts of a message that stand in a cell as JSON; a text that holds none is what was said."""
     if not isinstance(content, str) or content.lstrip()[:1] not in ("{", "["):
         return content
 
-    parsed = parse(content)
+    parsed = parse_nested_json(content)
     if isinstance(parsed, Mapping):
         parts = parsed.get("parts")
     else:
         parts = parsed
 
     # JSON is the message's content only if all of it are parts
-    typed = isinstance(parts, list) and all(is_part(part) and "type" in part for part in parts)
+    typed = isinstance(parts, list) and all(
+        is_content_part(part) and "type" in part for part in parts
+    )
     if parts and typed:
         return parts
     return content
 
 
-def _read_turn(fields: Fields) -> Draft:
+def _read_turn_row(fields: Fields) -> RowDraft:
     role, text, position = (
-        _named(fields, names) for names in (ROLE_NAMES, TEXT_NAMES, POSITION_NAMES)
+        _find_first_name(fields, names)
+        for names in (ROLE_FIELD_NAMES, TEXT_FIELD_NAMES, TURN_POSITION_NAMES)
     )
     if role is None or text is None:
         raise BadInput(
@@ -342,45 +359,45 @@ def _read_turn(fields: Fields) -> Draft:
 
     # calls of tools stand in columns of their own
     calls = {}
-    for name in CALL_NAMES:
+    for name in CALL_FIELD_NAMES:
         if fields.get(name) not in (None, ""):
             calls[name] = fields[name]
 
-    message = {"role": fields[role], "content": _parts_in(fields[text])}
+    message = {"role": fields[role], "content": _parse_parts(fields[text])}
     # most rows are plain text, and take the short way
     if calls or not isinstance(message["content"], str):
-        turns = turns_in({**message, **calls})
+        turns = read_message_turns({**message, **calls})
     else:
-        turns = (Turn(role=role_of(fields[role]), content=text_of(fields[text])),)
+        turns = (Turn(role=parse_role(fields[role]), content=extract_text(fields[text])),)
 
     rest = {}
     for key, value in fields.items():
-        if key not in (role, text, position, *CALL_NAMES):
+        if key not in (role, text, position, *CALL_FIELD_NAMES):
             rest[key] = value
 
-    return Draft(
+    return RowDraft(
         turns=turns,
         rest=rest,
-        position=None if position is None else _position(position, fields[position]),
+        position=None if position is None else _parse_position(position, fields[position]),
     )
 
 
-def time_name(fields: Fields) -> str | None:
+def find_time_field(fields: Fields) -> str | None:
     """Return the usual column that says when a row's turn was said."""
-    return _named(fields, TIME_NAMES)
+    return _find_first_name(fields, TIME_FIELD_NAMES)
 
 
-def date_orders(rows: Iterable[Fields]) -> list[bool]:
+def detect_date_orders(rows: Iterable[Fields]) -> list[bool]:
     """Return how dates such as 3/4/2026 in all rows can be read: True if with the day first, False with the month."""
     dates = set()
     for row in rows:
-        if (name := time_name(row)) and "/" in str(row[name]):
+        if (name := find_time_field(row)) and "/" in str(row[name]):
             dates.add(str(row[name]))
 
     # an order holds only if every date can be read with it
     times = {}
     for first in (True, False):
-        times[first] = [parse_moment(date, first) for date in dates if is_time(date)]
+        times[first] = [parse_timestamp(date, first) for date in dates if is_time_value(date)]
 
     orders: list[bool] = []
     for first, moments in times.items():
@@ -390,37 +407,41 @@ def date_orders(rows: Iterable[Fields]) -> list[bool]:
     return orders
 
 
-def times_of(metadata: Fields) -> Iterator[float]:
+def iterate_metadata_times(metadata: Fields) -> Iterator[float]:
     """Yield the times in usual fields of a conversation's metadata and one level down, in seconds since 1970."""
-    places = (metadata, unwrap(metadata.get("metadata")))
-    values = (place[name] for place in places for name in TIME_NAMES if name in place)
+    places = (metadata, unwrap_object(metadata.get("metadata")))
+    values = (place[name] for place in places for name in TIME_FIELD_NAMES if name in place)
     times = chain.from_iterable(value if isinstance(value, list) else [value] for value in values)
-    return keep_dated(parse_moment(time) for time in times)
+    return iterate_plausible_times(parse_timestamp(time) for time in times)
 
 
-def _question(fields: Fields) -> str | None:
-    for name in QUESTIONS:
+def _find_question_field(fields: Fields) -> str | None:
+    for name in QUESTION_FIELD_NAMES:
         if name in fields and fields[name] not in (None, "", [], {}):
             return name
     return None
 
 
-def _is_exchange(fields: Fields) -> bool:
+def _is_exchange_row(fields: Fields) -> bool:
     """Return whether a row has a question and an answer, and neither a list of messages nor a turn."""
-    if _ANSWERS.isdisjoint(fields) or not TRACES.isdisjoint(fields) or _question(fields) is None:
+    if (
+        _ANSWER_NAME_SET.isdisjoint(fields)
+        or not TRACE_FIELD_NAMES.isdisjoint(fields)
+        or _find_question_field(fields) is None
+    ):
         return False
-    return not _candidates(fields) and not _is_turn(fields)
+    return not _list_turn_fields(fields) and not _is_turn_row(fields)
 
 
-def _read_exchange(fields: Fields) -> Draft:
-    name = _question(fields) or ""
+def _read_exchange_row(fields: Fields) -> RowDraft:
+    name = _find_question_field(fields) or ""
     value = fields[name]
     # a task, and what it is about, as in instruction data
     if name == "instruction" and isinstance(fields.get("input"), str):
-        value = join_lines([str(value), fields["input"]])
+        value = join_filled_lines([str(value), fields["input"]])
 
-    side = input_of(value, "words")
-    answer = answer_in(fields)
+    side = read_run_input(value, "words")
+    answer = find_answer(fields)
     if side is None or answer is None:
         lacking = name if side is None else "the answer"
         raise BadInput(
@@ -429,11 +450,11 @@ def _read_exchange(fields: Fields) -> Draft:
         )
 
     # a system prompt may stand in the row and in the history; it counts once
-    before = system_of(unwrap(value))
+    before = make_system_turns(unwrap_object(value))
     turns = (
-        *system_of(fields),
+        *make_system_turns(fields),
         *before,
-        *_earlier(fields.get("history")),
+        *_read_earlier_turns(fields.get("history")),
         *side.turns,
     )
     system_turns = set()
@@ -452,11 +473,11 @@ def _read_exchange(fields: Fields) -> Draft:
         if key not in used:
             rest[key] = inner
 
-    return Draft((*distinct_turns, *answer[1]), rest)
+    return RowDraft((*distinct_turns, *answer[1]), rest)
 
 
-def _earlier(history: object) -> tuple[Turn, ...]:
-    earlier: Any = parse(history)
+def _read_earlier_turns(history: object) -> tuple[Turn, ...]:
+    earlier: Any = parse_nested_json(history)
     if not isinstance(earlier, list) or not earlier:
         return ()
 
@@ -472,54 +493,56 @@ def _earlier(history: object) -> tuple[Turn, ...]:
             if message["content"]:
                 earlier.append(message)
 
-    return turns_of(earlier)
+    return read_turns(earlier)
 
 
-READERS = (
+LOG_SHAPE_READERS = (
     Reader(
         "messages",
         'a row a conversation, "messages": [{"role": "user", "content": "…"}, …]',
-        recognises=lambda fields: bool(_candidates(fields)),
-        read=_read_messages,
+        recognises=lambda fields: bool(_list_turn_fields(fields)),
+        read=_read_messages_row,
     ),
     Reader(
         "ShareGPT",
         'a row a conversation, "conversations": [{"from": "human", "value": "…"}, …]',
         recognises=lambda fields: is_list_of_turns(fields.get("conversations")),
-        read=lambda fields: read_field(fields, "conversations"),
+        read=lambda fields: read_turns_field(fields, "conversations"),
     ),
     Reader(
         "Gemini",
         'a row a conversation, "contents": [{"role": "user", "parts": [{"text": "…"}]}, …]',
-        recognises=_has_contents,
-        read=_read_contents,
+        recognises=_has_gemini_contents,
+        read=_read_gemini_row,
     ),
     Reader(
         "flat table",
         "a row a turn: conversation_id, turn, role, text",
-        recognises=_is_turn,
-        read=_read_turn,
+        recognises=_is_turn_row,
+        read=_read_turn_row,
         row_is_turn=True,
     ),
     Reader(
         "request and response",
         'a row an exchange, "prompt": "…", "response": "…", also as requests and responses of an interface',
-        recognises=lambda fields: _is_exchange(fields) and fields.keys().isdisjoint(OWNER_NAMES),
-        read=_read_exchange,
+        recognises=lambda fields: (
+            _is_exchange_row(fields) and fields.keys().isdisjoint(CONVERSATION_ID_NAMES)
+        ),
+        read=_read_exchange_row,
     ),
     Reader(
         "table of exchanges",
         "a row an exchange: conversation_id, prompt, response",
         recognises=lambda fields: (
-            _is_exchange(fields) and not fields.keys().isdisjoint(OWNER_NAMES)
+            _is_exchange_row(fields) and not fields.keys().isdisjoint(CONVERSATION_ID_NAMES)
         ),
-        read=_read_exchange,
+        read=_read_exchange_row,
         row_is_turn=True,
     ),
 )
 
 
-class NoShape(BadInput):
+class UnknownShape(BadInput):
     """A row that no reader knows.
 
     Attributes:
@@ -531,7 +554,7 @@ class NoShape(BadInput):
     label = ""
 
 
-def reader_of(fields: Mapping[str, Any]) -> Reader:
+def find_reader(fields: Mapping[str, Any]) -> Reader:
     """Return the reader of a row's shape.
 
     Raises:
@@ -539,7 +562,7 @@ def reader_of(fields: Mapping[str, Any]) -> Reader:
         BadInput: More than one does.
     """
     fitting = []
-    for reader in READERS:
+    for reader in LOG_SHAPE_READERS:
         if reader.recognises(fields):
             fitting.append(reader)
 
@@ -553,9 +576,9 @@ def reader_of(fields: Mapping[str, Any]) -> Reader:
             option="messages_field",
         )
 
-    shapes = "; ".join(f"{reader.name} ({reader.shape})" for reader in READERS)
+    shapes = "; ".join(f"{reader.name} ({reader.shape})" for reader in LOG_SHAPE_READERS)
     have = escape_controls(", ".join(list(fields)[:12]), 200) or "no field"
-    raise NoShape(
+    raise UnknownShape(
         f"no known shape: the row has {have}",
         hint=f"known shapes: {shapes}",
     )

@@ -7,30 +7,35 @@ from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.log_parts import (
-    Facts,
-    LeftOut,
+    ConversationFacts,
+    LeftOutRow,
     LogPart,
     Message,
     ModelCall,
     ToolScore,
     WholeTalk,
-    parse_moment,
+    parse_timestamp,
 )
 from pollex.formats.log_shapes.exports import (
     Fields,
-    get,
-    id_as_text,
+    format_id,
+    get_at_path,
     is_true,
     keep_filled_facts,
     list_objects,
     require_text,
-    unwrap,
+    unwrap_object,
 )
-from pollex.formats.log_shapes.payloads import parse, sides
-from pollex.formats.log_shapes.turns import join_lines, marks_of_files, turns_in, turns_of
+from pollex.formats.log_shapes.payloads import parse_nested_json, read_call_sides
+from pollex.formats.log_shapes.turns import (
+    join_filled_lines,
+    list_file_marks,
+    read_message_turns,
+    read_turns,
+)
 
-_TONES = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|::skin-tone-\\d")
-THUMBS = {
+_SKIN_TONE_PATTERN = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|::skin-tone-\\d")
+THUMB_BY_REACTION = {
     **dict.fromkeys(("+1", "thumbsup", "thumbs_up", "thumbup", "\U0001f44d", "like"), "up"),
     **dict.fromkeys(
         ("-1", "thumbsdown", "thumbs_down", "thumbdown", "\U0001f44e", "dislike"), "down"
@@ -39,17 +44,17 @@ THUMBS = {
 """Reactions that are thumbs, without their skin tone."""
 
 
-def _reactions(
+def _iterate_thumb_reactions(
     named: Iterable[tuple[object, object]],
     conversation: str,
     message: str | None,
 ) -> Iterator[ToolScore]:
     """Yield the reactions on a message that are thumbs, one for each person who is named."""
     for name, people in named:
-        value = THUMBS.get(_TONES.sub("", str(name)).strip(":"))
+        value = THUMB_BY_REACTION.get(_SKIN_TONE_PATTERN.sub("", str(name)).strip(":"))
         # a reaction without names is one by somebody unknown
         if isinstance(people, list) and people:
-            listed = [id_as_text(person) for person in people]
+            listed = [format_id(person) for person in people]
         else:
             listed = [None]
 
@@ -63,8 +68,8 @@ def _reactions(
             )
 
 
-_SLACK_LINK = re.compile(r"<((?:https?|mailto):[^|>]+)(?:\|([^>]+))?>")
-_SLACK_EVENTS = (
+_SLACK_LINK_PATTERN = re.compile(r"<((?:https?|mailto):[^|>]+)(?:\|([^>]+))?>")
+_SLACK_EVENT_PREFIXES = (
     "channel_",
     "group_",
     "pinned_",
@@ -76,46 +81,50 @@ _SLACK_EVENTS = (
 )
 
 
-def read_slack(fields: Fields) -> Iterator[LogPart]:
+def read_slack_message(fields: Fields) -> Iterator[LogPart]:
     """Yield a message: of the thread that it is in, or begins; what a bot says is the assistant's."""
-    if str(fields.get("subtype") or "").startswith(_SLACK_EVENTS):
+    if str(fields.get("subtype") or "").startswith(_SLACK_EVENT_PREFIXES):
         return
 
     ts = require_text(fields, "ts")
-    thread = id_as_text(fields.get("thread_ts")) or ts
-    channel = id_as_text(fields.get("channel"))
+    thread = format_id(fields.get("thread_ts")) or ts
+    channel = format_id(fields.get("channel"))
     # threads of two channels may begin at the same time
     id_ = f"{channel}/{thread}" if channel else thread
     bot = bool(fields.get("bot_id")) or fields.get("subtype") == "bot_message"
     # a link is written <address|words>
-    message_text = _SLACK_LINK.sub(
+    message_text = _SLACK_LINK_PATTERN.sub(
         lambda link: link[2] or link[1],
         str(fields.get("text") or ""),
     )
-    words = join_lines([html.unescape(message_text).strip(), *marks_of_files(fields.get("files"))])
+    words = join_filled_lines(
+        [html.unescape(message_text).strip(), *list_file_marks(fields.get("files"))]
+    )
     if words:
         turn = Turn(role="assistant" if bot else "user", content=words)
-        user_facts = keep_filled_facts(user=None if bot else id_as_text(fields.get("user")))
+        user_facts = keep_filled_facts(user=None if bot else format_id(fields.get("user")))
         yield Message(
             id_,
             f"{id_}/{ts}",
             (turn,),
-            parse_moment(ts),
+            parse_timestamp(ts),
             facts=user_facts,
         )
         named = (
             (reaction.get("name"), reaction.get("users"))
             for reaction in list_objects(fields.get("reactions"))
         )
-        yield from _reactions(named, id_, f"{id_}/{ts}")
+        yield from _iterate_thumb_reactions(named, id_, f"{id_}/{ts}")
 
 
-def read_discord(fields: Fields) -> Iterator[LogPart]:
+def read_discord_channel(fields: Fields) -> Iterator[LogPart]:
     """Yield the messages of a channel or thread; what bots say is the assistant's."""
     id_ = require_text(fields, "channel.id")
-    yield Facts(
+    yield ConversationFacts(
         id_,
-        keep_filled_facts(title=get(fields, "channel.name"), server=get(fields, "guild.name")),
+        keep_filled_facts(
+            title=get_at_path(fields, "channel.name"), server=get_at_path(fields, "guild.name")
+        ),
     )
     for message in list_objects(fields.get("messages")):
         # others say who joined, what was pinned and so on
@@ -132,7 +141,7 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
             continue
 
         # the words, with what is shown of links and files
-        bot = is_true(get(message, "author.isBot") or get(message, "author.bot"))
+        bot = is_true(get_at_path(message, "author.isBot") or get_at_path(message, "author.bot"))
         shown = []
         for embed in list_objects(message.get("embeds")):
             shown.append(str(embed.get("description") or embed.get("title") or ""))
@@ -140,20 +149,20 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
         lines = [
             str(message.get("content") or ""),
             *shown,
-            *marks_of_files(message.get("attachments")),
+            *list_file_marks(message.get("attachments")),
         ]
-        words = join_lines(lines)
+        words = join_filled_lines(lines)
         key = f"{id_}/{message.get('id')}"
         if words:
             turn = Turn(role="assistant" if bot else "user", content=words)
             user_facts = keep_filled_facts(
-                user=None if bot else id_as_text(get(message, "author.id"))
+                user=None if bot else format_id(get_at_path(message, "author.id"))
             )
             yield Message(
                 id_,
                 key,
                 (turn,),
-                parse_moment(message.get("timestamp")),
+                parse_timestamp(message.get("timestamp")),
                 facts=user_facts,
             )
 
@@ -163,12 +172,12 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
         for reaction in listed:
             named.append(
                 (
-                    get(reaction, "emoji.code") or get(reaction, "emoji.name"),
+                    get_at_path(reaction, "emoji.code") or get_at_path(reaction, "emoji.name"),
                     [user.get("id") for user in list_objects(reaction.get("users"))],
                 )
             )
 
-        yield from _reactions(named, id_, key)
+        yield from _iterate_thumb_reactions(named, id_, key)
 
 
 def is_telegram_chat(fields: Fields) -> bool:
@@ -179,12 +188,12 @@ def is_telegram_chat(fields: Fields) -> bool:
     )
 
 
-def read_telegram(fields: Fields) -> Iterator[LogPart]:
+def read_telegram_chat(fields: Fields) -> Iterator[LogPart]:
     """Yield a chat of Telegram's export: who has the chat's name is the bot, or of a person's chat the user."""
     id_ = require_text(fields, "id")
     name = fields.get("name")
     with_bot = str(fields.get("type")).startswith("bot")
-    yield Facts(id_, keep_filled_facts(title=name))
+    yield ConversationFacts(id_, keep_filled_facts(title=name))
 
     for message in list_objects(fields.get("messages")):
         if message.get("type") != "message":
@@ -204,10 +213,10 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
         mark = "[file]" if message.get("file") else ""
         if message.get("photo"):
             mark = "[image]"
-        words = join_lines([message_text.strip(), mark])
+        words = join_filled_lines([message_text.strip(), mark])
         key = f"{id_}/{message.get('id')}"
         if words:
-            when = parse_moment(message.get("date_unixtime") or message.get("date"))
+            when = parse_timestamp(message.get("date_unixtime") or message.get("date"))
             yield Message(id_, key, (Turn(role=role, content=words),), when)
         reactions = list_objects(message.get("reactions"))
         by = []
@@ -219,36 +228,41 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
                 )
             )
 
-        yield from _reactions(by, id_, key)
+        yield from _iterate_thumb_reactions(by, id_, key)
 
 
 def read_meta_chat(fields: Fields) -> Iterator[LogPart]:
     """Yield a chat of Messenger or Instagram, as an account downloads it: who has the chat's title is the user."""
     id_ = str(fields.get("thread_path") or require_text(fields, "title"))
-    title = _repaired(fields.get("title"))
-    yield Facts(id_, keep_filled_facts(title=title, user=title))
-    yield LeftOut("in chats of Messenger and Instagram, whoever has the chat's name is the user")
+    title = _repair_meta_encoding(fields.get("title"))
+    yield ConversationFacts(id_, keep_filled_facts(title=title, user=title))
+    yield LeftOutRow("in chats of Messenger and Instagram, whoever has the chat's name is the user")
 
     for number, message in enumerate(list_objects(fields.get("messages"))):
         marks = []
-        for name, mark in _META_FILES.items():
+        for name, mark in _META_FILE_KINDS.items():
             marks += [f"[{mark}]"] * len(list_objects(message.get(name)))
 
-        words = join_lines([_repaired(message.get("content")), *marks])
-        role: Role = "user" if _repaired(message.get("sender_name")) == title else "assistant"
+        words = join_filled_lines([_repair_meta_encoding(message.get("content")), *marks])
+        role: Role = (
+            "user" if _repair_meta_encoding(message.get("sender_name")) == title else "assistant"
+        )
         key = f"{id_}/{number}"
         if words and not is_true(message.get("is_unsent")):
             turn = Turn(role=role, content=words)
-            yield Message(id_, key, (turn,), parse_moment(message.get("timestamp_ms")))
+            yield Message(id_, key, (turn,), parse_timestamp(message.get("timestamp_ms")))
 
         by = (
-            (_repaired(reaction.get("reaction")), [_repaired(reaction.get("actor"))])
+            (
+                _repair_meta_encoding(reaction.get("reaction")),
+                [_repair_meta_encoding(reaction.get("actor"))],
+            )
             for reaction in list_objects(message.get("reactions"))
         )
-        yield from _reactions(by, id_, key)
+        yield from _iterate_thumb_reactions(by, id_, key)
 
 
-_META_FILES = {
+_META_FILE_KINDS = {
     "photos": "image",
     "gifs": "image",
     "videos": "video",
@@ -257,7 +271,7 @@ _META_FILES = {
 }
 
 
-def _repaired(text: object) -> str:
+def _repair_meta_encoding(text: object) -> str:
     """Return a text whose UTF-8 was written as if each byte were a letter, as Meta's downloads have it."""
     written = str(text or "")
     try:
@@ -266,19 +280,19 @@ def _repaired(text: object) -> str:
         return written
 
 
-def read_claude_code(fields: Fields) -> Iterator[LogPart]:
+def read_claude_code_line(fields: Fields) -> Iterator[LogPart]:
     """Yield a line of a session's file; what sub-agents did, and what the program itself wrote, is left out."""
     session = require_text(fields, "sessionId")
     key = require_text(fields, "uuid")
-    message = unwrap(fields.get("message"))
+    message = unwrap_object(fields.get("message"))
     # after a summary of its history, a session goes on under a logical parent
-    parent = id_as_text(fields.get("parentUuid")) or id_as_text(fields.get("logicalParentUuid"))
+    parent = format_id(fields.get("parentUuid")) or format_id(fields.get("logicalParentUuid"))
     if is_true(fields.get("isSidechain")):
         return
 
     shown = fields.get("type") in ("user", "assistant") and not is_true(fields.get("isMeta"))
     if shown and message:
-        turns = turns_in(message)
+        turns = read_message_turns(message)
     else:
         turns = ()
 
@@ -292,30 +306,35 @@ def read_claude_code(fields: Fields) -> Iterator[LogPart]:
         session,
         key,
         turns,
-        parse_moment(fields.get("timestamp")),
+        parse_timestamp(fields.get("timestamp")),
         parent,
         tree=True,
     )
 
 
-_CODEX_CONTEXT = ("<environment_context>", "<user_instructions>", "<permissions", "# AGENTS.md")
+_CODEX_CONTEXT_PREFIXES = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<permissions",
+    "# AGENTS.md",
+)
 
 
-def read_codex(fields: Fields) -> Iterator[LogPart]:
+def read_codex_item(fields: Fields) -> Iterator[LogPart]:
     """Yield an item of a session's file, which is one conversation."""
-    item = unwrap(fields.get("payload"))
+    item = unwrap_object(fields.get("payload"))
     kind = fields.get("type")
     if kind == "session_meta":
-        yield Facts(
+        yield ConversationFacts(
             "",
             keep_filled_facts(
-                session=id_as_text(item.get("id")), version=id_as_text(item.get("cli_version"))
+                session=format_id(item.get("id")), version=format_id(item.get("cli_version"))
             ),
         )
     elif kind == "response_item":
         # calls and their outputs have no role
         if item.get("role") or item.get("type") != "message":
-            turns = turns_in(item)
+            turns = read_message_turns(item)
         else:
             turns = ()
 
@@ -323,7 +342,7 @@ def read_codex(fields: Fields) -> Iterator[LogPart]:
         context = (
             item.get("role") == "user"
             and turns
-            and turns[0].content.lstrip().startswith(_CODEX_CONTEXT)
+            and turns[0].content.lstrip().startswith(_CODEX_CONTEXT_PREFIXES)
         )
         if context:
             turns = tuple(Turn(role="system", content=turn.content) for turn in turns)
@@ -333,32 +352,32 @@ def read_codex(fields: Fields) -> Iterator[LogPart]:
                 filled_turns.append(turn)
 
         turns = tuple(filled_turns)
-        yield Message("", None, turns, parse_moment(fields.get("timestamp")))
+        yield Message("", None, turns, parse_timestamp(fields.get("timestamp")))
 
 
-def read_agent_item(fields: Fields) -> Iterator[LogPart]:
+def read_session_message(fields: Fields) -> Iterator[LogPart]:
     """Yield a row of a table with a message in JSON beside its session."""
-    message = parse(fields.get("message_data") or fields.get("message"))
+    message = parse_nested_json(fields.get("message_data") or fields.get("message"))
     session = require_text(fields, "session_id", "thread_id", "conversation_id")
     if isinstance(message, Mapping):
-        turns = turns_in(message)
+        turns = read_message_turns(message)
     else:
         turns = ()
 
-    when = parse_moment(fields.get("created_at") or fields.get("timestamp"))
-    key = id_as_text(fields.get("id"))
+    when = parse_timestamp(fields.get("created_at") or fields.get("timestamp"))
+    key = format_id(fields.get("id"))
     yield Message(session, f"{session}/{key}" if key else None, turns, when)
 
 
 def is_message_in_cell(fields: Fields) -> bool:
     """Return whether a row's message is an object in JSON, with a role or as LangChain writes it."""
-    message = parse(fields.get("message_data") or fields.get("message"))
+    message = parse_nested_json(fields.get("message_data") or fields.get("message"))
     return isinstance(message, Mapping) and bool(message.keys() & {"role", "type", "kwargs"})
 
 
 def read_agents_span(fields: Fields) -> Iterator[LogPart]:
     """Yield a span of OpenAI's Agents SDK; the session is the group of its trace."""
-    data = unwrap(fields.get("span_data"))
+    data = unwrap_object(fields.get("span_data"))
     kind = str(data.get("type"))
     model = kind in ("generation", "response")
     sent = data.get("input")
@@ -366,26 +385,26 @@ def read_agents_span(fields: Fields) -> Iterator[LogPart]:
     yield ModelCall(
         require_text(fields, "trace_id"),
         require_text(fields, "id"),
-        parent=id_as_text(fields.get("parent_id")),
-        at=parse_moment(fields.get("started_at")),
-        **sides(sent, received, silent=not model, written="words"),
+        parent=format_id(fields.get("parent_id")),
+        at=parse_timestamp(fields.get("started_at")),
+        **read_call_sides(sent, received, silent=not model, written="words"),
         model=model,
-        error=str(unwrap(fields.get("error")).get("message") or ""),
+        error=str(unwrap_object(fields.get("error")).get("message") or ""),
     )
 
 
 def read_agents_trace(fields: Fields) -> Iterator[LogPart]:
     trace = require_text(fields, "id")
-    metadata = unwrap(fields.get("metadata"))
+    metadata = unwrap_object(fields.get("metadata"))
     trace_facts = keep_filled_facts(
-        user=id_as_text(metadata.get("user") or metadata.get("user_id")),
+        user=format_id(metadata.get("user") or metadata.get("user_id")),
         metadata=metadata,
     )
     yield ModelCall(
         trace,
         trace,
         None,
-        id_as_text(fields.get("group_id")),
+        format_id(fields.get("group_id")),
         facts=trace_facts,
     )
 
@@ -393,55 +412,57 @@ def read_agents_trace(fields: Fields) -> Iterator[LogPart]:
 def read_adk_session(fields: Fields) -> Iterator[LogPart]:
     """Yield a session of Google's Agent Development Kit."""
     id_ = require_text(fields, "id")
-    yield Facts(
-        id_, keep_filled_facts(user=id_as_text(fields.get("userId") or fields.get("user_id")))
+    yield ConversationFacts(
+        id_, keep_filled_facts(user=format_id(fields.get("userId") or fields.get("user_id")))
     )
     for event in list_objects(fields.get("events")):
         yield from read_adk_event({"session_id": id_, **event})
 
 
 def read_adk_event(fields: Fields) -> Iterator[LogPart]:
-    content = unwrap(fields.get("content"))
+    content = unwrap_object(fields.get("content"))
     if is_true(fields.get("partial")) or not content.get("parts"):
         return
 
     role = "user" if fields.get("author") == "user" else "assistant"
-    turns = turns_in({"role": role, "parts": content["parts"]})
+    turns = read_message_turns({"role": role, "parts": content["parts"]})
     session = require_text(fields, "session_id")
     yield Message(
         session,
-        id_as_text(fields.get("id")),
+        format_id(fields.get("id")),
         turns,
-        parse_moment(fields.get("timestamp")),
+        parse_timestamp(fields.get("timestamp")),
     )
 
 
 def read_chat_store(fields: Fields) -> Iterator[LogPart]:
     """Yield the chats of LlamaIndex's store, by their keys."""
-    for key, messages in unwrap(fields.get("store")).items():
+    for key, messages in unwrap_object(fields.get("store")).items():
         if isinstance(messages, list):
-            yield WholeTalk(str(key), turns_of(messages))
+            yield WholeTalk(str(key), read_turns(messages))
 
 
-def read_agent_states(fields: Fields) -> Iterator[LogPart]:
+def read_autogen_state(fields: Fields) -> Iterator[LogPart]:
     """Yield the thread of the state that an AutoGen team saved."""
-    states = unwrap(fields.get("agent_states"))
+    states = unwrap_object(fields.get("agent_states"))
     threads = []
-    for state in map(unwrap, states.values()):
+    for state in map(unwrap_object, states.values()):
         if state.get("message_thread"):
             threads.append(state["message_thread"])
 
     # the longest thread has what all agents said
     if threads:
-        yield WholeTalk(id_as_text(fields.get("id")), turns_of(max(threads, key=len)))
+        yield WholeTalk(format_id(fields.get("id")), read_turns(max(threads, key=len)))
 
 
 def is_posthog_event(fields: Fields) -> bool:
     """Return whether an event is about a trace of a model's calls."""
-    return "properties.$ai_trace_id" in fields or "$ai_trace_id" in unwrap(fields.get("properties"))
+    return "properties.$ai_trace_id" in fields or "$ai_trace_id" in unwrap_object(
+        fields.get("properties")
+    )
 
 
-def is_other_event(fields: Fields) -> bool:
+def is_non_model_event(fields: Fields) -> bool:
     """Return whether an event is PostHog's and about no model, as are views of pages and clicks."""
     if is_posthog_event(fields):
         return False
@@ -451,31 +472,31 @@ def is_other_event(fields: Fields) -> bool:
         if n.startswith("properties."):
             property_names.append(n)
 
-    names = [*unwrap(fields.get("properties")), *property_names]
+    names = [*unwrap_object(fields.get("properties")), *property_names]
     return any("$" in name for name in (str(fields.get("event")), *names))
 
 
-def read_other_event(fields: Fields) -> Iterator[LogPart]:
+def read_non_model_event(fields: Fields) -> Iterator[LogPart]:
     """Yield why an event is left out."""
-    yield LeftOut(f"events {fields.get('event')!r:.40} are about no model, and were left out")
+    yield LeftOutRow(f"events {fields.get('event')!r:.40} are about no model, and were left out")
 
 
-def read_posthog(fields: Fields) -> Iterator[LogPart]:
+def read_posthog_event(fields: Fields) -> Iterator[LogPart]:
     """Yield an event of PostHog's LLM analytics: a span, a generation, or what a user said of one."""
     # properties are columns of a table, or nested
     properties: Mapping[str, Any] = {
         k.removeprefix("properties."): v for k, v in fields.items() if k.startswith("properties.")
     }
-    properties = {**unwrap(fields.get("properties")), **properties}
+    properties = {**unwrap_object(fields.get("properties")), **properties}
     kind = str(fields.get("event"))
     trace = require_text(properties, "$ai_trace_id")
-    person = id_as_text(fields.get("distinct_id"))
+    person = format_id(fields.get("distinct_id"))
     # what a user said of a trace
     if kind in ("$ai_feedback", "$ai_metric", "survey sent"):
         value = properties.get("$ai_metric_value")
         comment = properties.get("$ai_feedback_text")
         name = str(properties.get("$ai_metric_name") or "feedback")
-        when = parse_moment(fields.get("timestamp"))
+        when = parse_timestamp(fields.get("timestamp"))
         yield ToolScore(
             "trace",
             trace,
@@ -489,7 +510,7 @@ def read_posthog(fields: Fields) -> Iterator[LogPart]:
 
     # a span, or a model's call
     span = (
-        id_as_text(
+        format_id(
             properties.get("$ai_span_id")
             or properties.get("$ai_generation_id")
             or fields.get("uuid")
@@ -505,33 +526,35 @@ def read_posthog(fields: Fields) -> Iterator[LogPart]:
     yield ModelCall(
         trace,
         trace if kind == "$ai_trace" else span,
-        parent=None if kind == "$ai_trace" else id_as_text(properties.get("$ai_parent_id")),
-        session=id_as_text(properties.get("$ai_session_id")),
-        at=parse_moment(fields.get("timestamp")),
-        **sides(sent, received, silent=kind not in ("$ai_generation", "$ai_trace", "$ai_span")),
+        parent=None if kind == "$ai_trace" else format_id(properties.get("$ai_parent_id")),
+        session=format_id(properties.get("$ai_session_id")),
+        at=parse_timestamp(fields.get("timestamp")),
+        **read_call_sides(
+            sent, received, silent=kind not in ("$ai_generation", "$ai_trace", "$ai_span")
+        ),
         model=model,
         error=str(properties.get("$ai_error") or "failed")
         if is_true(properties.get("$ai_is_error"))
         else "",
-        facts=keep_filled_facts(user=person, model=id_as_text(properties.get("$ai_model"))),
+        facts=keep_filled_facts(user=person, model=format_id(properties.get("$ai_model"))),
     )
 
 
-def read_anything_llm(fields: Fields) -> Iterator[LogPart]:
+def read_anything_llm_exchange(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange; an answer in the tables is an object with its sources."""
     # a conversation without an id is told by its workspace and its user
     names = ("workspace", "workspaceId", "username", "user_id")
-    owners = [id_as_text(fields.get(name)) for name in names]
-    session = id_as_text(fields.get("api_session_id")) or id_as_text(fields.get("thread_id"))
+    owners = [format_id(fields.get(name)) for name in names]
+    session = format_id(fields.get("api_session_id")) or format_id(fields.get("thread_id"))
     session = session or "/".join(filter(None, owners))
-    answer = parse(fields.get("response"))
+    answer = parse_nested_json(fields.get("response"))
     if isinstance(answer, Mapping):
         answer = answer.get("text")
     else:
         answer = fields.get("response")
 
-    files = marks_of_files(parse(fields.get("attachments")))
-    question = join_lines([str(fields.get("prompt") or ""), *files])
+    files = list_file_marks(parse_nested_json(fields.get("attachments")))
+    question = join_filled_lines([str(fields.get("prompt") or ""), *files])
     both = (Turn(role="user", content=question), Turn(role="assistant", content=str(answer or "")))
     filled_turns = []
     for turn in both:
@@ -540,7 +563,7 @@ def read_anything_llm(fields: Fields) -> Iterator[LogPart]:
 
     turns = tuple(filled_turns)
     key = f"{session}/{fields.get('id')}"
-    when = parse_moment(fields.get("sent_at") or fields.get("createdAt"))
+    when = parse_timestamp(fields.get("sent_at") or fields.get("createdAt"))
     yield Message(
         session,
         key,
@@ -553,11 +576,11 @@ def read_anything_llm(fields: Fields) -> Iterator[LogPart]:
         yield ToolScore("conversation", session, rating, message=key)
 
 
-def read_onyx(fields: Fields) -> Iterator[LogPart]:
+def read_onyx_exchange(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange of Onyx's query history."""
     session = require_text(fields, "chat_session_id")
     key = f"{session}/{fields.get('message_id') or fields.get('time_created')}"
-    person = id_as_text(fields.get("user_email"))
+    person = format_id(fields.get("user_email"))
     exchange = (
         (role, str(fields.get(name) or ""))
         for role, name in (("user", "user_message"), ("assistant", "ai_response"))
@@ -572,7 +595,7 @@ def read_onyx(fields: Fields) -> Iterator[LogPart]:
         session,
         key,
         turns,
-        parse_moment(fields.get("time_created")),
+        parse_timestamp(fields.get("time_created")),
         facts=keep_filled_facts(user=person),
     )
     value = fields.get("feedback") or fields.get("feedback_type")
@@ -592,16 +615,18 @@ def read_onyx(fields: Fields) -> Iterator[LogPart]:
 def read_onyx_session(fields: Fields) -> Iterator[LogPart]:
     """Yield a session of Onyx's interface."""
     id_ = require_text(fields, "id", "chat_session_id")
-    person = id_as_text(fields.get("user_email"))
-    yield Facts(
+    person = format_id(fields.get("user_email"))
+    yield ConversationFacts(
         id_,
         keep_filled_facts(user=person, title=fields.get("name") or fields.get("description")),
     )
 
     for number, message in enumerate(list_objects(fields.get("messages"))):
         key = f"{id_}/{number}"
-        turns = turns_in({"role": message.get("message_type"), "content": message.get("message")})
-        yield Message(id_, key, turns, parse_moment(message.get("time_created")))
+        turns = read_message_turns(
+            {"role": message.get("message_type"), "content": message.get("message")}
+        )
+        yield Message(id_, key, turns, parse_timestamp(message.get("time_created")))
         value = message.get("feedback_type") or message.get("feedback")
         comment = message.get("feedback_text")
         if value or comment:
@@ -639,10 +664,10 @@ def has_fastgpt_items(fields: Fields) -> bool:
 
 def read_fastgpt_item(fields: Fields) -> Iterator[LogPart]:
     id_ = require_text(fields, "chatId")
-    value = parse(fields.get("value"))
+    value = parse_nested_json(fields.get("value"))
     key = f"{id_}/{fields.get('dataId') or fields.get('id') or fields.get('_id')}"
-    turns = turns_in({"role": fields.get("obj"), "content": _fastgpt_parts(value)})
-    yield Message(id_, key, turns, parse_moment(fields.get("time")))
+    turns = read_message_turns({"role": fields.get("obj"), "content": _list_fastgpt_parts(value)})
+    yield Message(id_, key, turns, parse_timestamp(fields.get("time")))
 
     for name, thumb in (("userGoodFeedback", "up"), ("userBadFeedback", "down")):
         if fields.get(name):
@@ -659,7 +684,7 @@ def read_fastgpt_item(fields: Fields) -> Iterator[LogPart]:
             )
 
 
-def _fastgpt_parts(value: object) -> object:
+def _list_fastgpt_parts(value: object) -> object:
     """Return the parts of an item; its calls of tools are a list in one part, with the results beside them."""
     if not isinstance(value, list):
         return value
@@ -684,18 +709,18 @@ def _fastgpt_parts(value: object) -> object:
     return parts
 
 
-def read_argilla(fields: Fields) -> Iterator[LogPart]:
+def read_argilla_record(fields: Fields) -> Iterator[LogPart]:
     """Yield an annotated record: a chat or an exchange among its fields, and each person's answers."""
     id_ = require_text(fields, "id")
-    record_fields = unwrap(fields.get("fields"))
+    record_fields = unwrap_object(fields.get("fields"))
     # a field with a chat; else the first two texts are the question and the answer
     chats = [
         chat
         for value in record_fields.values()
-        if isinstance(chat := parse(value), list) and list_objects(chat)
+        if isinstance(chat := parse_nested_json(value), list) and list_objects(chat)
     ]
     if chats:
-        turns = turns_of(chats[0])
+        turns = read_turns(chats[0])
     else:
         words = [str(value) for value in record_fields.values() if isinstance(value, str)]
         roles: tuple[Role, ...] = ("user", "assistant")
@@ -708,14 +733,14 @@ def read_argilla(fields: Fields) -> Iterator[LogPart]:
     yield WholeTalk(
         id_,
         turns,
-        facts=keep_filled_facts(metadata=unwrap(fields.get("metadata"))),
+        facts=keep_filled_facts(metadata=unwrap_object(fields.get("metadata"))),
     )
-    for question, answers in unwrap(fields.get("responses")).items():
+    for question, answers in unwrap_object(fields.get("responses")).items():
         for answer in list_objects(answers):
             # drafts and discarded answers don't count
             if answer.get("status", "submitted") == "submitted" and answer.get("value") is not None:
                 value = answer["value"]
-                person = id_as_text(answer.get("user_id"))
+                person = format_id(answer.get("user_id"))
                 yield ToolScore(
                     "conversation",
                     id_,
@@ -725,13 +750,13 @@ def read_argilla(fields: Fields) -> Iterator[LogPart]:
                 )
 
 
-def read_label_studio(fields: Fields) -> Iterator[LogPart]:
+def read_label_studio_task(fields: Fields) -> Iterator[LogPart]:
     """Yield an annotated task: the dialogue among its data, and what people chose, rated and wrote."""
     id_ = require_text(fields, "id")
-    data = unwrap(fields.get("data"))
+    data = unwrap_object(fields.get("data"))
     talks = [value for value in data.values() if list_objects(value)]
     if talks:
-        turns = turns_of(parse(talks[0]))
+        turns = read_turns(parse_nested_json(talks[0]))
     else:
         turns = ()
 
@@ -745,12 +770,12 @@ def read_label_studio(fields: Fields) -> Iterator[LogPart]:
             continue
         who = annotation.get("completed_by")
         if isinstance(who, Mapping):
-            person = id_as_text(who.get("email") or who.get("id"))
+            person = format_id(who.get("email") or who.get("id"))
         else:
-            person = id_as_text(who)
+            person = format_id(who)
 
         for result in list_objects(annotation.get("result")):
-            value = unwrap(result.get("value"))
+            value = unwrap_object(result.get("value"))
             name = str(result.get("from_name") or "")
             # a choice, stars or a number is the score, and a text the comment
             chosen = value.get("choices") or value.get("rating") or value.get("number")
@@ -763,7 +788,7 @@ def read_label_studio(fields: Fields) -> Iterator[LogPart]:
                 answer = chosen
 
             if answer is not None or written:
-                when = parse_moment(annotation.get("updated_at") or annotation.get("created_at"))
+                when = parse_timestamp(annotation.get("updated_at") or annotation.get("created_at"))
                 yield ToolScore(
                     "conversation",
                     id_,
@@ -779,13 +804,13 @@ def read_azure_message(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of Microsoft's sample of a chat; its feedback is a thumb up, or the reasons of one down."""
     id_ = require_text(fields, "conversationId")
     key = require_text(fields, "id")
-    turns = turns_in({"role": fields.get("role"), "content": fields.get("content")})
-    person = id_as_text(fields.get("userId"))
+    turns = read_message_turns({"role": fields.get("role"), "content": fields.get("content")})
+    person = format_id(fields.get("userId"))
     yield Message(
         id_,
         key,
         turns,
-        parse_moment(fields.get("createdAt")),
+        parse_timestamp(fields.get("createdAt")),
         facts=keep_filled_facts(user=person),
     )
     feedback = []

@@ -11,39 +11,39 @@ from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import (
     LogPart,
     ModelCall,
-    Target,
+    SpanWords,
+    TargetKind,
     ToolScore,
     WholeTalk,
-    Words,
-    parse_moment,
+    parse_timestamp,
 )
 from pollex.formats.log_shapes.exports import (
     Fields,
     WrongFile,
-    get,
-    get_under,
-    id_as_text,
+    format_id,
+    get_at_path,
+    get_column_value,
     keep_filled_facts,
     list_objects,
     require_text,
-    unwrap,
+    unwrap_object,
 )
 from pollex.formats.log_shapes.payloads import (
-    RETRIEVERS,
+    RETRIEVER_SPAN_KINDS,
     RunSide,
-    Written,
-    flatten,
-    input_of,
-    nest,
-    of_sides,
-    output_of,
-    parse,
-    retrieved_by,
-    system_of,
+    WrittenForm,
+    flatten_to_dotted_names,
+    list_retrieved_documents,
+    make_call_sides,
+    make_system_turns,
+    nest_dotted_names,
+    parse_nested_json,
+    read_run_input,
+    read_run_output,
 )
-from pollex.formats.log_shapes.turns import is_part, turns_of
+from pollex.formats.log_shapes.turns import is_content_part, read_turns
 
-SESSION_NAMES = (
+SESSION_ATTRIBUTES = (
     "gen_ai.conversation.id",
     "session.id",
     "langfuse.session.id",
@@ -65,7 +65,7 @@ SESSION_NAMES = (
     "thread.id",
     "thread_id",
 )
-USER_NAMES = (
+USER_ATTRIBUTES = (
     "user.id",
     "enduser.id",
     "langfuse.user.id",
@@ -74,28 +74,28 @@ USER_NAMES = (
     "traceloop.association.properties.user_id",
     "ai.telemetry.metadata.userId",
 )
-MODEL_NAMES = (
+MODEL_ATTRIBUTES = (
     "gen_ai.response.model",
     "gen_ai.request.model",
     "llm.model_name",
     "langfuse.observation.model.name",
 )
-METADATA_NAMES = (
+METADATA_ATTRIBUTES = (
     "metadata",
     "langfuse.trace.metadata",
     "langsmith.metadata",
     "traceloop.association.properties",
 )
-KIND_NAMES = (
+SPAN_KIND_ATTRIBUTES = (
     "openinference.span.kind",
     "langfuse.observation.type",
     "mlflow.spanType",
     "traceloop.span.kind",
 )
-_SILENT = frozenset(
+_SILENT_SPAN_KINDS = frozenset(
     [
         "tool",
-        *RETRIEVERS,
+        *RETRIEVER_SPAN_KINDS,
         "embedding",
         "embeddings",
         "reranker",
@@ -105,20 +105,20 @@ _SILENT = frozenset(
         "parser",
     ]
 )
-_AGENTS = frozenset(
+_AGENT_OPERATIONS = frozenset(
     ["invoke_agent", "invoke_workflow", "execute_event_loop_cycle", "execute_agent"]
 )
-_MODELS = frozenset(
+_MODEL_SPAN_KINDS = frozenset(
     ["llm", "generation", "chat_model", "chat", "completion", "text_completion", "generate_content"]
 )
 
 
-def silent_kind(kind: str) -> bool:
+def is_silent_kind(kind: str) -> bool:
     """Return whether spans of a kind, such as tools, never have the conversation's messages."""
-    return kind.casefold() in _SILENT
+    return kind.casefold() in _SILENT_SPAN_KINDS
 
 
-def call_of(
+def make_model_call(
     trace: str,
     span: str,
     parent: str | None,
@@ -130,47 +130,52 @@ def call_of(
     """Return the call that a span of any exporter is; `attributes` have names with dots."""
     # what kind of span it is, and what went in and out
     kind = kind or next(
-        (str(parse(attributes[name])) for name in KIND_NAMES if attributes.get(name)), ""
+        (
+            str(parse_nested_json(attributes[name]))
+            for name in SPAN_KIND_ATTRIBUTES
+            if attributes.get(name)
+        ),
+        "",
     )
     operation = str(
         attributes.get("gen_ai.operation.name") or attributes.get("llm.request.type") or ""
     )
-    if silent_kind(kind) or operation == "execute_tool":
+    if is_silent_kind(kind) or operation == "execute_tool":
         sides = None
     else:
-        sides = messages_of(attributes)
+        sides = read_span_sides(attributes)
 
     before, after = sides or (None, None)
     metadata = {}
-    for name in METADATA_NAMES:
-        for k, v in unwrap(get_under(attributes, name)).items():
+    for name in METADATA_ATTRIBUTES:
+        for k, v in unwrap_object(get_column_value(attributes, name)).items():
             metadata[k] = v
 
     return ModelCall(
         trace,
         span,
         parent,
-        _first(attributes, SESSION_NAMES),
-        parse_moment(start),
-        **of_sides(before, after),
+        _find_first_attribute(attributes, SESSION_ATTRIBUTES),
+        parse_timestamp(start),
+        **make_call_sides(before, after),
         # a span of unknown kind is a model's where its input is a list of messages
-        model=kind.casefold() in _MODELS
-        or operation in _MODELS
+        model=kind.casefold() in _MODEL_SPAN_KINDS
+        or operation in _MODEL_SPAN_KINDS
         or (not kind and before is not None and before.history),
-        agent=operation in _AGENTS,
+        agent=operation in _AGENT_OPERATIONS,
         error=error,
         facts=keep_filled_facts(
-            user=_first(attributes, USER_NAMES),
-            model=_first(attributes, MODEL_NAMES),
-            release=_first(attributes, ("langfuse.release",)),
-            version=_first(attributes, ("langfuse.version",)),
+            user=_find_first_attribute(attributes, USER_ATTRIBUTES),
+            model=_find_first_attribute(attributes, MODEL_ATTRIBUTES),
+            release=_find_first_attribute(attributes, ("langfuse.release",)),
+            version=_find_first_attribute(attributes, ("langfuse.version",)),
             retrieved_documents=[
                 *(
                     dict(document)
-                    for document in _listed(attributes, "retrieval.documents")
+                    for document in _list_attribute_objects(attributes, "retrieval.documents")
                     if isinstance(document, Mapping)
                 ),
-                *retrieved_by(kind, attributes.get(MLFLOW_SIDES[1])),
+                *list_retrieved_documents(kind, attributes.get(MLFLOW_SIDE_ATTRIBUTES[1])),
             ],
             metadata=metadata,
         ),
@@ -178,29 +183,29 @@ def call_of(
     )
 
 
-def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    values = (id_as_text(parse(attributes.get(name))) for name in names)
+def _find_first_attribute(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    values = (format_id(parse_nested_json(attributes.get(name))) for name in names)
     return next(
-        (value for value in values if value and not value.startswith(SCRUBBED)),
+        (value for value in values if value and not value.startswith(SCRUBBED_PREFIX)),
         None,
     )
 
 
-SCRUBBED = "[Scrubbed due to"
+SCRUBBED_PREFIX = "[Scrubbed due to"
 """What Logfire writes in place of each attribute whose name or value may be a secret, a session's id, too."""
 
 
-def messages_of(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def read_span_sides(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """Return a span's input and output, by the first convention that fits."""
     for way in (
-        _semantic,
-        _openinference,
-        _flat,
-        _listed_events,
-        _langfuse,
-        _mlflow,
-        _vercel,
-        _plain,
+        _read_gen_ai_sides,
+        _read_openinference_sides,
+        _read_numbered_sides,
+        _read_pydantic_ai_sides,
+        _read_langfuse_sides,
+        _read_mlflow_sides,
+        _read_vercel_sides,
+        _read_plain_sides,
     ):
         # values that can't be read by one convention may fit the next
         try:
@@ -214,55 +219,59 @@ def messages_of(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide 
     return None
 
 
-def _semantic(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def _read_gen_ai_sides(
+    attributes: Mapping[str, Any],
+) -> tuple[RunSide | None, RunSide | None] | None:
     """OpenTelemetry's conventions from 1.37 on: lists of messages, or JSON text of them."""
     before, after = (
-        parse(attributes.get(f"gen_ai.{name}.messages")) for name in ("input", "output")
+        parse_nested_json(attributes.get(f"gen_ai.{name}.messages")) for name in ("input", "output")
     )
     if not isinstance(before, list) and not isinstance(after, list):
         return None
 
     # what the system says may be an attribute of its own
-    system = parse(attributes.get("gen_ai.system_instructions"))
+    system = parse_nested_json(attributes.get("gen_ai.system_instructions"))
     if system:
-        turns = system_of({"system": system})
+        turns = make_system_turns({"system": system})
     else:
         turns = ()
 
     question = None
     if before:
-        question = RunSide(turns + turns_of(before or []), True)
+        question = RunSide(turns + read_turns(before or []), True)
 
-    return question, RunSide(turns_of(after), True) if after else None
+    return question, RunSide(read_turns(after), True) if after else None
 
 
-def _openinference(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def _read_openinference_sides(
+    attributes: Mapping[str, Any],
+) -> tuple[RunSide | None, RunSide | None] | None:
     # OpenInference numbers its messages: llm.input_messages.0.message.role
     sides = []
     for name in ("llm.input_messages", "llm.output_messages"):
-        listed = _listed(attributes, name)
+        listed = _list_attribute_objects(attributes, name)
         messages = []
         for message in listed:
             if isinstance(message, Mapping):
-                messages.append(_message(message.get("message", message)))
+                messages.append(_convert_openinference_message(message.get("message", message)))
 
-        turns = turns_of(messages)
+        turns = read_turns(messages)
         sides.append(RunSide(turns, True) if turns else None)
 
     if sides[0] is None:
         return None
     # the answer may be a plain value without a role
-    return sides[0], sides[1] or output_of(
-        attributes.get("output.value"), _written(attributes, "output.value")
+    return sides[0], sides[1] or read_run_output(
+        attributes.get("output.value"), _detect_attribute_form(attributes, "output.value")
     )
 
 
-def _listed(attributes: Mapping[str, Any], name: str) -> list[Any]:
+def _list_attribute_objects(attributes: Mapping[str, Any], name: str) -> list[Any]:
     """Return a list of objects from one name, or from names with numbers."""
     if name in attributes:
-        whole = parse(attributes[name])
+        whole = parse_nested_json(attributes[name])
         if isinstance(whole, list):
-            return [nest(entry) for entry in whole if isinstance(entry, Mapping)]
+            return [nest_dotted_names(entry) for entry in whole if isinstance(entry, Mapping)]
         return []
 
     # names with numbers, such as NAME.0.role, become a list
@@ -272,11 +281,11 @@ def _listed(attributes: Mapping[str, Any], name: str) -> list[Any]:
         if key.startswith(prefix):
             keys_under[key[len(prefix) :]] = value
 
-    spread = nest(keys_under)
+    spread = nest_dotted_names(keys_under)
     return spread if isinstance(spread, list) else []
 
 
-def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_openinference_message(message: Mapping[str, Any]) -> dict[str, Any]:
     # OpenInference wraps each call and each part in an object
     calls = []
     for call in list_objects(message.get("tool_calls")):
@@ -284,7 +293,7 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
 
     parts = []
     for part in list_objects(message.get("contents")):
-        parts.append(_part(part.get("message_content", part)))
+        parts.append(_convert_openinference_part(part.get("message_content", part)))
 
     content = message.get("content") or parts or None
     if message.get("tool_call_id"):
@@ -300,94 +309,106 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _part(content: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_openinference_part(content: Mapping[str, Any]) -> dict[str, Any]:
     if content.get("type", "text") == "text":
         return {"type": "text", "text": content.get("text") or ""}
     return {"type": str(content["type"])}
 
 
-def _flat(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def _read_numbered_sides(
+    attributes: Mapping[str, Any],
+) -> tuple[RunSide | None, RunSide | None] | None:
     """Read numbered names, as earlier libraries of Traceloop and Vercel wrote them."""
     sides = []
     for name in ("gen_ai.prompt", "gen_ai.completion"):
         listed = []
-        for message in _listed(attributes, name):
+        for message in _list_attribute_objects(attributes, name):
             if isinstance(message, Mapping):
                 listed.append(message)
 
         messages = []
         for message in listed:
             if message.get("role"):
-                messages.append({**message, "content": _content(message.get("content"))})
+                messages.append({**message, "content": _parse_content(message.get("content"))})
 
-        turns = turns_of(messages)
+        turns = read_turns(messages)
         sides.append(RunSide(turns, True) if turns else None)
 
     return (sides[0], sides[1]) if sides[0] else None
 
 
-def _content(content: object) -> object:
+def _parse_content(content: object) -> object:
     # text that is a list of parts becomes one; other JSON stays what somebody said
-    parsed = parse(content)
-    if isinstance(parsed, list) and parsed and all(map(is_part, parsed)):
+    parsed = parse_nested_json(content)
+    if isinstance(parsed, list) and parsed and all(map(is_content_part, parsed)):
         return parsed
     return content
 
 
-def _langfuse(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def _read_langfuse_sides(
+    attributes: Mapping[str, Any],
+) -> tuple[RunSide | None, RunSide | None] | None:
     names = ("langfuse.observation.input", "langfuse.observation.output")
     before = attributes.get(names[0])
     after = attributes.get(names[1])
     if before is not None or after is not None:
-        return (input_of(before), output_of(after))
+        return (read_run_input(before), read_run_output(after))
     return None
 
 
-def _mlflow(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
-    return input_of(attributes.get(MLFLOW_SIDES[0]), "json"), output_of(
-        attributes.get(MLFLOW_SIDES[1]), "json"
+def _read_mlflow_sides(
+    attributes: Mapping[str, Any],
+) -> tuple[RunSide | None, RunSide | None] | None:
+    return read_run_input(attributes.get(MLFLOW_SIDE_ATTRIBUTES[0]), "json"), read_run_output(
+        attributes.get(MLFLOW_SIDE_ATTRIBUTES[1]), "json"
     )
 
 
-MLFLOW_SIDES = ("mlflow.spanInputs", "mlflow.spanOutputs")
+MLFLOW_SIDE_ATTRIBUTES = ("mlflow.spanInputs", "mlflow.spanOutputs")
 
 
-def _vercel(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def _read_vercel_sides(
+    attributes: Mapping[str, Any],
+) -> tuple[RunSide | None, RunSide | None] | None:
     """Vercel's AI SDK: calls of tools stand beside the text of an answer."""
     prompt = attributes.get("ai.prompt.messages") or attributes.get("ai.prompt")
     if prompt is None:
         return None
 
-    called = parse(attributes.get("ai.response.toolCalls"))
+    called = parse_nested_json(attributes.get("ai.response.toolCalls"))
     answer = {
         "role": "assistant",
         "content": attributes.get("ai.response.text"),
         "tool_calls": called,
     }
-    return input_of(prompt), output_of(answer) if called or answer["content"] else None
+    return read_run_input(prompt), read_run_output(answer) if called or answer["content"] else None
 
 
-def _listed_events(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def _read_pydantic_ai_sides(
+    attributes: Mapping[str, Any],
+) -> tuple[RunSide | None, RunSide | None] | None:
     """Pydantic AI's spans, whose events are one attribute."""
-    events = parse(attributes.get("events") or attributes.get("all_messages_events"))
+    events = parse_nested_json(attributes.get("events") or attributes.get("all_messages_events"))
     if not isinstance(events, list):
         # later versions keep all messages in one list, the answer among them
-        whole = parse(attributes.get("pydantic_ai.all_messages"))
+        whole = parse_nested_json(attributes.get("pydantic_ai.all_messages"))
         if isinstance(whole, list):
-            return (RunSide(turns_of(whole), True), None)
+            return (RunSide(read_turns(whole), True), None)
         return None
 
     sides: tuple[list[Turn], list[Turn]] = [], []
     for event in events:
         if isinstance(event, Mapping) and (name := str(event.get("event.name") or "")):
             # False and True are the places of the two sides: asked, answered
-            sides[name in ANSWERS].extend(turns_of_event(name, event))
+            sides[name in ANSWER_EVENT_NAMES].extend(make_event_turns(name, event))
 
     before, after = (RunSide(tuple(turns), True) if turns else None for turns in sides)
     return before, after
 
 
-def _plain(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def _read_plain_sides(
+    attributes: Mapping[str, Any],
+) -> tuple[RunSide | None, RunSide | None] | None:
     """OpenInference's and Traceloop's words of spans that are no model's."""
     # OpenInference, Traceloop, Logfire, Google's ADK, then the oldest names
     for before, after in (
@@ -398,14 +419,14 @@ def _plain(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | Non
         ("gen_ai.prompt", "gen_ai.completion"),
     ):
         if attributes.get(before) is not None:
-            return input_of(attributes[before], _written(attributes, before)), output_of(
-                attributes.get(after), _written(attributes, after)
-            )
+            return read_run_input(
+                attributes[before], _detect_attribute_form(attributes, before)
+            ), read_run_output(attributes.get(after), _detect_attribute_form(attributes, after))
 
     return None
 
 
-def _written(attributes: Mapping[str, Any], name: str) -> Written:
+def _detect_attribute_form(attributes: Mapping[str, Any], name: str) -> WrittenForm:
     """Return what the text of an attribute is, by the media type beside it."""
     kind = str(attributes.get(name.replace(".value", ".mime_type")) or "")
     if name.startswith("traceloop.entity."):
@@ -413,19 +434,19 @@ def _written(attributes: Mapping[str, Any], name: str) -> Written:
     return "words" if kind.startswith("text/plain") else "either"
 
 
-ANSWERS = ("gen_ai.choice", "gen_ai.content.completion")
+ANSWER_EVENT_NAMES = ("gen_ai.choice", "gen_ai.content.completion")
 """Events with what a model answered."""
 
 
-def turns_of_event(name: str, body: object) -> tuple[Turn, ...]:
+def make_event_turns(name: str, body: object) -> tuple[Turn, ...]:
     """Return the turns of an event such as `gen_ai.user.message`; empty for others."""
     if not isinstance(body, Mapping):
         return ()
 
     # the older events, with a whole side in one text
     for whole, read in (
-        ("gen_ai.content.prompt", input_of),
-        ("gen_ai.content.completion", output_of),
+        ("gen_ai.content.prompt", read_run_input),
+        ("gen_ai.content.completion", read_run_output),
     ):
         if name == whole:
             content = body.get(whole.replace(".content", ""))
@@ -436,46 +457,48 @@ def turns_of_event(name: str, body: object) -> tuple[Turn, ...]:
 
             if len(parts) > 1 and not parts[0].strip():  # text with a role before each message
                 pairs = zip(parts[1::2], parts[2::2], strict=True)
-                return turns_of([{"role": role, "content": words.strip()} for role, words in pairs])
+                return read_turns(
+                    [{"role": role, "content": words.strip()} for role, words in pairs]
+                )
             side = read(content)
             return side.turns if side else ()
 
     # the answer is wrapped as `message`, or the body is the answer
     if name == "gen_ai.choice":
-        message = parse(body.get("message"))
+        message = parse_nested_json(body.get("message"))
         if isinstance(message, list):
             message = {"content": message}
         answer = message if isinstance(message, Mapping) else body
-        return turns_of([{"role": "assistant", "content": None, **answer}])
+        return read_turns([{"role": "assistant", "content": None, **answer}])
 
     # events named after a role: gen_ai.user.message and so on
     role = name.removeprefix("gen_ai.").removesuffix(".message")
     if role not in ("system", "user", "assistant", "tool") or not name.endswith(".message"):
         return ()
-    return turns_of([{"role": role, **body, "content": _content(body.get("content"))}])
+    return read_turns([{"role": role, **body, "content": _parse_content(body.get("content"))}])
 
 
-_HEX = re.compile(r"[0-9a-fA-F]{16,32}")
-_INT = re.compile(r"-?[0-9]{1,19}")
-_FAILED = (2, "2", "STATUS_CODE_ERROR", "ERROR")
-EVALUATION = "gen_ai.evaluation.result"
-DETAILS = "gen_ai.client.inference.operation.details"
+_HEX_ID_PATTERN = re.compile(r"[0-9a-fA-F]{16,32}")
+_INTEGER_PATTERN = re.compile(r"-?[0-9]{1,19}")
+_FAILED_STATUS_CODES = (2, "2", "STATUS_CODE_ERROR", "ERROR")
+EVALUATION_EVENT = "gen_ai.evaluation.result"
+OPERATION_DETAILS_EVENT = "gen_ai.client.inference.operation.details"
 
 
-def field_of(fields: Mapping[str, Any], camel: str) -> Any:
+def get_camel_field(fields: Mapping[str, Any], camel: str) -> Any:
     """Return a field in camel case, or as Python and blob storage spell it."""
     if camel in fields:
         return fields[camel]
-    return fields.get(_snake(camel))
+    return fields.get(_convert_to_snake_case(camel))
 
 
-def hexadecimal(id_: object) -> str | None:
+def convert_id_to_hex(id_: object) -> str | None:
     """Convert a span's or trace's id to hexadecimal, from base64 if needed."""
     if not isinstance(id_, str) or not id_:
         return None
 
     id_ = id_.removeprefix("0x")
-    if _HEX.fullmatch(id_):
+    if _HEX_ID_PATTERN.fullmatch(id_):
         return id_.lower()
 
     # JSON of protobuf has ids in base64
@@ -490,7 +513,7 @@ def hexadecimal(id_: object) -> str | None:
     return id_
 
 
-def value_of(value: object) -> Any:
+def convert_otlp_value(value: object) -> Any:
     if not isinstance(value, Mapping):
         return value
 
@@ -501,15 +524,17 @@ def value_of(value: object) -> Any:
             continue
         if kind == "arrayvalue":
             if isinstance(inner, Mapping):
-                return [value_of(element) for element in list_objects(inner.get("values"))]
+                return [
+                    convert_otlp_value(element) for element in list_objects(inner.get("values"))
+                ]
             return []
         if kind == "kvlistvalue":
             if isinstance(inner, Mapping):
-                return attributes_of(inner.get("values"))
+                return convert_otlp_attributes(inner.get("values"))
             return {}
         if kind == "intvalue":
             # JSON of protobuf writes integers of 64 bits as text
-            if _INT.fullmatch(str(inner)):
+            if _INTEGER_PATTERN.fullmatch(str(inner)):
                 return int(inner)
             return inner
         return inner
@@ -517,7 +542,7 @@ def value_of(value: object) -> Any:
     return None
 
 
-def attributes_of(listed: object) -> dict[str, Any]:
+def convert_otlp_attributes(listed: object) -> dict[str, Any]:
     if isinstance(listed, Mapping):
         return dict(listed)
 
@@ -532,67 +557,67 @@ def attributes_of(listed: object) -> dict[str, Any]:
     attributes: dict[str, Any] = {}
     for pair in pairs:
         if "key" in pair:
-            attributes[str(pair["key"])] = value_of(pair.get("value"))
+            attributes[str(pair["key"])] = convert_otlp_value(pair.get("value"))
 
     return attributes
 
 
-def _inside(fields: Fields, *names: str) -> Iterator[Mapping[str, Any]]:
+def _iterate_nested_objects(fields: Fields, *names: str) -> Iterator[Mapping[str, Any]]:
     # the objects at the end of a path of lists, of all branches
     level: list[Mapping[str, Any]] = [fields]
     for name in names:
-        level = [child for outer in level for child in list_objects(field_of(outer, name))]
+        level = [child for outer in level for child in list_objects(get_camel_field(outer, name))]
     yield from level
 
 
-def read_otlp(fields: Fields) -> Iterator[LogPart]:
-    for span in _inside(fields, "resourceSpans", "scopeSpans", "spans"):
+def read_otlp_batch(fields: Fields) -> Iterator[LogPart]:
+    for span in _iterate_nested_objects(fields, "resourceSpans", "scopeSpans", "spans"):
         yield from read_otlp_span(span)
 
-    for record in _inside(fields, "resourceLogs", "scopeLogs", "logRecords"):
-        yield from _record(record)
+    for record in _iterate_nested_objects(fields, "resourceLogs", "scopeLogs", "logRecords"):
+        yield from _read_log_record(record)
 
 
 def read_otlp_span(fields: Mapping[str, Any]) -> Iterator[LogPart]:
-    trace = hexadecimal(field_of(fields, "traceId"))
-    span = hexadecimal(field_of(fields, "spanId"))
+    trace = convert_id_to_hex(get_camel_field(fields, "traceId"))
+    span = convert_id_to_hex(get_camel_field(fields, "spanId"))
     if not trace or not span:
         return
 
     status = fields.get("status")
     status = status if isinstance(status, Mapping) else {}
     error = ""
-    if status.get("code") in _FAILED:
+    if status.get("code") in _FAILED_STATUS_CODES:
         error = str(status.get("message") or "failed")
 
-    attributes = attributes_of(fields.get("attributes"))
-    start = field_of(fields, "startTimeUnixNano")
-    _require_here(attributes)
-    call = call_of(
+    attributes = convert_otlp_attributes(fields.get("attributes"))
+    start = get_camel_field(fields, "startTimeUnixNano")
+    _require_messages_present(attributes)
+    call = make_model_call(
         trace,
         span,
-        hexadecimal(field_of(fields, "parentSpanId")),
+        convert_id_to_hex(get_camel_field(fields, "parentSpanId")),
         start,
         attributes,
         error,
     )
-    yield call._replace(beside={**attributes, **_of_events(fields)})
-    yield from events_in(fields, trace, span, start)
-    yield from _logfire_feedback(attributes, trace, call.parent or span, start)
+    yield call._replace(beside={**attributes, **_collect_event_attributes(fields)})
+    yield from iterate_span_events(fields, trace, span, start)
+    yield from _read_logfire_feedback(attributes, trace, call.parent or span, start)
 
 
-def _logfire_feedback(
+def _read_logfire_feedback(
     attributes: Mapping[str, Any],
     trace: str,
     span: str,
     start: object,
 ) -> Iterator[ToolScore]:
     """Yield the feedback that a span below the rated one holds."""
-    name = id_as_text(attributes.get("logfire.feedback.name"))
+    name = format_id(attributes.get("logfire.feedback.name"))
     comment = attributes.get("logfire.feedback.comment")
     if name:
-        person = _first(attributes, USER_NAMES)
-        around: tuple[tuple[Target, str | None], ...] = (("trace", trace),)
+        person = _find_first_attribute(attributes, USER_ATTRIBUTES)
+        around: tuple[tuple[TargetKind, str | None], ...] = (("trace", trace),)
         score = ToolScore(
             "span",
             span,
@@ -600,19 +625,19 @@ def _logfire_feedback(
             name,
             comment=comment,
             person=person,
-            at=parse_moment(start),
+            at=parse_timestamp(start),
         )
         yield score._replace(around=around)
 
 
-def _of_events(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _collect_event_attributes(fields: Mapping[str, Any]) -> dict[str, Any]:
     # events of gen_ai are messages, and are read as turns
     other_events = []
     for event in list_objects(fields.get("events")):
         if not str(event.get("name")).startswith("gen_ai."):
             other_events.append(event)
 
-    pairs = ((event, attributes_of(event.get("attributes"))) for event in other_events)
+    pairs = ((event, convert_otlp_attributes(event.get("attributes"))) for event in other_events)
     events: dict[str, Any] = {}
     for event, attributes in pairs:
         for name, value in attributes.items():
@@ -621,7 +646,7 @@ def _of_events(fields: Mapping[str, Any]) -> dict[str, Any]:
     return events
 
 
-def events_in(
+def iterate_span_events(
     fields: Mapping[str, Any],
     trace: str,
     span: str,
@@ -629,13 +654,18 @@ def events_in(
 ) -> Iterator[LogPart]:
     for event in list_objects(fields.get("events")):
         # an event without a time has the time of its span
-        when = field_of(event, "timeUnixNano") or event.get("timestamp") or start
-        yield from _event(
-            str(event.get("name")), trace, span, attributes_of(event.get("attributes")), None, when
+        when = get_camel_field(event, "timeUnixNano") or event.get("timestamp") or start
+        yield from _read_event(
+            str(event.get("name")),
+            trace,
+            span,
+            convert_otlp_attributes(event.get("attributes")),
+            None,
+            when,
         )
 
 
-def _require_here(attributes: Mapping[str, Any]) -> None:
+def _require_messages_present(attributes: Mapping[str, Any]) -> None:
     """Refuse spans whose messages were uploaded, so that only their addresses are here."""
     if (
         any(name.endswith(".messages_ref") for name in attributes)
@@ -648,16 +678,20 @@ def _require_here(attributes: Mapping[str, Any]) -> None:
         )
 
 
-def _record(fields: Mapping[str, Any]) -> Iterator[LogPart]:
-    attributes = attributes_of(fields.get("attributes"))
-    name = str(field_of(fields, "eventName") or attributes.get("event.name") or "")
-    trace = hexadecimal(field_of(fields, "traceId")) or ""
-    span = hexadecimal(field_of(fields, "spanId")) or ""
-    when = field_of(fields, "timeUnixNano") or field_of(fields, "observedTimeUnixNano")
-    yield from _event(name, trace, span, attributes, value_of(fields.get("body")), when)
+def _read_log_record(fields: Mapping[str, Any]) -> Iterator[LogPart]:
+    attributes = convert_otlp_attributes(fields.get("attributes"))
+    name = str(get_camel_field(fields, "eventName") or attributes.get("event.name") or "")
+    trace = convert_id_to_hex(get_camel_field(fields, "traceId")) or ""
+    span = convert_id_to_hex(get_camel_field(fields, "spanId")) or ""
+    when = get_camel_field(fields, "timeUnixNano") or get_camel_field(
+        fields, "observedTimeUnixNano"
+    )
+    yield from _read_event(
+        name, trace, span, attributes, convert_otlp_value(fields.get("body")), when
+    )
 
 
-def _event(
+def _read_event(
     name: str,
     trace: str,
     span: str,
@@ -666,11 +700,11 @@ def _event(
     when: object,
 ) -> Iterator[LogPart]:
     # an evaluation, all messages of one call, or a single message
-    if name == EVALUATION:
-        yield from _score(trace, span, attributes, when)
-    elif name == DETAILS and (sides := messages_of(attributes)):
+    if name == EVALUATION_EVENT:
+        yield from _read_evaluation_score(trace, span, attributes, when)
+    elif name == OPERATION_DETAILS_EVENT and (sides := read_span_sides(attributes)):
         before, after = sides
-        yield Words(
+        yield SpanWords(
             trace,
             span,
             before.turns if before else (),
@@ -678,36 +712,36 @@ def _event(
             whole=True,
         )
     elif name.startswith("gen_ai.") and (
-        turns := turns_of_event(name, _unpacked(body, attributes))
+        turns := make_event_turns(name, _unpack_event_body(body, attributes))
     ):
-        answer = name in ANSWERS
-        yield Words(
+        answer = name in ANSWER_EVENT_NAMES
+        yield SpanWords(
             trace,
             span,
             () if answer else turns,
             turns if answer else (),
-            parse_moment(when),
+            parse_timestamp(when),
         )
 
 
-def _unpacked(body: object, attributes: Mapping[str, Any]) -> object:
+def _unpack_event_body(body: object, attributes: Mapping[str, Any]) -> object:
     # the message is the body, or is spread over the event's attributes
-    parsed = parse(body) or parse(attributes.get("gen_ai.event.content"))
+    parsed = parse_nested_json(body) or parse_nested_json(attributes.get("gen_ai.event.content"))
     if isinstance(parsed, Mapping) and parsed:
         return parsed
 
     values = {}
     for name, value in attributes.items():
-        values[name] = value if name in _WORDS else parse(value)
+        values[name] = value if name in _EVENT_WORD_ATTRIBUTES else parse_nested_json(value)
 
     return values
 
 
-_WORDS = ("content", "gen_ai.prompt", "gen_ai.completion")
+_EVENT_WORD_ATTRIBUTES = ("content", "gen_ai.prompt", "gen_ai.completion")
 """Attributes of an event with words, which may look like JSON."""
 
 
-def _score(
+def _read_evaluation_score(
     trace: str,
     span: str,
     attributes: Mapping[str, Any],
@@ -722,14 +756,14 @@ def _score(
         value = attributes.get("gen_ai.evaluation.score.label")
 
     name = str(attributes.get("gen_ai.evaluation.name") or "evaluation")
-    session = _first(attributes, SESSION_NAMES)
-    person = _first(attributes, USER_NAMES)
+    session = _find_first_attribute(attributes, SESSION_ATTRIBUTES)
+    person = _find_first_attribute(attributes, USER_ATTRIBUTES)
     comment = attributes.get("gen_ai.evaluation.explanation")
     if value is None:
         return
 
     # the narrowest place first: the wider ones count where it isn't found
-    places: list[tuple[Target, str]] = [
+    places: list[tuple[TargetKind, str]] = [
         ("span", span),
         ("trace", trace),
         ("conversation", session or ""),
@@ -740,36 +774,36 @@ def _score(
             *(*first, value, name),
             comment=comment,
             person=person,
-            at=parse_moment(when),
+            at=parse_timestamp(when),
             around=tuple(around),
         )
 
 
-PHOENIX_ATTRIBUTES = "attributes."
+PHOENIX_ATTRIBUTE_PREFIX = "attributes."
 
 
 def read_phoenix_span(fields: Fields) -> Iterator[LogPart]:
-    attributes = flatten(unwrap(fields.get("attributes")))
+    attributes = flatten_to_dotted_names(unwrap_object(fields.get("attributes")))
     # a table of spans has each attribute in a column of its own
     for k, v in fields.items():
-        if k.startswith(PHOENIX_ATTRIBUTES) and v not in (None, ""):
-            attributes[k.removeprefix(PHOENIX_ATTRIBUTES)] = v
-    trace = hexadecimal(_phoenix_context(fields, "trace_id")) or require_text(
+        if k.startswith(PHOENIX_ATTRIBUTE_PREFIX) and v not in (None, ""):
+            attributes[k.removeprefix(PHOENIX_ATTRIBUTE_PREFIX)] = v
+    trace = convert_id_to_hex(_get_phoenix_context(fields, "trace_id")) or require_text(
         fields, "context.trace_id"
     )
-    span = hexadecimal(_phoenix_context(fields, "span_id")) or require_text(
+    span = convert_id_to_hex(_get_phoenix_context(fields, "span_id")) or require_text(
         fields, "context.span_id"
     )
-    status = unwrap(fields.get("status")) or {"code": fields.get("status_code")}
+    status = unwrap_object(fields.get("status")) or {"code": fields.get("status_code")}
     failed = "ERROR" in (status.get("code"), status.get("status_code"))
     error = ""
     if failed:
         error = str(fields.get("status_message") or status.get("description") or "failed")
 
-    parent = hexadecimal(fields.get("parent_id"))
+    parent = convert_id_to_hex(fields.get("parent_id"))
     kind = str(fields.get("span_kind") or "")
-    yield from events_in(fields, trace, span, fields.get("start_time"))
-    yield call_of(
+    yield from iterate_span_events(fields, trace, span, fields.get("start_time"))
+    yield make_model_call(
         trace,
         span,
         parent,
@@ -780,39 +814,41 @@ def read_phoenix_span(fields: Fields) -> Iterator[LogPart]:
     )
 
 
-def _phoenix_context(fields: Fields, name: str) -> object:
-    return fields.get(f"context.{name}") or get(fields, f"context.{name}")
+def _get_phoenix_context(fields: Fields, name: str) -> object:
+    return fields.get(f"context.{name}") or get_at_path(fields, f"context.{name}")
 
 
 def read_phoenix_session(fields: Fields) -> Iterator[LogPart]:
     for session, turns in fields.items():
         for turn in list_objects(turns):
-            root = unwrap(turn.get("root_span"))
+            root = unwrap_object(turn.get("root_span"))
             # a turn without a root span has the id of its trace
-            span = id_as_text(get(root, "context.span_id")) or require_text(turn, "trace_id")
+            span = format_id(get_at_path(root, "context.span_id")) or require_text(turn, "trace_id")
             failed = root.get("status_code") == "ERROR"
             yield ModelCall(
                 require_text(turn, "trace_id"),
                 span,
                 None,
                 session,
-                parse_moment(turn.get("start_time")),
-                **of_sides(*_phoenix_sides(turn)),
+                parse_timestamp(turn.get("start_time")),
+                **make_call_sides(*_read_phoenix_sides(turn)),
                 error=str(root.get("status_message") or "failed") if failed else "",
                 facts=keep_filled_facts(
-                    user=id_as_text(unwrap(root.get("attributes")).get("user.id"))
+                    user=format_id(unwrap_object(root.get("attributes")).get("user.id"))
                 ),
             )
 
 
-def _phoenix_sides(turn: Fields) -> tuple[RunSide | None, RunSide | None]:
-    attributes = flatten({name: unwrap(turn.get(name)) for name in ("input", "output")})
+def _read_phoenix_sides(turn: Fields) -> tuple[RunSide | None, RunSide | None]:
+    attributes = flatten_to_dotted_names(
+        {name: unwrap_object(turn.get(name)) for name in ("input", "output")}
+    )
     before = attributes.get("input.value")
     after = attributes.get("output.value")
 
-    return input_of(before, _written(attributes, "input.value")), output_of(
-        after, _written(attributes, "output.value")
-    )
+    return read_run_input(
+        before, _detect_attribute_form(attributes, "input.value")
+    ), read_run_output(after, _detect_attribute_form(attributes, "output.value"))
 
 
 def require_phoenix_words(fields: Fields) -> tuple[()]:
@@ -828,17 +864,19 @@ def require_phoenix_words(fields: Fields) -> tuple[()]:
 
 
 def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
-    before = input_of(get_under(fields, "input"))
-    after = output_of(get_under(fields, "output"))
+    before = read_run_input(get_column_value(fields, "input"))
+    after = read_run_output(get_column_value(fields, "output"))
     id_ = require_text(fields, "id", "node_id")
     turns = (before.turns if before else ()) + (after.turns if after else ())
     yield WholeTalk(
         id_,
         turns,
-        facts=keep_filled_facts(session_lost=True, span=id_as_text(get(fields, "source.span_id"))),
+        facts=keep_filled_facts(
+            session_lost=True, span=format_id(get_at_path(fields, "source.span_id"))
+        ),
     )
 
-    for name, listed in _phoenix_annotations(fields):
+    for name, listed in _iterate_phoenix_annotations(fields):
         for annotation in listed if isinstance(listed, list) else [listed]:
             if isinstance(annotation, Mapping):
                 # a score counts before a label
@@ -849,7 +887,7 @@ def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
 
                 kind = str(annotation.get("annotator_kind") or "")
                 comment = annotation.get("explanation")
-                person = id_as_text(annotation.get("username")) or id_as_text(
+                person = format_id(annotation.get("username")) or format_id(
                     annotation.get("user_id")
                 )
                 if value is not None:
@@ -864,42 +902,44 @@ def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
                     )
 
 
-def _phoenix_annotations(fields: Fields) -> Iterator[tuple[str, Any]]:
+def _iterate_phoenix_annotations(fields: Fields) -> Iterator[tuple[str, Any]]:
     # annotations are columns in a CSV file, and nested in the metadata otherwise
     prefix = "metadata.annotations."
     for k, v in fields.items():
         if k.startswith(prefix):
-            yield (k.removeprefix(prefix), parse(v))
+            yield (k.removeprefix(prefix), parse_nested_json(v))
 
-    inside = get({"metadata": parse(fields.get("metadata"))}, "metadata.annotations")
+    inside = get_at_path(
+        {"metadata": parse_nested_json(fields.get("metadata"))}, "metadata.annotations"
+    )
     yield from inside.items() if isinstance(inside, Mapping) else ()
 
 
-def is_phoenix_fine_tuning(fields: Fields) -> bool:
+def is_phoenix_fine_tuning_row(fields: Fields) -> bool:
     """Return whether the keys are only those of Phoenix's downloads, without label or id."""
     return set(fields) in ({"messages", "tools"}, {"messages", "ideal"}) and isinstance(
         fields["messages"], list
     )
 
 
-MLFLOW_SESSION = "mlflow.trace.session"
-MLFLOW_USER = "mlflow.trace.user"
+MLFLOW_SESSION_TAG = "mlflow.trace.session"
+MLFLOW_USER_TAG = "mlflow.trace.user"
 
 
 def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
-    info = unwrap(fields.get("info"))
+    info = unwrap_object(fields.get("info"))
     trace = require_text(info, "trace_id", "request_id")
-    metadata = unwrap(info.get("trace_metadata", info.get("request_metadata")))
+    metadata = unwrap_object(info.get("trace_metadata", info.get("request_metadata")))
     trace_metadata = {}
-    for k, v in {**metadata, **unwrap(info.get("tags"))}.items():
+    for k, v in {**metadata, **unwrap_object(info.get("tags"))}.items():
         if not k.startswith("mlflow."):
             trace_metadata[k] = v
 
-    session = id_as_text(metadata.get(MLFLOW_SESSION))
+    session = format_id(metadata.get(MLFLOW_SESSION_TAG))
     trace_facts = keep_filled_facts(
-        user=id_as_text(metadata.get(MLFLOW_USER)), metadata=trace_metadata
+        user=format_id(metadata.get(MLFLOW_USER_TAG)), metadata=trace_metadata
     )
-    spans = parse(get(fields, "data.spans"))
+    spans = parse_nested_json(get_at_path(fields, "data.spans"))
     if not isinstance(spans, list):
         what = "the traces have no spans"
         raise WrongFile(
@@ -910,27 +950,27 @@ def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
     start = info.get("request_time") or info.get("timestamp_ms")
     for span in spans:
         if isinstance(span, Mapping):
-            call = _mlflow_span(span, trace, start)
+            call = _make_mlflow_call(span, trace, start)
             yield call._replace(session=session, facts={**call.facts, **trace_facts})
 
-    yield from _mlflow_assessments(info, trace)
+    yield from _read_mlflow_assessments(info, trace)
 
 
-def _mlflow_span(span: Mapping[str, Any], trace: str, start: object) -> ModelCall:
+def _make_mlflow_call(span: Mapping[str, Any], trace: str, start: object) -> ModelCall:
     """Make a call of a span; the root has the trace's time.
 
     Older versions give times of spans in other units.
     """
-    span = {_snake(name): value for name, value in span.items()}
-    parent = hexadecimal(span.get("parent_span_id") or span.get("parent_id"))
-    written = attributes_of(parse(span.get("attributes")))
+    span = {_convert_to_snake_case(name): value for name, value in span.items()}
+    parent = convert_id_to_hex(span.get("parent_span_id") or span.get("parent_id"))
+    written = convert_otlp_attributes(parse_nested_json(span.get("attributes")))
     # attributes are JSON text; input and output are parsed where they are read
     attributes = {}
     for n, value in written.items():
         if value != "null":
-            attributes[n] = value if n in MLFLOW_SIDES else parse(value)
+            attributes[n] = value if n in MLFLOW_SIDE_ATTRIBUTES else parse_nested_json(value)
 
-    status = unwrap(span.get("status")) or {"code": span.get("status_code")}
+    status = unwrap_object(span.get("status")) or {"code": span.get("status_code")}
     failed = str(status.get("code")) in ("STATUS_CODE_ERROR", "ERROR", "2")
     error = ""
     if failed:
@@ -942,40 +982,42 @@ def _mlflow_span(span: Mapping[str, Any], trace: str, start: object) -> ModelCal
         or span.get("start_time")
         or start
     )
-    span_id = hexadecimal(span.get("span_id") or get(span, "context.span_id")) or trace
-    return call_of(trace, span_id, parent, when, attributes, error)
+    span_id = (
+        convert_id_to_hex(span.get("span_id") or get_at_path(span, "context.span_id")) or trace
+    )
+    return make_model_call(trace, span_id, parent, when, attributes, error)
 
 
-def _snake(name: str) -> str:
+def _convert_to_snake_case(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
-def _mlflow_assessments(info: Fields, trace: str) -> Iterator[ToolScore]:
+def _read_mlflow_assessments(info: Fields, trace: str) -> Iterator[ToolScore]:
     for assessment in list_objects(info.get("assessments")):
         # feedback that a later one replaced is no longer valid
         if assessment.get("valid") is False:
             continue
-        feedback = unwrap(assessment.get("feedback"))
+        feedback = unwrap_object(assessment.get("feedback"))
         value = feedback.get("value")
         if value is None:
             continue
-        source = unwrap(assessment.get("source"))
+        source = unwrap_object(assessment.get("source"))
         # a rating of a session counts for the conversation, another for its trace
-        session = id_as_text(unwrap(assessment.get("metadata")).get(MLFLOW_SESSION))
+        session = format_id(unwrap_object(assessment.get("metadata")).get(MLFLOW_SESSION_TAG))
         target = ("conversation", session) if session else ("trace", trace)
         yield ToolScore(
             *(*target, value, require_text(assessment, "assessment_name", "name")),  # type: ignore[arg-type]
             source=str(source.get("source_type") or ""),
             comment=assessment.get("rationale"),
-            person=id_as_text(source.get("source_id")),
-            at=parse_moment(assessment.get("last_update_time")),
-            key=id_as_text(assessment.get("assessment_id")),
+            person=format_id(source.get("source_id")),
+            at=parse_timestamp(assessment.get("last_update_time")),
+            key=format_id(assessment.get("assessment_id")),
         )
 
 
 def read_mlflow_row(fields: Fields) -> Iterator[LogPart]:
-    if isinstance(parse(fields.get("spans")), str) and not isinstance(
-        parse(fields.get("trace")), Mapping
+    if isinstance(parse_nested_json(fields.get("spans")), str) and not isinstance(
+        parse_nested_json(fields.get("trace")), Mapping
     ):
         what = "the cells hold Python's writing of objects, not JSON"
         raise WrongFile(
@@ -983,7 +1025,7 @@ def read_mlflow_row(fields: Fields) -> Iterator[LogPart]:
             hint="write each trace with trace.to_json(), one trace a line",
         )
 
-    trace = parse(fields.get("trace"))
+    trace = parse_nested_json(fields.get("trace"))
     yield from read_mlflow_trace(
         trace if isinstance(trace, Mapping) else {"info": fields, "data": fields}
     )

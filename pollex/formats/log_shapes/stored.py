@@ -9,36 +9,42 @@ from typing import Any
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import (
-    PAIR,
-    Facts,
-    Link,
+    PREFERENCE_SOURCE,
+    ConversationFacts,
+    ConversationLink,
     LogPart,
     Message,
     ToolScore,
     WholeTalk,
     format_iso_time,
-    parse_moment,
+    parse_timestamp,
 )
-from pollex.formats.assembly.thumbs import NAMES, fold
-from pollex.formats.feedback import COMMENT_NAMES
+from pollex.formats.assembly.thumbs import THUMB_SCORE_NAMES, fold_to_letters
+from pollex.formats.feedback import COMMENT_FIELD_NAMES
 from pollex.formats.log_shapes.exports import (
     Fields,
     WrongFile,
-    get,
-    id_as_text,
+    format_id,
+    get_at_path,
     is_true,
     keep_filled_facts,
     list_objects,
     require_text,
-    unwrap,
+    unwrap_object,
 )
-from pollex.formats.log_shapes.payloads import RunSide, input_of, output_of, parse, system_of
-from pollex.formats.log_shapes.turns import role_of, turns_in, turns_of
+from pollex.formats.log_shapes.payloads import (
+    RunSide,
+    make_system_turns,
+    parse_nested_json,
+    read_run_input,
+    read_run_output,
+)
+from pollex.formats.log_shapes.turns import parse_role, read_message_turns, read_turns
 
 
 def read_oasst_tree(fields: Fields) -> Iterator[LogPart]:
     # replies are walked level by level; each gets the id of its parent
-    waiting = [(unwrap(fields.get("prompt")), None)]
+    waiting = [(unwrap_object(fields.get("prompt")), None)]
     while waiting:
         message, parent = waiting.pop(0)
         yield from read_oasst_message(
@@ -55,18 +61,18 @@ def read_oasst_tree(fields: Fields) -> Iterator[LogPart]:
 def read_oasst_message(fields: Fields) -> Iterator[LogPart]:
     tree = require_text(fields, "message_tree_id")
     key = require_text(fields, "message_id")
-    rank = _oasst_number(fields.get("rank"))
+    rank = _parse_oasst_number(fields.get("rank"))
     turn = Turn(
-        role=role_of(fields.get("role")),
+        role=parse_role(fields.get("role")),
         content=str(fields.get("text") or ""),
     )
-    quality = _oasst_listed(fields.get("labels"), "value").get("quality")
+    quality = _read_oasst_labels(fields.get("labels"), "value").get("quality")
     if isinstance(quality, Mapping):
         quality = quality.get("value")
 
     message_facts = keep_filled_facts(lang=fields.get("lang"), quality=quality)
-    parent = id_as_text(fields.get("parent_id"))
-    when = parse_moment(fields.get("created_date"))
+    parent = format_id(fields.get("parent_id"))
+    when = parse_timestamp(fields.get("created_date"))
     yield Message(
         tree,
         key,
@@ -78,7 +84,7 @@ def read_oasst_message(fields: Fields) -> Iterator[LogPart]:
         rank=rank,
     )
     ups, downs = (
-        _oasst_number(_oasst_listed(fields.get("emojis"), "count").get(name))
+        _parse_oasst_number(_read_oasst_labels(fields.get("emojis"), "count").get(name))
         for name in ("+1", "-1")
     )
     # more of one emoji than of the other is a thumb on an answer
@@ -86,9 +92,9 @@ def read_oasst_message(fields: Fields) -> Iterator[LogPart]:
         yield ToolScore("message", key, ups > downs)
 
 
-def _oasst_listed(value: object, inner: str) -> dict[str, Any]:
+def _read_oasst_labels(value: object, inner: str) -> dict[str, Any]:
     # in Parquet a table is two lists side by side: names and values
-    table: Mapping[str, Any] = unwrap(value)
+    table: Mapping[str, Any] = unwrap_object(value)
     if isinstance(table.get("name"), list):
         values = table.get(inner)
         return dict(
@@ -102,16 +108,16 @@ def _oasst_listed(value: object, inner: str) -> dict[str, Any]:
     return dict(table)
 
 
-def _oasst_number(value: object) -> float:
+def _parse_oasst_number(value: object) -> float:
     if isinstance(value, int | float) and abs(value) < 1e9:
         return float(value)
     return 0.0
 
 
-_SPOKEN = re.compile(r"\n\n(Human|Assistant):")
+_HUMAN_ASSISTANT_PATTERN = re.compile(r"\n\n(Human|Assistant):")
 
 
-def _pair(
+def _make_preference_pair(
     pair: str,
     sides: Mapping[str, tuple[tuple[Turn, ...], object]],
     **pair_facts: object,
@@ -120,10 +126,10 @@ def _pair(
     for name, (turns, value) in sides.items():
         id_ = f"{pair}#{name}"
         yield WholeTalk(id_, turns, facts=keep_filled_facts(pair=pair, **pair_facts))
-        yield ToolScore("conversation", id_, value, source=PAIR)
+        yield ToolScore("conversation", id_, value, source=PREFERENCE_SOURCE)
 
 
-def read_chosen(fields: Fields) -> Iterator[LogPart]:
+def read_chosen_and_rejected(fields: Fields) -> Iterator[LogPart]:
     # a prompt of its own stands before answers that are plain text
     if isinstance(fields.get("prompt"), str):
         first = [{"role": "user", "content": fields["prompt"]}]
@@ -132,17 +138,19 @@ def read_chosen(fields: Fields) -> Iterator[LogPart]:
 
     answers = {}
     for name in ("chosen", "rejected"):
-        answers[name] = _turns_of_answer(fields.get(name), first)
+        answers[name] = _parse_answer_turns(fields.get(name), first)
 
-    pair = id_as_text(fields.get("prompt_id")) or id_as_text(fields.get("id")) or _digest(answers)
-    yield from _pair(
+    pair = (
+        format_id(fields.get("prompt_id")) or format_id(fields.get("id")) or _make_pair_id(answers)
+    )
+    yield from _make_preference_pair(
         pair, {"chosen": (answers["chosen"], "up"), "rejected": (answers["rejected"], "down")}
     )
 
 
-def _turns_of_answer(value: object, first: list[Any]) -> tuple[Turn, ...]:
+def _parse_answer_turns(value: object, first: list[Any]) -> tuple[Turn, ...]:
     if isinstance(value, list):
-        return turns_of(value)
+        return read_turns(value)
     if not isinstance(value, str):
         raise BadInput(
             "an answer of a pair is neither text nor messages",
@@ -150,33 +158,33 @@ def _turns_of_answer(value: object, first: list[Any]) -> tuple[Turn, ...]:
         )
 
     # a text may hold the whole talk, with a mark before each turn
-    parts = _SPOKEN.split(value)
+    parts = _HUMAN_ASSISTANT_PATTERN.split(value)
     spoken = []
     for role, words in zip(parts[1::2], parts[2::2], strict=True):
         spoken.append({"role": role, "content": words.strip()})
 
     if spoken:
-        return turns_of(spoken)
-    return turns_of([*first, {"role": "assistant", "content": value}])
+        return read_turns(spoken)
+    return read_turns([*first, {"role": "assistant", "content": value}])
 
 
-def _digest(value: object) -> str:
+def _make_pair_id(value: object) -> str:
     return "pair-" + hashlib.sha256(repr(value).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def read_preferred(fields: Fields) -> Iterator[LogPart]:
-    before = list_objects(unwrap(fields.get("input")).get("messages"))
+def read_preferred_output(fields: Fields) -> Iterator[LogPart]:
+    before = list_objects(unwrap_object(fields.get("input")).get("messages"))
     sides = {}
     for name in ("preferred_output", "non_preferred_output"):
-        sides[name] = turns_of([*before, *list_objects(fields.get(name))])
+        sides[name] = read_turns([*before, *list_objects(fields.get(name))])
 
     values = ("up", "down")
-    yield from _pair(
-        _digest(sides), {n: (t, v) for (n, t), v in zip(sides.items(), values, strict=True)}
+    yield from _make_preference_pair(
+        _make_pair_id(sides), {n: (t, v) for (n, t), v in zip(sides.items(), values, strict=True)}
     )
 
 
-def read_compared(fields: Fields) -> Iterator[LogPart]:
+def read_rated_comparison(fields: Fields) -> Iterator[LogPart]:
     """Yield two answers on a scale from the first, below 0, to the second; at 0 none is the better."""
     before = list_objects(fields.get("context"))
     preference = fields.get("overall_preference")
@@ -184,7 +192,7 @@ def read_compared(fields: Fields) -> Iterator[LogPart]:
     for name in ("response1", "response2"):
         answers.append({"role": "assistant", "content": fields.get(name)})
 
-    turns = [turns_of([*before, answer]) for answer in answers]
+    turns = [read_turns([*before, answer]) for answer in answers]
     if not isinstance(preference, int | float) or not preference:
         better = None
     else:
@@ -197,10 +205,12 @@ def read_compared(fields: Fields) -> Iterator[LogPart]:
         for n in range(2):
             values.append("up" if n == better else "down")
 
-    yield from _pair(_digest(turns), {f"{n + 1}": (turns[n], values[n]) for n in range(2)})
+    yield from _make_preference_pair(
+        _make_pair_id(turns), {f"{n + 1}": (turns[n], values[n]) for n in range(2)}
+    )
 
 
-def read_arena(fields: Fields) -> Iterator[LogPart]:
+def read_arena_comparison(fields: Fields) -> Iterator[LogPart]:
     """Yield a comparison of two models; ties have no label, both bad two negative ones."""
     winner = str(fields.get("winner") or "")
     bad = "bad" in winner
@@ -213,12 +223,12 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
         elif winner == f"model_{side}":
             value = "up"
 
-        sides[side] = (turns_of(fields.get(f"conversation_{side}")), value)
+        sides[side] = (read_turns(fields.get(f"conversation_{side}")), value)
 
-    yield from _pair(pair, sides, by=id_as_text(fields.get("judge")))
+    yield from _make_preference_pair(pair, sides, by=format_id(fields.get("judge")))
 
 
-def read_ultrafeedback(fields: Fields) -> Iterator[LogPart]:
+def read_ultrafeedback_row(fields: Fields) -> Iterator[LogPart]:
     """Yield the best completion as positive and the worst as negative, by overall score."""
     question = [{"role": "user", "content": fields.get("instruction") or ""}]
     completions = []
@@ -237,31 +247,34 @@ def read_ultrafeedback(fields: Fields) -> Iterator[LogPart]:
     sides = {}
     for name, index in (("best", scores.index(max(scores))), ("worst", scores.index(min(scores)))):
         answer = {"role": "assistant", "content": completions[index].get("response") or ""}
-        sides[name] = (turns_of([*question, answer]), "up" if name == "best" else "down")
+        sides[name] = (read_turns([*question, answer]), "up" if name == "best" else "down")
 
-    yield from _pair(_digest(fields.get("instruction")), sides)
+    yield from _make_preference_pair(_make_pair_id(fields.get("instruction")), sides)
 
 
-ATTACHED = "attachment://"
+INSPECT_ATTACHMENT_PREFIX = "attachment://"
 
 
 def read_inspect_sample(fields: Fields) -> Iterator[LogPart]:
     # a sample is run once in each epoch
     id_ = f"{require_text(fields, 'id')}_epoch_{fields.get('epoch') or 1}"
-    attached = unwrap(fields.get("attachments"))
-    turns = turns_of(
-        [_inspect_message(message, attached) for message in list_objects(fields.get("messages"))]
+    attached = unwrap_object(fields.get("attachments"))
+    turns = read_turns(
+        [
+            _convert_inspect_message(message, attached)
+            for message in list_objects(fields.get("messages"))
+        ]
     )
     error: Any = fields.get("error")
     if isinstance(error, Mapping):
         error = error.get("message", "failed")
 
     sample_facts = keep_filled_facts(
-        metadata=unwrap(fields.get("metadata")),
-        sample=id_as_text(fields.get("id")),
+        metadata=unwrap_object(fields.get("metadata")),
+        sample=format_id(fields.get("id")),
         epoch=fields.get("epoch"),
     )
-    when = parse_moment(fields.get("started_at") or fields.get("date"))
+    when = parse_timestamp(fields.get("started_at") or fields.get("date"))
     yield WholeTalk(
         id_,
         turns,
@@ -269,11 +282,13 @@ def read_inspect_sample(fields: Fields) -> Iterator[LogPart]:
         error=str(error or ""),
         facts=sample_facts,
     )
-    yield from _inspect_scores(fields.get("scores"), id_)
+    yield from _read_inspect_scores(fields.get("scores"), id_)
 
 
-def _inspect_message(message: Mapping[str, Any], attached: Mapping[str, Any]) -> dict[str, Any]:
-    content = _inspect_attached(message.get("content"), attached)
+def _convert_inspect_message(
+    message: Mapping[str, Any], attached: Mapping[str, Any]
+) -> dict[str, Any]:
+    content = _resolve_inspect_attachments(message.get("content"), attached)
     calls = message.get("tool_calls")
     # a call may have a function's name in place of an object
     if isinstance(calls, list):
@@ -297,20 +312,22 @@ def _inspect_message(message: Mapping[str, Any], attached: Mapping[str, Any]) ->
     }
 
 
-def _inspect_attached(value: Any, attached: Mapping[str, Any]) -> Any:
+def _resolve_inspect_attachments(value: Any, attached: Mapping[str, Any]) -> Any:
     # a long content stands among the attachments, and only its name is here
-    if isinstance(value, str) and value.startswith(ATTACHED):
-        return attached.get(value.removeprefix(ATTACHED), value)
+    if isinstance(value, str) and value.startswith(INSPECT_ATTACHMENT_PREFIX):
+        return attached.get(value.removeprefix(INSPECT_ATTACHMENT_PREFIX), value)
     if isinstance(value, list):
-        return [_inspect_attached(element, attached) for element in value]
+        return [_resolve_inspect_attachments(element, attached) for element in value]
     if isinstance(value, Mapping):
-        return {name: _inspect_attached(inner, attached) for name, inner in value.items()}
+        return {
+            name: _resolve_inspect_attachments(inner, attached) for name, inner in value.items()
+        }
     return value
 
 
-def _inspect_scores(listed: object, id_: str) -> Iterator[ToolScore]:
+def _read_inspect_scores(listed: object, id_: str) -> Iterator[ToolScore]:
     """Yield scores by name; NaN and null are none."""
-    for name, score in unwrap(listed).items():
+    for name, score in unwrap_object(listed).items():
         if isinstance(score, Mapping):
             value = score.get("value")
         else:
@@ -318,7 +335,7 @@ def _inspect_scores(listed: object, id_: str) -> Iterator[ToolScore]:
 
         # a score of several values counts as several scores
         if isinstance(value, Mapping):
-            yield from _inspect_scores(
+            yield from _read_inspect_scores(
                 {inner: {**score, "value": inner_value} for inner, inner_value in value.items()},
                 id_,
             )
@@ -345,17 +362,17 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
     Failed transcripts have false there, too.
     """
     id_ = require_text(fields, "transcript_id")
-    turns = turns_of(
-        [_inspect_message(message, {}) for message in list_objects(fields.get("messages"))]
+    turns = read_turns(
+        [_convert_inspect_message(message, {}) for message in list_objects(fields.get("messages"))]
     )
     sample = keep_filled_facts(
-        task=id_as_text(fields.get("task_id")),
-        set=id_as_text(fields.get("task_set")),
+        task=format_id(fields.get("task_id")),
+        set=format_id(fields.get("task_set")),
         repeat=fields.get("task_repeat"),
     )
     transcript_facts = keep_filled_facts(
-        user=id_as_text(fields.get("user")),
-        model=id_as_text(fields.get("model")),
+        user=format_id(fields.get("user")),
+        model=format_id(fields.get("model")),
         comment=fields.get("comment"),
         **sample,
     )
@@ -363,19 +380,24 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
     yield WholeTalk(
         id_,
         turns,
-        at=parse_moment(fields.get("date")),
+        at=parse_timestamp(fields.get("date")),
         error=error,
         facts=transcript_facts,
     )
     # scores by name; else whether it succeeded, where that was scored
-    scores = parse(fields.get("score"))
+    scores = parse_nested_json(fields.get("score"))
     if isinstance(scores, Mapping):
-        yield from _inspect_scores(scores, id_)
+        yield from _read_inspect_scores(scores, id_)
 
     scored = (
         scores not in (None, "", "null") and not isinstance(scores, Mapping) and not _is_nan(scores)
     )
-    if scored and fields.get("success") is not None and not error and not _scout_scores(fields):
+    if (
+        scored
+        and fields.get("success") is not None
+        and not error
+        and not _collect_scout_scores(fields)
+    ):
         yield ToolScore(
             "conversation",
             id_,
@@ -383,7 +405,7 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
             comment=fields.get("score_explanation"),
         )
 
-    for name, value in _scout_scores(fields).items():
+    for name, value in _collect_scout_scores(fields).items():
         yield ToolScore(
             "conversation",
             id_,
@@ -396,7 +418,7 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
         yield ToolScore("conversation", id_, None, comment=fields["comment"])
 
 
-def _scout_scores(fields: Fields) -> dict[str, Any]:
+def _collect_scout_scores(fields: Fields) -> dict[str, Any]:
     scores = {}
     for k, v in fields.items():
         if k.startswith("score_") and k != "score_explanation":
@@ -423,24 +445,29 @@ def read_inspect_log(fields: Fields) -> Iterator[LogPart]:
     )
 
 
-UNASKED = "give the file with what was asked, too: of stored completions their messages, of a batch its input"
-NO_INPUT = "put into each row's field input what client.responses.input_items.list(ID) has"
-ANSWERED = float(10**12)
+MISSING_QUESTION_HINT = (
+    "give the file with what was asked, too: "
+    "of stored completions their messages, of a batch its input"
+)
+MISSING_INPUT_HINT = (
+    "put into each row's field input what client.responses.input_items.list(ID) has"
+)
+ANSWER_PLACE = float(10**12)
 """The place of an answer after all messages that led to it, which are numbered from 0."""
-_OPENAI_NUMBERED = re.compile(r"(.+)-(\d+)")
+_OPENAI_NUMBERED_ID_PATTERN = re.compile(r"(.+)-(\d+)")
 
 
 def read_openai_completion(fields: Fields) -> Iterator[LogPart]:
     """Yield a completion's answer with what led to it, or without: its messages may be in a file of their own."""
     id_ = require_text(fields, "id")
-    metadata = unwrap(fields.get("metadata"))
-    before = input_of(fields.get("input", fields.get("messages")), "words")
-    after = output_of({"choices": fields.get("choices")})
+    metadata = unwrap_object(fields.get("metadata"))
+    before = read_run_input(fields.get("input", fields.get("messages")), "words")
+    after = read_run_output({"choices": fields.get("choices")})
     turns = (before.turns if before else ()) + (after.turns if after else ())
-    created = parse_moment(fields.get("created"))
+    created = parse_timestamp(fields.get("created"))
     completion_facts = keep_filled_facts(
         metadata=metadata,
-        user=id_as_text(metadata.get("user")),
+        user=format_id(metadata.get("user")),
         model=fields.get("model"),
     )
     completion_facts |= {} if created is None else {"timestamp": format_iso_time(created)}
@@ -448,20 +475,20 @@ def read_openai_completion(fields: Fields) -> Iterator[LogPart]:
         id_,
         id_,
         turns,
-        ANSWERED,
+        ANSWER_PLACE,
         facts=completion_facts,
-        lacks=UNASKED,
+        lacks=MISSING_QUESTION_HINT,
     )
-    yield from scores_in(metadata, id_)
+    yield from iterate_metadata_scores(metadata, id_)
 
 
 def read_openai_messages(fields: Fields) -> Iterator[LogPart]:
     """Yield the messages of a stored completion, whose ids are the completion's and a number."""
     for message in list_objects(fields.get("messages")):
-        id_match = _OPENAI_NUMBERED.fullmatch(require_text(message, "id"))
+        id_match = _OPENAI_NUMBERED_ID_PATTERN.fullmatch(require_text(message, "id"))
         if id_match:
             words = message.get("content_parts") or message.get("content")
-            turns = turns_in({**message, "content": words})
+            turns = read_message_turns({**message, "content": words})
             yield Message(
                 id_match.group(1),
                 id_match.group(),
@@ -470,10 +497,10 @@ def read_openai_messages(fields: Fields) -> Iterator[LogPart]:
             )
 
 
-def are_openai_numbered(fields: Fields) -> bool:
+def has_openai_numbered_messages(fields: Fields) -> bool:
     id_matches = []
     for message in list_objects(fields.get("messages")):
-        id_matches.append(_OPENAI_NUMBERED.fullmatch(str(message.get("id"))))
+        id_matches.append(_OPENAI_NUMBERED_ID_PATTERN.fullmatch(str(message.get("id"))))
 
     # every id is numbered, and all are of one completion
     return (
@@ -488,22 +515,24 @@ def read_openai_thread_message(fields: Fields) -> Iterator[LogPart]:
     yield Message(
         thread,
         key,
-        turns_in({"role": fields.get("role"), "content": fields.get("content")}),
-        _openai_created(fields),
+        read_message_turns({"role": fields.get("role"), "content": fields.get("content")}),
+        _get_openai_created_time(fields),
     )
-    for score in scores_in(fields.get("metadata"), thread):
+    for score in iterate_metadata_scores(fields.get("metadata"), thread):
         yield score._replace(target="message", id=key)
 
 
 def read_openai_thread(fields: Fields) -> Iterator[LogPart]:
     id_ = require_text(fields, "id")
-    metadata = unwrap(fields.get("metadata"))
-    yield Facts(id_, keep_filled_facts(metadata=metadata, user=id_as_text(metadata.get("user"))))
-    yield from scores_in(metadata, id_)
+    metadata = unwrap_object(fields.get("metadata"))
+    yield ConversationFacts(
+        id_, keep_filled_facts(metadata=metadata, user=format_id(metadata.get("user")))
+    )
+    yield from iterate_metadata_scores(metadata, id_)
 
 
-def _openai_created(fields: Fields) -> float | None:
-    return parse_moment(fields.get("created_at"))
+def _get_openai_created_time(fields: Fields) -> float | None:
+    return parse_timestamp(fields.get("created_at"))
 
 
 def read_openai_batch_request(fields: Fields) -> Iterator[LogPart]:
@@ -512,14 +541,18 @@ def read_openai_batch_request(fields: Fields) -> Iterator[LogPart]:
     # requests of OpenAI have `body`, Anthropic's `params`, Gemini's `request`
     nothing = dict[str, object]()
     body: Mapping[str, object] = next(
-        (request_body for name in _BATCH_BODIES if (request_body := unwrap(fields.get(name)))),
+        (
+            request_body
+            for name in _BATCH_BODY_FIELDS
+            if (request_body := unwrap_object(fields.get(name)))
+        ),
         nothing,
     )
-    metadata = unwrap(body.get("metadata"))
-    turns = (input_of(body) or RunSide((), True)).turns
+    metadata = unwrap_object(body.get("metadata"))
+    turns = (read_run_input(body) or RunSide((), True)).turns
     # the system prompt may be among the messages already
     if not any(turn.role == "system" for turn in turns):
-        turns = system_of(body) + turns
+        turns = make_system_turns(body) + turns
 
     # what was asked has place 0, the answer place 1
     yield Message(
@@ -529,20 +562,20 @@ def read_openai_batch_request(fields: Fields) -> Iterator[LogPart]:
         0,
         facts=keep_filled_facts(metadata=metadata, model=body.get("model")),
     )
-    yield from scores_in(metadata, id_)
+    yield from iterate_metadata_scores(metadata, id_)
 
 
-_BATCH_BODIES = ("body", "params", "request")
+_BATCH_BODY_FIELDS = ("body", "params", "request")
 
 
 def read_openai_batch_result(fields: Fields) -> Iterator[LogPart]:
     id_ = require_text(fields, "custom_id", "key")
     # results of OpenAI have a body, Anthropic's a message, Gemini's the answer itself
-    response = unwrap(fields.get("response")) or unwrap(fields.get("result"))
-    body = unwrap(response.get("body")) or unwrap(response.get("message")) or response
+    response = unwrap_object(fields.get("response")) or unwrap_object(fields.get("result"))
+    body = unwrap_object(response.get("body")) or unwrap_object(response.get("message")) or response
     side = None
     if body.keys() & {"output", "content", "choices", "candidates"}:
-        side = output_of(body.get("output") or body)
+        side = read_run_output(body.get("output") or body)
 
     if side:
         turns = side.turns
@@ -555,59 +588,59 @@ def read_openai_batch_result(fields: Fields) -> Iterator[LogPart]:
         turns,
         1,
         error="" if side else "failed",
-        lacks=UNASKED,
+        lacks=MISSING_QUESTION_HINT,
     )
 
 
 def read_openai_response(fields: Fields) -> Iterator[LogPart]:
     """Yield a response, which names its conversation or the previous response."""
     id_ = require_text(fields, "id")
-    metadata = unwrap(fields.get("metadata"))
-    before = input_of(fields.get("input"), "words") or RunSide((), True)
-    turns = before.turns + turns_of(fields.get("output") or [])
-    error: Mapping[str, object] = unwrap(fields.get("error"))
+    metadata = unwrap_object(fields.get("metadata"))
+    before = read_run_input(fields.get("input"), "words") or RunSide((), True)
+    turns = before.turns + read_turns(fields.get("output") or [])
+    error: Mapping[str, object] = unwrap_object(fields.get("error"))
     failed = ""
     if error:
         failed = str(error.get("message") or "failed")
     if failed and (not turns or turns[-1].role == "user"):
-        turns += turns_of([{"role": "assistant", "content": "[error]"}])
+        turns += read_turns([{"role": "assistant", "content": "[error]"}])
 
     # its conversation, or the response before it; else it begins one of its own
-    conversation = id_as_text(unwrap(fields.get("conversation")).get("id")) or id_as_text(
+    conversation = format_id(unwrap_object(fields.get("conversation")).get("id")) or format_id(
         fields.get("conversation")
     )
-    previous = id_as_text(fields.get("previous_response_id"))
+    previous = format_id(fields.get("previous_response_id"))
     # instructions count only where a conversation begins
     if conversation is None and previous is None:
-        turns = system_of(fields) + turns
+        turns = make_system_turns(fields) + turns
 
     response_facts = keep_filled_facts(
-        user=id_as_text(metadata.get("user")),
+        user=format_id(metadata.get("user")),
         model=fields.get("model"),
         metadata=metadata,
     )
     if conversation is None:
         conversation = id_
         if previous is not None:
-            yield Link(id_, previous)
+            yield ConversationLink(id_, previous)
 
     yield Message(
         conversation,
         id_,
         turns,
-        _openai_created(fields),
+        _get_openai_created_time(fields),
         error=failed,
         facts=response_facts,
-        lacks=NO_INPUT,
+        lacks=MISSING_INPUT_HINT,
     )
-    for score in scores_in(metadata, id_):
+    for score in iterate_metadata_scores(metadata, id_):
         yield score._replace(target="message", id=id_)
 
 
 def read_openai_output_item(fields: Fields) -> Iterator[LogPart]:
     id_ = require_text(fields, "id")
-    sample = unwrap(fields.get("sample"))
-    turns = turns_of(list_objects(sample.get("input"))) + turns_of(
+    sample = unwrap_object(fields.get("sample"))
+    turns = read_turns(list_objects(sample.get("input"))) + read_turns(
         list_objects(sample.get("output"))
     )
     sample_facts = keep_filled_facts(
@@ -617,49 +650,51 @@ def read_openai_output_item(fields: Fields) -> Iterator[LogPart]:
     yield WholeTalk(
         id_,
         turns,
-        at=parse_moment(fields.get("created_at")),
+        at=parse_timestamp(fields.get("created_at")),
         facts=sample_facts,
     )
 
 
-LANGGRAPH_IDS = (
+LANGGRAPH_ID_PATHS = (
     "thread_id",
     "metadata.thread_id",
     "checkpoint.thread_id",
     "config.configurable.thread_id",
 )
-LANGGRAPH_WHOLE = "export the threads with their values: client.threads.search()"
+LANGGRAPH_EXPORT_HINT = "export the threads with their values: client.threads.search()"
 
 
 def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
     id_names = []
-    for name in LANGGRAPH_IDS:
-        if get(fields, name):
+    for name in LANGGRAPH_ID_PATHS:
+        if get_at_path(fields, name):
             id_names.append(name)
 
     id_ = require_text(
         fields,
         *id_names,
-        LANGGRAPH_IDS[0],
+        LANGGRAPH_ID_PATHS[0],
     )
-    values = fields.get("values") or get(fields, "checkpoint.channel_values")
-    if values is None and get(fields, "checkpoint.channel_versions"):
+    values = fields.get("values") or get_at_path(fields, "checkpoint.channel_values")
+    if values is None and get_at_path(fields, "checkpoint.channel_versions"):
         raise WrongFile(
             "the checkpoint has no messages: they are in another table",
-            hint=LANGGRAPH_WHOLE,
+            hint=LANGGRAPH_EXPORT_HINT,
         )
 
-    side = output_of(values) or RunSide((), True)
-    metadata = unwrap(fields.get("metadata"))
+    side = read_run_output(values) or RunSide((), True)
+    metadata = unwrap_object(fields.get("metadata"))
     # ids of messages are places of turns only where each message is one turn
-    listed = list_objects(unwrap(values).get("messages"))
+    listed = list_objects(unwrap_object(values).get("messages"))
     if len(listed) == len(side.turns):
-        keys = tuple(id_as_text(message.get("id")) for message in listed)
+        keys = tuple(format_id(message.get("id")) for message in listed)
     else:
         keys = ()
 
     times = ("state_updated_at", "updated_at", "created_at", "checkpoint.ts")
-    when = parse_moment(next((time for name in times if (time := get(fields, name))), None))
+    when = parse_timestamp(
+        next((time for name in times if (time := get_at_path(fields, name))), None)
+    )
     errors = []
     for task in list_objects(fields.get("tasks")):
         if task.get("error"):
@@ -669,19 +704,19 @@ def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
     thread_facts = keep_filled_facts(
         metadata=metadata,
         status=fields.get("status"),
-        user=id_as_text(metadata.get("user_id")),
+        user=format_id(metadata.get("user_id")),
     )
     yield WholeTalk(id_, side.turns, keys, when, error, thread_facts)
-    yield from scores_in(metadata, id_)
+    yield from iterate_metadata_scores(metadata, id_)
 
 
-def scores_in(metadata: object, conversation: str) -> Iterator[ToolScore]:
+def iterate_metadata_scores(metadata: object, conversation: str) -> Iterator[ToolScore]:
     """Yield thumbs that an application stored in metadata, by their names, and the comment beside them."""
-    fields = unwrap(metadata)
-    comment = next((fields[name] for name in COMMENT_NAMES if fields.get(name)), None)
+    fields = unwrap_object(metadata)
+    comment = next((fields[name] for name in COMMENT_FIELD_NAMES if fields.get(name)), None)
     thumbs = {}
     for name, value in fields.items():
-        if fold(str(name)) in NAMES:
+        if fold_to_letters(str(name)) in THUMB_SCORE_NAMES:
             thumbs[str(name)] = value
 
     for name, value in thumbs.items():

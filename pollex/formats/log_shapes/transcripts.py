@@ -6,93 +6,105 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from pollex.formats.log_shapes.turns import ROLES
-from pollex.formats.names import SPEAKERS, plain
+from pollex.formats.log_shapes.turns import ROLE_BY_SPELLING
+from pollex.formats.names import ROLE_BY_SPEAKER_WORD, remove_accents
 
-_CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[\s\u202f\u00a0]?[AaPp]\.?[Mm]\.?)?"
-_DAY = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})"
-_BETWEEN = r"(?:,?\s*(?:T|à|às|um|alle|a las)?\s*)"
-_TIME = rf"(?:{_DAY}{_BETWEEN}(?:{_CLOCK})?Z?|{_CLOCK})"
-_NAME = r"[^\W\d_][^:\[\]\n]{0,39}?"
-_COLON = r"(?:(?<!\d):|:(?!\d))"
+_CLOCK_REGEX = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[\s\u202f\u00a0]?[AaPp]\.?[Mm]\.?)?"
+_DAY_REGEX = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})"
+_DATE_TIME_GAP_REGEX = r"(?:,?\s*(?:T|à|às|um|alle|a las)?\s*)"
+_TIME_REGEX = rf"(?:{_DAY_REGEX}{_DATE_TIME_GAP_REGEX}(?:{_CLOCK_REGEX})?Z?|{_CLOCK_REGEX})"
+_SPEAKER_NAME_REGEX = r"[^\W\d_][^:\[\]\n]{0,39}?"
+_COLON_REGEX = r"(?:(?<!\d):|:(?!\d))"
 """A colon that isn't one within a time."""
-_MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
+_DIRECTION_MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
 _SINCE = r"(?:\d{1,3}h )?(?:\d{1,3}m )?\d{1,5}s"
 """The time since a talk began, as Salesforce writes it."""
-_HEADS = (
+_TURN_HEAD_PATTERNS = (
     re.compile(rf"\(\s*(?P<time>{_SINCE})\s*\)\s*(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"),
     re.compile(
-        rf"[{_MARKS}]*\[(?P<time>{_TIME})\]\s*[{_MARKS}]*(?P<name>[^:>\n]{{1,60}}?)[:>][ \t]*(?P<words>.*)"
+        rf"[{_DIRECTION_MARKS}]*\[(?P<time>{_TIME_REGEX})\]\s*"
+        rf"[{_DIRECTION_MARKS}]*(?P<name>[^:>\n]{{1,60}}?)[:>][ \t]*(?P<words>.*)"
     ),
     re.compile(
-        rf"[{_MARKS}]*(?P<time>{_TIME})\s+[-–]\s+(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"
+        rf"[{_DIRECTION_MARKS}]*(?P<time>{_TIME_REGEX})\s+[-–]\s+(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"
     ),
-    re.compile(rf"(?P<name>[^\n\[]{{1,60}}?),?\s+\[(?P<time>{_TIME})\]:?[ \t]*(?P<words>.*)"),
-    re.compile(rf"(?P<time>{_TIME})\s+(?P<name>{_NAME})[:>][ \t]*(?P<words>.*)"),
-    re.compile(rf"(?:\[?(?P<time>{_TIME})\]?\s+)?<(?P<name>[^<>\n]{{1,40}})>[ \t]*(?P<words>.*)"),
+    re.compile(rf"(?P<name>[^\n\[]{{1,60}}?),?\s+\[(?P<time>{_TIME_REGEX})\]:?[ \t]*(?P<words>.*)"),
     re.compile(
-        rf"(?P<name>[^\n:\[]{{1,60}}?)(?:\s{{2,}}|\s*[—–]\s*)(?P<time>{_TIME})(?P<words>)\s*"
+        rf"(?P<time>{_TIME_REGEX})\s+(?P<name>{_SPEAKER_NAME_REGEX})[:>][ \t]*(?P<words>.*)"
     ),
-    re.compile(rf"(?:#{{1,6}}\s*|\*\*)(?P<name>{_NAME}):?(?P<time>(?!))?(?:\*\*)?:?(?P<words>)\s*"),
     re.compile(
-        rf"[*_]{{0,2}}(?P<name>{_NAME})(?:\s*\((?P<time>{_TIME})\))?[*_]{{0,2}}{_COLON}[*_]{{0,2}}[ \t]*(?P<words>.*)"
+        rf"(?:\[?(?P<time>{_TIME_REGEX})\]?\s+)?<(?P<name>[^<>\n]{{1,40}})>[ \t]*(?P<words>.*)"
+    ),
+    re.compile(
+        rf"(?P<name>[^\n:\[]{{1,60}}?)(?:\s{{2,}}|\s*[—–]\s*)(?P<time>{_TIME_REGEX})(?P<words>)\s*"
+    ),
+    re.compile(
+        rf"(?:#{{1,6}}\s*|\*\*)(?P<name>{_SPEAKER_NAME_REGEX}):?(?P<time>(?!))?(?:\*\*)?:?(?P<words>)\s*"
+    ),
+    re.compile(
+        rf"[*_]{{0,2}}(?P<name>{_SPEAKER_NAME_REGEX})(?:\s*\((?P<time>{_TIME_REGEX})\))?[*_]{{0,2}}"
+        rf"{_COLON_REGEX}[*_]{{0,2}}[ \t]*(?P<words>.*)"
     ),
 )
 """How a turn begins: with the time since the beginning in brackets, as phones write it ([time] name: …,
 time - name: …), as Telegram's copies do (name, [time]), with the time before the name, as chats show it (<name> …),
 with the name and the time on a line of their own, as a heading, and with the name alone, also in bold."""
-_SAYS = re.compile(r"(?:^|;\s*)(?P<name>[^\W\d_][^\W_ ]{0,20}(?: [^\W_]{1,20})?) says: ")
+_INLINE_SPEAKER_PATTERN = re.compile(
+    r"(?:^|;\s*)(?P<name>[^\W\d_][^\W_ ]{0,20}(?: [^\W_]{1,20})?) says: "
+)
 """How turns begin that stand behind each other on one line, as Copilot Studio writes them in a cell."""
 _BREAK = re.compile(r"(?i)<br\s*/?>|</(?:p|div|li)>")
 """Where a line ends in a talk that is written as HTML."""
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
-_EVENT = re.compile(rf"[{_MARKS}]*(?:\[{_TIME}\]|{_TIME}\s+[-–])\s")
+_PHONE_EVENT_PATTERN = re.compile(
+    rf"[{_DIRECTION_MARKS}]*(?:\[{_TIME_REGEX}\]|{_TIME_REGEX}\s+[-–])\s"
+)
 """A line that begins with a time and names nobody: what the phone itself tells."""
-_OWN = "\u200e"
+_PHONE_TEXT_MARK = "\u200e"
 """What WhatsApp puts before words of its own, as of files that it left out."""
-_OMITTED = re.compile(
+_OMITTED_FILE_PATTERN = re.compile(
     r"(?i)^(?:<media omitted>|<attached: .*>|(?P<kind>image|video|audio|sticker|gif|document) omitted)$"
 )
-MOST_SPEAKERS = 12
-LOOKED_AT = 40
+MAX_SPEAKERS = 12
+MAX_LINES_EXAMINED = 40
 """Lines by which a text is told to be a transcript."""
 
 
-def speaks_at(line: str) -> bool:
+def begins_known_turn(line: str) -> bool:
     """Return whether a line begins a turn of somebody whose name says that they are a side of a talk."""
-    for head in _HEADS:
+    for head in _TURN_HEAD_PATTERNS:
         if head_match := head.fullmatch(line):
-            return is_side(head_match["name"].strip(" *_"))
+            return is_role_name(head_match["name"].strip(" *_"))
     return False
 
 
-def is_side(name: str) -> bool:
+def is_role_name(name: str) -> bool:
     """Return whether a name says which side of a talk somebody is."""
-    return _letters(name) in ROLES or plain(name) in SPEAKERS
+    return _keep_letters(name) in ROLE_BY_SPELLING or remove_accents(name) in ROLE_BY_SPEAKER_WORD
 
 
-def has_times(text: str) -> bool:
+def has_turn_times(text: str) -> bool:
     """Return whether the turns of a talk have times beside the names."""
-    return any("timestamp" in message for message in messages_in(text))
+    return any("timestamp" in message for message in parse_transcript(text))
 
 
 def is_transcript(text: str) -> bool:
     """Return whether a text is a talk with its speakers' names: its first line begins a turn, and so do others."""
-    if _SAYS.match(text):
+    if _INLINE_SPEAKER_PATTERN.match(text):
         return True
 
     lines = []
-    for line in _lines_of(text)[:LOOKED_AT]:
+    for line in _lines_of(text)[:MAX_LINES_EXAMINED]:
         if line.strip():
             lines.append(line)
 
-    return len(lines) > 1 and _head_of(lines) is not None
+    return len(lines) > 1 and _find_turn_head_pattern(lines) is not None
 
 
-def messages_in(text: str) -> list[dict[str, Any]]:
+def parse_transcript(text: str) -> list[dict[str, Any]]:
     """Return the messages of a transcript, each with the name of who speaks as its role; empty if it is none."""
-    if _SAYS.match(text):
-        return _on_one_line(text)
+    if _INLINE_SPEAKER_PATTERN.match(text):
+        return _parse_one_line_transcript(text)
 
     lines = _lines_of(text)
     filled_lines = []
@@ -100,12 +112,12 @@ def messages_in(text: str) -> list[dict[str, Any]]:
         if line.strip():
             filled_lines.append(line)
 
-    head = _head_of(filled_lines)
+    head = _find_turn_head_pattern(filled_lines)
     if head is None:
         return []
 
     # a line begins a turn, or goes on with the last one
-    speakers = _speakers(lines, head)
+    speakers = _find_speakers(lines, head)
     messages: list[dict[str, Any]] = []
     for line in lines:
         head_match = head.fullmatch(line)
@@ -118,11 +130,11 @@ def messages_in(text: str) -> list[dict[str, Any]]:
             messages.append(
                 {
                     "role": head_match["name"].strip(" *_"),
-                    "content": _words(head_match["words"]),
+                    "content": _clean_turn_text(head_match["words"]),
                     **time,
                 }
             )
-        elif messages and not _EVENT.match(line):
+        elif messages and not _PHONE_EVENT_PATTERN.match(line):
             messages[-1]["content"] = f"{messages[-1]['content']}\n{line}"
 
     stripped = []
@@ -143,13 +155,13 @@ def _lines_of(text: str) -> list[str]:
         unfolded.append(html.unescape(_TAG.sub("", line)).strip())
 
     # what stands above the talk, as when it began, has no time
-    begins = (n for n, line in enumerate(unfolded) if _HEADS[0].fullmatch(line))
+    begins = (n for n, line in enumerate(unfolded) if _TURN_HEAD_PATTERNS[0].fullmatch(line))
     return unfolded[next(begins, 0) :]
 
 
-def _on_one_line(text: str) -> list[dict[str, Any]]:
+def _parse_one_line_transcript(text: str) -> list[dict[str, Any]]:
     """Return the messages of a talk on one line: each up to the semicolon before the next speaker."""
-    starts = [*_SAYS.finditer(text)]
+    starts = [*_INLINE_SPEAKER_PATTERN.finditer(text)]
     ends = [*(start.start() for start in starts[1:]), len(text)]
     texts = []
     for start, end in zip(starts, ends, strict=True):
@@ -169,20 +181,22 @@ def _on_one_line(text: str) -> list[dict[str, Any]]:
     return messages
 
 
-def _head_of(lines: Sequence[str]) -> re.Pattern[str] | None:
+def _find_turn_head_pattern(lines: Sequence[str]) -> re.Pattern[str] | None:
     """Return how turns begin: as the first line does, or the first after what a phone tells, with two speakers."""
     first = ""
     for line in lines:
-        if not _EVENT.match(line) or any(h.fullmatch(line) for h in _HEADS):
+        if not _PHONE_EVENT_PATTERN.match(line) or any(
+            h.fullmatch(line) for h in _TURN_HEAD_PATTERNS
+        ):
             first = line
             break
-    for head in _HEADS:
-        if head.fullmatch(first) and 1 < len(_speakers(lines, head)) <= MOST_SPEAKERS:
+    for head in _TURN_HEAD_PATTERNS:
+        if head.fullmatch(first) and 1 < len(_find_speakers(lines, head)) <= MAX_SPEAKERS:
             return head
     return None
 
 
-def _speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
+def _find_speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
     """Return who speaks: all names with a time; without, those of known roles and those that come again."""
     head_matches = []
     for line in lines:
@@ -193,19 +207,21 @@ def _speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
     timed = {head_match["name"].strip(" *_") for head_match in head_matches if head_match["time"]}
     usual = set()
     for name in names:
-        if _letters(name) in ROLES:
+        if _keep_letters(name) in ROLE_BY_SPELLING:
             usual.add(name)
 
     # names of other languages count where both sides have one
     sides = {}
     for name in names:
-        if side := SPEAKERS.get(plain(name)) or ROLES.get(_letters(name)):
+        if side := ROLE_BY_SPEAKER_WORD.get(remove_accents(name)) or ROLE_BY_SPELLING.get(
+            _keep_letters(name)
+        ):
             sides[name] = side
 
     if {"user", "assistant"} <= {*sides.values()}:
         usual |= sides.keys()
     # Q and A are two sides, however seldom they come
-    if {_letters(name) for name in names} == {"q", "a"}:
+    if {_keep_letters(name) for name in names} == {"q", "a"}:
         return set(names)
 
     # a name comes again, and is no sentence
@@ -219,15 +235,15 @@ def _speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
     return usual if len(usual) > 1 else usual | again
 
 
-def _letters(name: str) -> str:
+def _keep_letters(name: str) -> str:
     return re.sub(r"[^a-z]", "", name.casefold())
 
 
-def _words(text: str) -> str:
+def _clean_turn_text(text: str) -> str:
     text = text.strip()
     # words of the phone itself are no turn; what it left out leaves a mark
-    is_own = text.startswith(_OWN)
-    text = text.strip(_OWN).strip()
-    if omitted := _OMITTED.match(text):
+    is_own = text.startswith(_PHONE_TEXT_MARK)
+    text = text.strip(_PHONE_TEXT_MARK).strip()
+    if omitted := _OMITTED_FILE_PATTERN.match(text):
         return f"[{(omitted['kind'] or 'file').casefold()}]"
     return "" if is_own else text

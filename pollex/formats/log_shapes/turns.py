@@ -14,13 +14,15 @@ from typing import Any
 
 from pollex.conversations.conversation import Role, ToolCall, ToolResult, Turn
 from pollex.errors import BadInput
-from pollex.formats.log_shapes.dialects import usual_messages
+from pollex.formats.log_shapes.dialects import convert_dialect_message
 from pollex.formats.paths import parse_python_literal
 from pollex.text import parse_json
 
-PART_KINDS = ("type", "kind", "event", "block_type", "content_type")
-TEXT_PARTS = frozenset(["text", "input_text", "output_text", "refusal", "inputText", "outputText"])
-_LEFT_OUT = frozenset(
+PART_KIND_FIELDS = ("type", "kind", "event", "block_type", "content_type")
+TEXT_PART_KINDS = frozenset(
+    ["text", "input_text", "output_text", "refusal", "inputText", "outputText"]
+)
+_HIDDEN_PART_KINDS = frozenset(
     (
         "thinking",
         "redacted_thinking",
@@ -47,7 +49,7 @@ _LEFT_OUT = frozenset(
         "cachePoint",
     )
 )
-CALLS = frozenset(
+CALL_PART_KINDS = frozenset(
     (
         "tool_use",
         "tool_call",
@@ -65,7 +67,7 @@ CALLS = frozenset(
         "toolUse",
     )
 )
-_RESULTS = frozenset(
+_RESULT_PART_KINDS = frozenset(
     (
         "tool_result",
         "tool_call_response",
@@ -77,7 +79,7 @@ _RESULTS = frozenset(
         "function_result",
     )
 )
-_KEYED = {
+_PART_KIND_BY_KEY = {
     name: kind
     for kind in (
         "functionCall",
@@ -90,7 +92,7 @@ _KEYED = {
     for name in (kind, re.sub("([A-Z])", r"_\1", kind).lower())
 }
 """Kinds of parts that are told by a key that has a value, as Gemini's JSON and its Python package write them."""
-_ALONE = frozenset(
+_SINGLE_KEY_PART_KINDS = frozenset(
     (
         "toolUse",
         "toolResult",
@@ -108,28 +110,28 @@ _ALONE = frozenset(
     )
 )
 """Likewise in Bedrock's messages, Strands' and Haystack's."""
-_KINDS = {
+_MEDIUM_BY_PART_KIND = {
     **dict.fromkeys(("image_url", "input_image", "image-url", "image_file", "inlineData"), "image"),
     **dict.fromkeys(("input_audio", "audio_url"), "audio"),
     **dict.fromkeys(
         ("input_file", "document", "file_url", "uri", "blob", "file_data", "media"), "file"
     ),
 }
-_PARTS = (
-    TEXT_PARTS
-    | _LEFT_OUT
-    | CALLS
-    | _RESULTS
-    | frozenset(_KINDS)
+_KNOWN_PART_KINDS = (
+    TEXT_PART_KINDS
+    | _HIDDEN_PART_KINDS
+    | CALL_PART_KINDS
+    | _RESULT_PART_KINDS
+    | frozenset(_MEDIUM_BY_PART_KIND)
     | {"image", "audio", "video", "file"}
 )
-_EMBEDDED = re.compile(
+_EMBEDDED_DATA_PATTERN = re.compile(
     r"(!\[[^\]]*\]\()?data:(\w+)/[\w.+-]+(?:;[\w=.-]+)*;base64,[A-Za-z0-9+/=_-]+\)?"
 )
-_MEDIA = re.compile(r"@@@langfuseMedia:type=(\w+)/[^@]*@@@")
+_LANGFUSE_MEDIA_PATTERN = re.compile(r"@@@langfuseMedia:type=(\w+)/[^@]*@@@")
 
 
-def text_of(content: object) -> str:
+def extract_text(content: object) -> str:
     """Return the text of a message: strings, or the text parts of a list.
 
     A part that isn't text leaves its kind in brackets, `[image]`, since the turns around it may
@@ -138,123 +140,129 @@ def text_of(content: object) -> str:
     if content is None:
         return ""
     if isinstance(content, str):
-        return _without_data(content)
+        return _replace_embedded_data(content)
     if isinstance(content, list):
         parts = []
         for part in content:
-            if (text := words_of(part)) is not None:
+            if (text := get_part_text(part)) is not None:
                 parts.append(text)
 
         return "\n".join(parts)
 
-    raise NoTurns(
-        f"a turn's content is {kind_of(content)}",
+    raise UnreadableTurns(
+        f"a turn's content is {describe_json_type(content)}",
         hint="make it text or a list of content parts",
     )
 
 
-def join_lines(lines: Iterable[str | None]) -> str:
+def join_filled_lines(lines: Iterable[str | None]) -> str:
     """Return some lines as one text, without the empty ones."""
     return "\n".join(filter(None, lines))
 
 
-def as_text(value: object) -> str:
+def format_tool_result(value: object) -> str:
     """Convert a tool's result to text: strings, parts by their text, others as JSON."""
     if value is None or isinstance(value, str):
-        return _without_data(value or "")
+        return _replace_embedded_data(value or "")
     if isinstance(value, list) and all(
-        isinstance(part, Mapping) and str(part.get("type")) in TEXT_PARTS for part in value
+        isinstance(part, Mapping) and str(part.get("type")) in TEXT_PART_KINDS for part in value
     ):
-        return text_of(value)
-    return _without_data(json.dumps(value, ensure_ascii=False))
+        return extract_text(value)
+    return _replace_embedded_data(json.dumps(value, ensure_ascii=False))
 
 
-def _without_data(text: str) -> str:
+def _replace_embedded_data(text: str) -> str:
     """Remove the bytes of images and files that some tools write into text."""
     if ";base64," in text:
-        text = _EMBEDDED.sub(lambda match: f"[{_medium(match.group(2))}]", text)
+        text = _EMBEDDED_DATA_PATTERN.sub(lambda match: f"[{_name_medium(match.group(2))}]", text)
     if "@@@langfuseMedia:" in text:
-        text = _MEDIA.sub(lambda match: f"[{_medium(match.group(1))}]", text)
+        text = _LANGFUSE_MEDIA_PATTERN.sub(lambda match: f"[{_name_medium(match.group(1))}]", text)
     return text
 
 
-def _medium(kind: str) -> str:
+def _name_medium(kind: str) -> str:
     return kind if kind in ("image", "audio", "video") else "file"
 
 
-def part_kind(part: object) -> str:
+def detect_part_kind(part: object) -> str:
     """Return the kind of a part, by type or only key; empty if unknown."""
     if not isinstance(part, Mapping):
         return "text" if isinstance(part, str) else ""
 
     # the kind is named, or told by a key such as functionCall that has a value
-    named = next((part[name] for name in PART_KINDS if name in part), None)
+    named = next((part[name] for name in PART_KIND_FIELDS if name in part), None)
     if named is None:
         named = next(
-            (kind for name, kind in _KEYED.items() if part.get(name) is not None),
+            (kind for name, kind in _PART_KIND_BY_KEY.items() if part.get(name) is not None),
             "text",
         )
 
     # a part of text that has no text may hold another kind under that kind's name
     if named == "text" and part.get("text") is None:
         named = next(
-            (name for name in part if name in _ALONE and isinstance(part[name], Mapping | list)),
+            (
+                name
+                for name in part
+                if name in _SINGLE_KEY_PART_KINDS and isinstance(part[name], Mapping | list)
+            ),
             named,
         )
 
     return named if isinstance(named, str) else ""
 
 
-def is_part(value: object) -> bool:
+def is_content_part(value: object) -> bool:
     """Return whether an object is a part of a message of a known type, or holds something under its type's name."""
     kind = None
     if isinstance(value, Mapping):
         kind = value.get("type")
     # without a type: an object whose only key is its kind
     if kind is None and isinstance(value, Mapping):
-        return len(value) == 1 and bool(value.keys() & (_ALONE | {"text"}))
+        return len(value) == 1 and bool(value.keys() & (_SINGLE_KEY_PART_KINDS | {"text"}))
     if not isinstance(kind, str) or not isinstance(value, Mapping):
         return False
-    return kind in _PARTS or kind in value or kind.startswith(("tool-", "data-", "source-"))
+    return (
+        kind in _KNOWN_PART_KINDS or kind in value or kind.startswith(("tool-", "data-", "source-"))
+    )
 
 
-def is_result(part: object) -> bool:
+def is_tool_result(part: object) -> bool:
     """Return whether a part is a tool's result, possibly together with the call."""
-    kind = part_kind(part)
-    if kind in _RESULTS or kind.endswith("_tool_result"):
+    kind = detect_part_kind(part)
+    if kind in _RESULT_PART_KINDS or kind.endswith("_tool_result"):
         return True
 
     # a call that already has its output is a result as well
     return (
         isinstance(part, Mapping)
-        and tool_named(part, kind) is not None
-        and _output(part) is not None
+        and get_tool_name(part, kind) is not None
+        and _get_part_output(part) is not None
     )
 
 
-def tool_named(part: Mapping[str, Any], kind: str) -> str | None:
+def get_tool_name(part: Mapping[str, Any], kind: str) -> str | None:
     if kind == "dynamic-tool":
         return str(part.get("toolName"))
 
     inner = next(
-        (part[name] for name in _INNER if isinstance(part.get(name), Mapping)),
+        (part[name] for name in _INNER_CALL_FIELDS if isinstance(part.get(name), Mapping)),
         None,
     )
     if kind in ("tool_call", "tool-invocation") and inner is not None:
-        return str(next((inner[key] for key in _TOOL_NAMES if key in inner), None))
+        return str(next((inner[key] for key in _TOOL_NAME_FIELDS if key in inner), None))
     # `tool-NAME` is a call in the AI SDK; some kinds of others begin so, too
-    if kind.startswith("tool-") and kind not in CALLS | _RESULTS:
+    if kind.startswith("tool-") and kind not in CALL_PART_KINDS | _RESULT_PART_KINDS:
         return kind.removeprefix("tool-")
     return None
 
 
-_INNER = ("tool_call", "toolInvocation", "toolUse", "toolResult", "tool_call_result")
+_INNER_CALL_FIELDS = ("tool_call", "toolInvocation", "toolUse", "toolResult", "tool_call_result")
 """Where parts of LibreChat and of the AI SDK's fourth version keep a call together with its result; others keep one."""
 
 
-def _output(part: Mapping[str, Any]) -> object:
+def _get_part_output(part: Mapping[str, Any]) -> object:
     inner = next(
-        (part[name] for name in _INNER if isinstance(part.get(name), Mapping)),
+        (part[name] for name in _INNER_CALL_FIELDS if isinstance(part.get(name), Mapping)),
         part,
     )
     output = next(
@@ -266,92 +274,96 @@ def _output(part: Mapping[str, Any]) -> object:
     return output
 
 
-def result_of(part: Mapping[str, Any]) -> str:
-    kind = part_kind(part)
+def format_part_result(part: Mapping[str, Any]) -> str:
+    kind = detect_part_kind(part)
     # Gemini's parts, then Bedrock's and Haystack's, then OpenTelemetry's
-    if isinstance(inner := _keyed(part, kind), Mapping):
-        return as_text(inner.get("response", inner.get("output")))
+    if isinstance(inner := _get_keyed_content(part, kind), Mapping):
+        return format_tool_result(inner.get("response", inner.get("output")))
     if kind in ("toolResult", "tool_call_result") and isinstance(part.get(kind), Mapping):
         result = part[kind]
         if "content" in result:
-            return _bedrock_result(result["content"])
-        return as_text(result.get("result"))
+            return _format_bedrock_result(result["content"])
+        return format_tool_result(result.get("result"))
     if kind == "tool_call_response":
-        return as_text(part.get("response", part.get("result")))
+        return format_tool_result(part.get("response", part.get("result")))
 
-    output = _output(part)
+    output = _get_part_output(part)
     # as the AI SDK types what a tool answered
     if isinstance(output, Mapping) and output.keys() >= {"type", "value"}:
         output = output["value"]
 
-    return as_text(part.get("content", part.get("result")) if output is None else output)
+    return format_tool_result(part.get("content", part.get("result")) if output is None else output)
 
 
-def _bedrock_result(parts: object) -> str:
+def _format_bedrock_result(parts: object) -> str:
     """Return a result's parts as text; each is a text, JSON, or a file."""
     listed = parts if isinstance(parts, list) else [parts]
     texts = []
     for part in listed:
         texts.append(
-            as_text(part["json"])
+            format_tool_result(part["json"])
             if isinstance(part, Mapping) and "json" in part
-            else words_of(part)
+            else get_part_text(part)
         )
 
-    return join_lines(texts)
+    return join_filled_lines(texts)
 
 
-def _keyed(part: Mapping[str, Any], kind: str) -> object:
+def _get_keyed_content(part: Mapping[str, Any], kind: str) -> object:
     return next(
         (
             part[name]
-            for name, keyed_kind in _KEYED.items()
+            for name, keyed_kind in _PART_KIND_BY_KEY.items()
             if keyed_kind == kind and part.get(name) is not None
         ),
         None,
     )
 
 
-def words_of(part: object) -> str | None:
+def get_part_text(part: object) -> str | None:
     """Return the text of a part, or its kind in brackets; None for hidden and for empty parts."""
     if part is None:
         return None
     if isinstance(part, str):
-        return _without_data(part)
+        return _replace_embedded_data(part)
 
-    kind = part_kind(part)
+    kind = detect_part_kind(part)
     if not isinstance(part, Mapping) or not kind:
-        raise NoTurns(
-            f"a content part is {kind_of(part)}",
+        raise UnreadableTurns(
+            f"a content part is {describe_json_type(part)}",
             hint="write each part as an object with a type",
         )
     # parts that nobody says: reasoning, data for a screen, sources
-    if kind in _LEFT_OUT or kind.startswith(("data-", "source-")) or part.get("thought") is True:
+    if (
+        kind in _HIDDEN_PART_KINDS
+        or kind.startswith(("data-", "source-"))
+        or part.get("thought") is True
+    ):
         return None
-    if kind in TEXT_PARTS:
-        return _words(part)
-    if kind in CALLS or tool_named(part, kind) is not None:
-        return call_of(part).mark
-    if kind in _RESULTS:
-        return result_of(part)
+    if kind in TEXT_PART_KINDS:
+        return _get_part_words(part)
+    if kind in CALL_PART_KINDS or get_tool_name(part, kind) is not None:
+        return read_tool_call(part).mark
+    if kind in _RESULT_PART_KINDS:
+        return format_part_result(part)
     if kind == "error":
         return "[error]"
-    return f"[{_placeholder(part, kind)}]"
+    return f"[{_make_media_mark(part, kind)}]"
 
 
-def _words(part: Mapping[str, Any]) -> str:
+def _get_part_words(part: Mapping[str, Any]) -> str:
     words = next(
         (part[name] for name in ("text", "refusal", "content") if part.get(name) is not None),
         None,
     )
     # OpenAI's Assistants keep the words under `value`
-    return text_of(
+    return extract_text(
         words.get("value", words.get("content")) if isinstance(words, Mapping) else words
     )
 
 
-def _placeholder(part: Mapping[str, Any], kind: str) -> str:
-    content = _keyed(part, kind) or part.get(kind)
+def _make_media_mark(part: Mapping[str, Any], kind: str) -> str:
+    content = _get_keyed_content(part, kind) or part.get(kind)
     inner = content if isinstance(content, Mapping) else part
     # a media type tells images and sounds from other files
     media = [
@@ -359,27 +371,31 @@ def _placeholder(part: Mapping[str, Any], kind: str) -> str:
         *(inner.get(n) for n in ("mime_type", "mimeType", "mediaType", "media_type")),
     ]
     for name in media:
-        if isinstance(name, str) and (medium := _medium(name.partition("/")[0])) != "file":
+        if isinstance(name, str) and (medium := _name_medium(name.partition("/")[0])) != "file":
             return medium
 
-    return _KINDS.get(kind, "file" if kind == "fileData" else kind)
+    return _MEDIUM_BY_PART_KIND.get(kind, "file" if kind == "fileData" else kind)
 
 
-_CALLED = ("function", "functionCall", "function_call", "custom", *_INNER)
+_CALL_BODY_FIELDS = ("function", "functionCall", "function_call", "custom", *_INNER_CALL_FIELDS)
 
 
-def marks_of_files(files: object) -> list[str]:
+def list_file_marks(files: object) -> list[str]:
     """Return the mark of each file beside a message: an image by its type, media type or name, or another file."""
     listed = files if isinstance(files, list) else []
     marks: list[str] = []
     for file in listed:
-        marks.append("[image]" if _IMAGE.search(" ".join(map(str, _facts_of(file)))) else "[file]")
+        marks.append(
+            "[image]"
+            if _IMAGE_PATTERN.search(" ".join(map(str, _list_file_facts(file))))
+            else "[file]"
+        )
 
     return marks
 
 
-_IMAGE = re.compile(r"(?i)\bimage\b|\.(png|jpe?g|gif|webp|heic|svg)\b")
-_FILE_NAMES = (
+_IMAGE_PATTERN = re.compile(r"(?i)\bimage\b|\.(png|jpe?g|gif|webp|heic|svg)\b")
+_FILE_TYPE_FIELDS = (
     "type",
     "contentType",
     "content_type",
@@ -392,29 +408,29 @@ _FILE_NAMES = (
 )
 
 
-def _facts_of(file: object) -> list[object]:
+def _list_file_facts(file: object) -> list[object]:
     if isinstance(file, Mapping):
-        return [file.get(name) for name in _FILE_NAMES]
+        return [file.get(name) for name in _FILE_TYPE_FIELDS]
     return [file]
 
 
-def call_of(call: object) -> ToolCall:
+def read_tool_call(call: object) -> ToolCall:
     """Read a call of a tool in any recorded form; one of odd shape has no name, and is kept as its arguments."""
     if not isinstance(call, Mapping):
-        return ToolCall(name="", arguments=as_text(call))
+        return ToolCall(name="", arguments=format_tool_result(call))
 
     # the tool's name stands in the call or one level deeper
     inner = next(
-        (call[name] for name in _CALLED if isinstance(call.get(name), Mapping)),
+        (call[name] for name in _CALL_BODY_FIELDS if isinstance(call.get(name), Mapping)),
         call,
     )
     name = next(
-        (inner[key] for key in _TOOL_NAMES if inner.get(key) is not None),
+        (inner[key] for key in _TOOL_NAME_FIELDS if inner.get(key) is not None),
         None,
     )
     # code that Gemini runs is a call without a tool's name
-    if name is None and part_kind(call) == "executableCode":
-        code = _keyed(call, "executableCode")
+    if name is None and detect_part_kind(call) == "executableCode":
+        code = _get_keyed_content(call, "executableCode")
         inner = code if isinstance(code, Mapping) else call
         name = "code"
 
@@ -423,19 +439,19 @@ def call_of(call: object) -> ToolCall:
         name = kind.removeprefix("tool-")
 
     # arguments are looked for in the inner object first, ids in the outer one
-    arguments = _first_filled((inner, call), _ARGUMENTS)
-    id_ = _first_filled((call, inner), _CALL_IDS)
+    arguments = _find_first_filled((inner, call), _ARGUMENT_FIELDS)
+    id_ = _find_first_filled((call, inner), _CALL_ID_FIELDS)
     if name is None:
-        return ToolCall(name="", arguments=_arguments(call))
+        return ToolCall(name="", arguments=_format_arguments(call))
 
     return ToolCall(
         name=str(name),
-        arguments=_arguments(arguments),
+        arguments=_format_arguments(arguments),
         id=None if id_ is None else str(id_),
     )
 
 
-def _first_filled(places: Iterable[Mapping[str, Any]], names: Sequence[str]) -> Any:
+def _find_first_filled(places: Iterable[Mapping[str, Any]], names: Sequence[str]) -> Any:
     """Return the first value under one of some names, place by place; None if there is none."""
     for place in places:
         for name in names:
@@ -445,7 +461,7 @@ def _first_filled(places: Iterable[Mapping[str, Any]], names: Sequence[str]) -> 
     return None
 
 
-_ARGUMENTS = (
+_ARGUMENT_FIELDS = (
     "arguments",
     "tool_kwargs",
     "args",
@@ -459,8 +475,8 @@ _ARGUMENTS = (
     "code",
     "action",
 )
-_TOOL_NAMES = ("name", "toolName", "tool_name", "apiName")
-_RESULT_IDS = (
+_TOOL_NAME_FIELDS = ("name", "toolName", "tool_name", "apiName")
+_RESULT_ID_FIELDS = (
     "toolUseId",
     "tool_call_id",
     "toolCallId",
@@ -469,25 +485,25 @@ _RESULT_IDS = (
     "tool_id",
     "request_id",
 )
-_CALL_IDS = (*_RESULT_IDS, "id")
-_RESULTS_BESIDE = ("tool_results", "toolResults")
+_CALL_ID_FIELDS = (*_RESULT_ID_FIELDS, "id")
+_RESULT_LIST_FIELDS = ("tool_results", "toolResults")
 """Where a message keeps what its tools answered."""
-_ANSWERED = ("result_value", "result", "output", "content", "response")
+_RESULT_CONTENT_FIELDS = ("result_value", "result", "output", "content", "response")
 """Names of what a tool answered, in a message or an item without parts."""
 
 
-def _arguments(arguments: object) -> str:
+def _format_arguments(arguments: object) -> str:
     """Return arguments as text: JSON, but for the text of a tool that takes one."""
     if arguments is None or isinstance(arguments, str):
         return arguments or ""
     return json.dumps(arguments, ensure_ascii=False, default=str)
 
 
-def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
+def read_tool_result(part: Mapping[str, Any]) -> ToolResult | None:
     """Return what a result's message or part says beside its content; None if nothing."""
     inside = (
-        *(part.get(name) for name in (*_INNER, "additional_kwargs")),
-        _keyed(part, part_kind(part)),
+        *(part.get(name) for name in (*_INNER_CALL_FIELDS, "additional_kwargs")),
+        _get_keyed_content(part, detect_part_kind(part)),
     )
     inner = next(
         (envelope for envelope in inside if isinstance(envelope, Mapping)),
@@ -500,7 +516,7 @@ def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
     if isinstance(origin := inner.get("origin"), Mapping):
         own_id = origin.get("id")
 
-    ids = (*(place.get(key) for place in (part, inner) for key in _RESULT_IDS), own_id)
+    ids = (*(place.get(key) for place in (part, inner) for key in _RESULT_ID_FIELDS), own_id)
     id_ = next((str(candidate) for candidate in ids if candidate), None)
     # what failed, in words where there are any
     cause = next(
@@ -517,7 +533,7 @@ def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
     )
     # an error in words says more than a mark that there was one
     if cause not in (None, True):
-        error = as_text(cause)
+        error = format_tool_result(cause)
     else:
         error = ""
         if cause or True in flags:
@@ -528,7 +544,7 @@ def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
     return None
 
 
-def kind_of(value: object) -> str:
+def describe_json_type(value: object) -> str:
     kinds: dict[type, str] = {
         dict: "an object",
         list: "a list",
@@ -539,7 +555,7 @@ def kind_of(value: object) -> str:
     return kinds.get(type(value), "a number")
 
 
-SPELLINGS: dict[Role, str] = {
+ROLE_SPELLINGS: dict[Role, str] = {
     "user": """user human customer client consumer visitor guest caller person usr enduser prompter usermessage lead
         contact""",
     "assistant": """assistant gpt chatgpt ai bot chatbot agent model support operator advisor representative machine
@@ -547,20 +563,20 @@ SPELLINGS: dict[Role, str] = {
     "system": "system developer instruction instructions",
     "tool": "tool function observation toolresult toolresults toolcallresult ipython environment",
 }
-ROLES: dict[str, Role] = {
-    spelling: role for role, line in SPELLINGS.items() for spelling in line.split()
+ROLE_BY_SPELLING: dict[str, Role] = {
+    spelling: role for role, line in ROLE_SPELLINGS.items() for spelling in line.split()
 }
-ROLE_NAMES = ("role", "from", "speaker", "sender", "author", "obj")
-TEXT_NAMES = ("content", "value", "text", "message", "utterance")
-PART_NAMES = ("parts", "contentParts", "content_parts", "blocks", "items")
-CALLING = ("functioncall", "toolcall", "toolcallinvocation")
+ROLE_FIELD_NAMES = ("role", "from", "speaker", "sender", "author", "obj")
+TEXT_FIELD_NAMES = ("content", "value", "text", "message", "utterance")
+PARTS_FIELD_NAMES = ("parts", "contentParts", "content_parts", "blocks", "items")
+CALL_ROLE_NAMES = ("functioncall", "toolcall", "toolcallinvocation")
 """Roles of turns that are calls and no words."""
-_PLAIN = frozenset({"role", "content"})
+_PLAIN_MESSAGE_FIELDS = frozenset({"role", "content"})
 """Fields of most messages: what is looked for in others takes four times as long as reading these."""
-_DECORATION = re.compile(r"((?<!user)(?<!api)(?<!assistant)message(chunk)?$)|[^a-z]")
+_ROLE_DECORATION_PATTERN = re.compile(r"((?<!user)(?<!api)(?<!assistant)message(chunk)?$)|[^a-z]")
 
 
-class NoTurns(BadInput):
+class UnreadableTurns(BadInput):
     """What stands in the place of turns and is none."""
 
 
@@ -570,111 +586,115 @@ class UnknownRole(BadInput):
     def __init__(self, spelling: str) -> None:
         self.spelling = spelling[:40]
         self.spellings = [self.spelling]
-        known_roles = ", ".join(sorted(ROLES))
+        known_roles = ", ".join(sorted(ROLE_BY_SPELLING))
         super().__init__(
             f"unknown role {self.spelling!r}",
             hint=f"rename it to one of: {known_roles}",
         )
 
 
-def role_of(spelling: object) -> Role:
+def parse_role(spelling: object) -> Role:
     """Return the role for `human`, `gpt`, `AIMessage` …; raise `BadInput` for unknown ones."""
     if not isinstance(spelling, str):
-        raise NoTurns(
-            f"a turn's role is {kind_of(spelling)}, not text",
+        raise UnreadableTurns(
+            f"a turn's role is {describe_json_type(spelling)}, not text",
             hint="name who speaks: user or assistant",
         )
 
     # the spelling as it stands, then without spaces, signs and `message` at its end
-    role = ROLES.get(spelling) or ROLES.get(_DECORATION.sub("", spelling.strip().casefold()))
+    role = ROLE_BY_SPELLING.get(spelling) or ROLE_BY_SPELLING.get(
+        _ROLE_DECORATION_PATTERN.sub("", spelling.strip().casefold())
+    )
     if role is None:
         raise UnknownRole(spelling)
     return role
 
 
-def turns_in(message: object) -> tuple[Turn, ...]:
+def read_message_turns(message: object) -> tuple[Turn, ...]:
     """Read the turns of one message; several if its parts include tool results."""
     if not isinstance(message, dict):
-        raise NoTurns(
-            f"a turn is {kind_of(message)}",
+        raise UnreadableTurns(
+            f"a turn is {describe_json_type(message)}",
             hint="write each turn as an object with role and content",
         )
 
     # most messages have two fields, and need none of the searches below
     if (
-        message.keys() == _PLAIN
+        message.keys() == _PLAIN_MESSAGE_FIELDS
         and isinstance(message["role"], str)
         and isinstance(message["content"], str)
     ):
-        return (Turn(role=role_of(message["role"]), content=text_of(message["content"])),)
+        return (Turn(role=parse_role(message["role"]), content=extract_text(message["content"])),)
 
     # envelopes, and messages of other shapes
     inner = message.get("message")
     if isinstance(inner, dict) and "role" in inner and "role" not in message:
         message = inner  # an envelope with what else is known of a message
 
-    message = _unwrapped(message)
-    if _is_no_message(message):
+    message = _unwrap_langchain_message(message)
+    if _is_not_message(message):
         return ()
-    if (usual := usual_messages(message)) is not None:
-        return tuple(turn for usual_message in usual for turn in turns_in(usual_message))
-    if "role" not in message and is_item(message.get("type")):
-        return tuple(_item(message))
+    if (usual := convert_dialect_message(message)) is not None:
+        return tuple(turn for usual_message in usual for turn in read_message_turns(usual_message))
+    if "role" not in message and is_responses_item(message.get("type")):
+        return tuple(_read_responses_item(message))
 
     # who speaks, and which field has the words
-    speaker = _spoken_by(message)
-    role = role_of(speaker)
-    name = next((name for name in TEXT_NAMES if message.get(name) is not None), None)
-    name = name or next((name for name in TEXT_NAMES if name in message), None)
+    speaker = _get_speaker(message)
+    role = parse_role(speaker)
+    name = next((name for name in TEXT_FIELD_NAMES if message.get(name) is not None), None)
+    name = name or next((name for name in TEXT_FIELD_NAMES if name in message), None)
     parts = next(
-        (message[name] for name in PART_NAMES if isinstance(message.get(name), list)),
+        (message[name] for name in PARTS_FIELD_NAMES if isinstance(message.get(name), list)),
         None,
     )
     # what stands beside the words: calls, and what tools answered
-    spoken, beside, odd = _beside(message)
+    spoken, beside, odd = _read_fields_beside_content(message)
     answered = next(
-        (message[key] for key in _RESULTS_BESIDE if message.get(key)),
+        (message[key] for key in _RESULT_LIST_FIELDS if message.get(key)),
         None,
     )
     if answered is not None:
-        return (*_without_results(message), *_results(answered))
+        return (*_make_turns_without_results(message), *_iterate_result_turns(answered))
 
     # a tool's message may keep its answer under another name
     if role == "tool" and parts is None and not (name and message[name]):
         name = next(
-            (key for key in _ANSWERED if message.get(key) not in (None, "")),
+            (key for key in _RESULT_CONTENT_FIELDS if message.get(key) not in (None, "")),
             name,
         )
 
     # in some logs a call is a role, and the message is the call
-    is_call = _DECORATION.sub("", str(speaker).casefold()) in CALLING
+    is_call = _ROLE_DECORATION_PATTERN.sub("", str(speaker).casefold()) in CALL_ROLE_NAMES
     calling = is_call and "name" in message
     if name is None and parts is None and not (spoken or beside or odd or calling):
-        raise NoTurns(
+        raise UnreadableTurns(
             "a turn has no text",
-            hint=f"put the words in one of: {', '.join(TEXT_NAMES)}",
+            hint=f"put the words in one of: {', '.join(TEXT_FIELD_NAMES)}",
         )
 
     content = parts
     if content is None and name:
         content = message[name]
     if is_call:
-        return (_called(role, message if content is None and "name" in message else content),)
+        return (
+            _make_call_turn(role, message if content is None and "name" in message else content),
+        )
 
     # a call in the content and beside it is one call
-    within = calls_in(content)
+    within = list_tool_calls(content)
     marks_within = {call.mark for call in within}
     beside = [call for call in beside if call.mark not in marks_within]
     # a result among the parts ends a turn: the message becomes several
-    if isinstance(content, list) and any(is_result(part) for part in content):
-        return tuple(_parted(role, content, spoken, [*beside, *odd]))
+    if isinstance(content, list) and any(is_tool_result(part) for part in content):
+        return tuple(_read_parted_turns(role, content, spoken, [*beside, *odd]))
 
     # the turn: its words, then the marks of calls that the words don't have
-    is_data = isinstance(content, dict) or name in _ANSWERED[:3]
+    is_data = isinstance(content, dict) or name in _RESULT_CONTENT_FIELDS[:3]
     if role == "tool" and is_data:
-        text = as_text(content)
+        text = format_tool_result(content)
     else:
-        text = text_of(content)
+        text = extract_text(content)
 
     marks = []
     for call in beside:
@@ -683,16 +703,16 @@ def turns_in(message: object) -> tuple[Turn, ...]:
 
     result = None
     if role == "tool":
-        result = result_beside(message)
+        result = read_tool_result(message)
 
     turn = Turn(
         role=role,
-        content=join_lines([text, *spoken, *marks]) if spoken or marks else text,
+        content=join_filled_lines([text, *spoken, *marks]) if spoken or marks else text,
         calls=(*within, *beside, *odd),
         result=result,
     )
     if beside:
-        answers = list(_answers_in_calls(message))
+        answers = list(_iterate_answers_in_calls(message))
     else:
         answers = []
 
@@ -705,17 +725,17 @@ def turns_in(message: object) -> tuple[Turn, ...]:
         content="\n".join(call.mark for call in turn.calls),
         calls=turn.calls,
     )
-    words = Turn(role=role, content=join_lines([text, *spoken]))
+    words = Turn(role=role, content=join_filled_lines([text, *spoken]))
     return (called, *answers, *([words] if words.content.strip() else []))
 
 
-def _answers_in_calls(message: Mapping[str, Any]) -> Iterator[Turn]:
+def _iterate_answers_in_calls(message: Mapping[str, Any]) -> Iterator[Turn]:
     """Yield what tools answered where it stands in the calls themselves."""
-    for call in _calls_listed(message):
+    for call in _get_listed_calls(message):
         if not isinstance(call, Mapping):
             continue
         value = next(
-            (call[key] for key in _ANSWERED if call.get(key) is not None),
+            (call[key] for key in _RESULT_CONTENT_FIELDS if call.get(key) is not None),
             None,
         )
         # a list with a single answer stands for that answer
@@ -725,53 +745,53 @@ def _answers_in_calls(message: Mapping[str, Any]) -> Iterator[Turn]:
             answer = value
 
         # an answer may be a part with an id of its own; others have the id of their call
-        if isinstance(answer, Mapping) and is_result(answer):
+        if isinstance(answer, Mapping) and is_tool_result(answer):
             yield Turn(
                 role="tool",
-                content=result_of(answer),
-                result=result_beside(answer),
+                content=format_part_result(answer),
+                result=read_tool_result(answer),
             )
         elif value is not None:
-            call_id = call_of(call).id
+            call_id = read_tool_call(call).id
             result = None
             if call_id:
-                result = result_beside({**call, "call_id": call_id})
-            yield Turn(role="tool", content=as_text(value), result=result)
+                result = read_tool_result({**call, "call_id": call_id})
+            yield Turn(role="tool", content=format_tool_result(value), result=result)
 
 
-def _without_results(message: Mapping[str, Any]) -> tuple[Turn, ...]:
+def _make_turns_without_results(message: Mapping[str, Any]) -> tuple[Turn, ...]:
     """Return the turn of a message without what its tools answered; nothing where nothing else is in it."""
     rest = {}
     for key, value in message.items():
-        if key not in _RESULTS_BESIDE:
+        if key not in _RESULT_LIST_FIELDS:
             rest[key] = value
 
     filled_turns = []
-    for turn in turns_in(rest):
+    for turn in read_message_turns(rest):
         if turn.content.strip() or turn.calls:
             filled_turns.append(turn)
 
     return tuple(filled_turns)
 
 
-def _results(answered: object) -> Iterator[Turn]:
+def _iterate_result_turns(answered: object) -> Iterator[Turn]:
     """Yield a turn for each answer of a tool that stands beside a message's words."""
-    for answer in _listed(answered):
+    for answer in _list_calls(answered):
         if not isinstance(answer, Mapping):
-            yield Turn(role="tool", content=as_text(answer))
+            yield Turn(role="tool", content=format_tool_result(answer))
             continue
         value = next(
-            (answer[key] for key in _ANSWERED if answer.get(key) is not None),
+            (answer[key] for key in _RESULT_CONTENT_FIELDS if answer.get(key) is not None),
             None,
         )
         yield Turn(
             role="tool",
-            content=as_text(value),
-            result=result_beside(answer),
+            content=format_tool_result(value),
+            result=read_tool_result(answer),
         )
 
 
-def _is_no_message(message: Mapping[str, Any]) -> bool:
+def _is_not_message(message: Mapping[str, Any]) -> bool:
     """Return whether an object among messages defines a tool, or takes a message away."""
     if message.get("type") == "remove" or message.get("role") == "remove":
         return True
@@ -789,7 +809,7 @@ def _is_no_message(message: Mapping[str, Any]) -> bool:
     )
 
 
-def calls_in(content: object) -> list[ToolCall]:
+def list_tool_calls(content: object) -> list[ToolCall]:
     if isinstance(content, list):
         parts = []
         for part in content:
@@ -798,58 +818,60 @@ def calls_in(content: object) -> list[ToolCall]:
     else:
         parts = []
 
-    kinds = [(part, part_kind(part)) for part in parts]
+    kinds = [(part, detect_part_kind(part)) for part in parts]
     return [
-        call_of(part) for part, kind in kinds if kind in CALLS or tool_named(part, kind) is not None
+        read_tool_call(part)
+        for part, kind in kinds
+        if kind in CALL_PART_KINDS or get_tool_name(part, kind) is not None
     ]
 
 
-def _called(role: Role, content: object) -> Turn:
+def _make_call_turn(role: Role, content: object) -> Turn:
     if isinstance(content, str) and content.lstrip()[:1] == "{":
         with suppress(ValueError):
             content = parse_json(content)
 
     if isinstance(content, Mapping) and "name" in content:
-        call = call_of(content)
+        call = read_tool_call(content)
         return Turn(role=role, content=call.mark, calls=(call,))
-    return Turn(role=role, content=text_of(content))
+    return Turn(role=role, content=extract_text(content))
 
 
-def turns_of(messages: object) -> tuple[Turn, ...]:
+def read_turns(messages: object) -> tuple[Turn, ...]:
     """Read a list of messages, or its JSON text; null gives no turns."""
     # the whole list may be JSON text, or stand in an object around it
     if isinstance(messages, str):
-        messages = _parsed(messages)
+        messages = _parse_turns_text(messages)
     if isinstance(messages, Mapping) and isinstance(messages.get("messages"), list):
         messages = messages["messages"]
     if messages is None:
         return ()
     if not isinstance(messages, list):
-        raise NoTurns(
-            f"the turns are {kind_of(messages)}",
+        raise UnreadableTurns(
+            f"the turns are {describe_json_type(messages)}",
             hint="write them as a list of messages",
         )
 
     turns: list[Turn] = []
     for index, message in enumerate(messages):
         try:
-            turns += turns_in(message)
+            turns += read_message_turns(message)
         except BadInput as error:
             error.where = f"turn {index}"
             # all unknown roles are told at once, so that the user can name them together
             if isinstance(error, UnknownRole):
-                error.spellings = list(_unknown_roles(messages))
+                error.spellings = list(_list_unknown_roles(messages))
             raise
 
     return tuple(turns)
 
 
-def _unknown_roles(messages: list[Any]) -> dict[str, None]:
+def _list_unknown_roles(messages: list[Any]) -> dict[str, None]:
     """Return all roles of some messages that no spelling names, once and in order."""
     spellings: dict[str, None] = {}
     for message in messages:
         try:
-            role_of(_spoken_by(message) if isinstance(message, Mapping) else None)
+            parse_role(_get_speaker(message) if isinstance(message, Mapping) else None)
         except UnknownRole as error:
             spellings[error.spelling] = None
         except BadInput:
@@ -863,9 +885,9 @@ def is_list_of_turns(value: object) -> bool:
     return isinstance(value, list) or (isinstance(value, str) and value.lstrip()[:1] == "[")
 
 
-def _spoken_by(message: Mapping[str, Any]) -> object:
+def _get_speaker(message: Mapping[str, Any]) -> object:
     role = next(
-        (message[name] for name in ROLE_NAMES if name in message),
+        (message[name] for name in ROLE_FIELD_NAMES if name in message),
         message.get("type"),
     )
     # an author may be an object with a role, as in exports of ChatGPT
@@ -873,30 +895,30 @@ def _spoken_by(message: Mapping[str, Any]) -> object:
         role = role.get("role", role.get("type"))
 
     if role is None:
-        raise NoTurns(
+        raise UnreadableTurns(
             "a turn has no role",
-            hint=f"name who speaks in one of: {', '.join(ROLE_NAMES)}",
+            hint=f"name who speaks in one of: {', '.join(ROLE_FIELD_NAMES)}",
         )
 
     return role
 
 
-def _parsed(text: str) -> Any:
+def _parse_turns_text(text: str) -> Any:
     try:
         return parse_json(text)
     except ValueError as error:
         # a list as Python writes it is read, too
         if not isinstance(value := parse_python_literal(text), str):
             return value
-        raise NoTurns(
+        raise UnreadableTurns(
             f"the turns aren't JSON: {error}",
             hint="write them as a JSON list of messages",
         ) from None
 
 
-def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
+def _unwrap_langchain_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """LangChain's two envelopes: `{"type", "data"}`, and `{"lc", "id": [… class], "kwargs"}`."""
-    if is_serialised(message):
+    if is_langchain_envelope(message):
         path = message.get("id")
         kwargs = message["kwargs"]
         return {"type": path[-1] if isinstance(path, list) and path else None, **kwargs}
@@ -905,7 +927,7 @@ def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return message
 
 
-def is_serialised(value: Mapping[str, Any]) -> bool:
+def is_langchain_envelope(value: Mapping[str, Any]) -> bool:
     """Return whether an object is LangChain's envelope of a message, and not the arguments of a function."""
     kwargs = value.get("kwargs")
     return isinstance(kwargs, Mapping) and (
@@ -913,12 +935,12 @@ def is_serialised(value: Mapping[str, Any]) -> bool:
     )
 
 
-def is_item(kind: object) -> bool:
+def is_responses_item(kind: object) -> bool:
     """Return whether an item of OpenAI's Responses is a call, its output, or hidden, and no message."""
-    return str(kind).endswith(("_call", "_call_output")) or kind in _HIDDEN
+    return str(kind).endswith(("_call", "_call_output")) or kind in _HIDDEN_ITEM_TYPES
 
 
-_HIDDEN = (
+_HIDDEN_ITEM_TYPES = (
     "reasoning",
     "mcp_list_tools",
     "mcp_approval_request",
@@ -927,25 +949,25 @@ _HIDDEN = (
 )
 
 
-def _item(item: Mapping[str, Any]) -> Iterator[Turn]:
+def _read_responses_item(item: Mapping[str, Any]) -> Iterator[Turn]:
     if item["type"].endswith("_output"):
         yield Turn(
             role="tool",
-            content=as_text(item.get("output")),
-            result=result_beside(item),
+            content=format_tool_result(item.get("output")),
+            result=read_tool_result(item),
         )
-    elif item["type"] in CALLS and item.get("name"):
-        call = call_of(item)
+    elif item["type"] in CALL_PART_KINDS and item.get("name"):
+        call = read_tool_call(item)
         yield Turn(role="assistant", content=call.mark, calls=(call,))
         if item.get("output"):
             yield Turn(
                 role="tool",
-                content=as_text(item["output"]),
-                result=result_beside({**item, "call_id": call.id}),
+                content=format_tool_result(item["output"]),
+                result=read_tool_result({**item, "call_id": call.id}),
             )
 
 
-def _parted(
+def _read_parted_turns(
     role: Role,
     parts: list[Any],
     spoken: list[str],
@@ -955,14 +977,14 @@ def _parted(
     words: list[str] = []
     calls: list[ToolCall] = []
     for part in parts:
-        if not is_result(part):
-            words += [text] if (text := words_of(part)) is not None else []
-            calls += calls_in([part])
+        if not is_tool_result(part):
+            words += [text] if (text := get_part_text(part)) is not None else []
+            calls += list_tool_calls([part])
             continue
 
         # a part that is call and result in one: the call is said first
-        if tool_named(part, part_kind(part)):
-            calls.append(call := call_of(part))
+        if get_tool_name(part, detect_part_kind(part)):
+            calls.append(call := read_tool_call(part))
             words.append(call.mark)
         if words:
             yield Turn(
@@ -975,8 +997,8 @@ def _parted(
         calls = []
         yield Turn(
             role="tool",
-            content=result_of(part),
-            result=result_beside(part),
+            content=format_part_result(part),
+            result=read_tool_result(part),
         )
 
     # refusals and calls beside the parts come last
@@ -989,7 +1011,9 @@ def _parted(
         )
 
 
-def _beside(message: Mapping[str, Any]) -> tuple[list[str], list[ToolCall], list[ToolCall]]:
+def _read_fields_beside_content(
+    message: Mapping[str, Any],
+) -> tuple[list[str], list[ToolCall], list[ToolCall]]:
     """Return what an assistant's message has besides its content, which is often null then.
 
     That is a refusal or an audio transcript; the calls, also in the old form; and what stands in
@@ -1001,16 +1025,16 @@ def _beside(message: Mapping[str, Any]) -> tuple[list[str], list[ToolCall], list
         message.get("refusal"),
         audio.get("transcript") if isinstance(audio, Mapping) else None,
     ]
-    listed = [*_calls_listed(message), *([call] if isinstance(call, Mapping) else [])]
+    listed = [*_get_listed_calls(message), *([call] if isinstance(call, Mapping) else [])]
     calls = []
     for entry in listed:
         if isinstance(entry, Mapping):
-            calls.append(call_of(entry))
+            calls.append(read_tool_call(entry))
 
     odd = []
     for entry in listed:
         if not isinstance(entry, Mapping) and entry is not None:
-            odd.append(call_of(entry))
+            odd.append(read_tool_call(entry))
 
     texts = []
     for text in spoken:
@@ -1020,15 +1044,15 @@ def _beside(message: Mapping[str, Any]) -> tuple[list[str], list[ToolCall], list
     return texts, calls, odd
 
 
-def _calls_listed(message: Mapping[str, Any]) -> list[object]:
+def _get_listed_calls(message: Mapping[str, Any]) -> list[object]:
     """Return a message's calls, which some libraries keep among further arguments alone."""
     further = message.get("additional_kwargs")
     places = (message, further) if isinstance(further, Mapping) else (message,)
     named = (place.get(name) for place in places for name in ("tool_calls", "toolCalls"))
-    return next((calls for value in named if (calls := _listed(value))), [])
+    return next((calls for value in named if (calls := _list_calls(value))), [])
 
 
-def _listed(calls: object) -> list[object]:
+def _list_calls(calls: object) -> list[object]:
     """Return what stands in the place of calls as a list, also from JSON text."""
     if isinstance(calls, str) and calls.lstrip()[:1] in ("[", "{"):
         with suppress(ValueError):

@@ -5,86 +5,100 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.errors import BadInput
-from pollex.formats.log_shapes.payloads import parse
-from pollex.formats.log_shapes.tools import export_of
-from pollex.formats.log_shapes.turns import PART_NAMES, ROLE_NAMES, TEXT_NAMES, role_of
+from pollex.formats.log_shapes.payloads import parse_nested_json
+from pollex.formats.log_shapes.tools import find_export_format
+from pollex.formats.log_shapes.turns import (
+    PARTS_FIELD_NAMES,
+    ROLE_FIELD_NAMES,
+    TEXT_FIELD_NAMES,
+    parse_role,
+)
 
 Fields = Mapping[str, Any]
 
-_DYNAMO = frozenset(("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"))
-_MONGO = frozenset(
+_DYNAMODB_TYPE_KEYS = frozenset(("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"))
+_MONGODB_TYPE_KEYS = frozenset(
     ("$oid", "$date", "$numberLong", "$numberInt", "$numberDouble", "$numberDecimal", "$uuid")
 )
-_CARRIERS = ("message", "@message", "jsonPayload", "textPayload", "_raw", "log", "line")
+_LOG_TEXT_FIELDS = ("message", "@message", "jsonPayload", "textPayload", "_raw", "log", "line")
 """Fields in which services of logs carry what a program wrote."""
-DEEPEST = 3
+MAX_SEARCH_DEPTH = 3
 """Objects inside one another in which a list of turns is looked for."""
 
 
-def plain_row(fields: dict[str, Any]) -> dict[str, Any]:
+def unwrap_typed_row(fields: dict[str, Any]) -> dict[str, Any]:
     """Return a row of DynamoDB's or MongoDB's typed JSON with plain values; any other row as it is."""
     if dict not in map(type, fields.values()):  # as in most tables
         return fields
 
     # a search in an index has each document under `_source`
     if "_index" in fields and isinstance(source := fields.get("_source"), dict):
-        return plain_row({"_id": fields.get("_id"), **source})
+        return unwrap_typed_row({"_id": fields.get("_id"), **source})
 
     # an export of DynamoDB puts each row under `Item`
     item = fields.get("Item")
-    if isinstance(item, dict) and len(fields) == 1 and item and all(map(_is_dynamo, item.values())):
+    if (
+        isinstance(item, dict)
+        and len(fields) == 1
+        and item
+        and all(map(_is_dynamodb_value, item.values()))
+    ):
         fields = item
-    if fields and all(map(_is_dynamo, fields.values())):
-        return {name: _from_dynamo(value) for name, value in fields.items()}
+    if fields and all(map(_is_dynamodb_value, fields.values())):
+        return {name: _unwrap_dynamodb(value) for name, value in fields.items()}
     if any(
-        isinstance(value, dict) and len(value) == 1 and not _MONGO.isdisjoint(value)
+        isinstance(value, dict) and len(value) == 1 and not _MONGODB_TYPE_KEYS.isdisjoint(value)
         for value in fields.values()
     ):
-        return {name: _from_mongo(value) for name, value in fields.items()}
+        return {name: _unwrap_mongodb(value) for name, value in fields.items()}
 
     return fields
 
 
-def carried_row(fields: Fields) -> dict[str, Any] | None:
+def extract_carried_row(fields: Fields) -> dict[str, Any] | None:
     """Return the row of a known export that a service of logs carries in one of its own; None for others."""
     # what somebody says is no row, whatever it looks like; most rows end here
-    if fields.keys().isdisjoint(_CARRIERS) or not fields.keys().isdisjoint(ROLE_NAMES):
+    if fields.keys().isdisjoint(_LOG_TEXT_FIELDS) or not fields.keys().isdisjoint(ROLE_FIELD_NAMES):
         return None
 
-    for name in _CARRIERS:
+    for name in _LOG_TEXT_FIELDS:
         value = fields.get(name)
         if isinstance(value, str) and not value.startswith("{"):
             continue
-        row = parse(value) if value else None
-        if isinstance(row, dict) and export_of(fields) is None and export_of(row) is not None:
+        row = parse_nested_json(value) if value else None
+        if (
+            isinstance(row, dict)
+            and find_export_format(fields) is None
+            and find_export_format(row) is not None
+        ):
             return row
 
     return None
 
 
-def _is_dynamo(value: object) -> bool:
-    return isinstance(value, dict) and len(value) == 1 and not _DYNAMO.isdisjoint(value)
+def _is_dynamodb_value(value: object) -> bool:
+    return isinstance(value, dict) and len(value) == 1 and not _DYNAMODB_TYPE_KEYS.isdisjoint(value)
 
 
-def _from_dynamo(value: Any) -> Any:
-    if not _is_dynamo(value):
+def _unwrap_dynamodb(value: Any) -> Any:
+    if not _is_dynamodb_value(value):
         return value
 
     [(kind, inner)] = value.items()
     if kind == "N":
-        return _number(inner)
+        return _parse_number(inner)
     if kind == "NS":
-        return [_number(digits) for digits in inner]
+        return [_parse_number(digits) for digits in inner]
     if kind == "NULL":
         return None
     if kind == "L":
-        return [_from_dynamo(element) for element in inner]
+        return [_unwrap_dynamodb(element) for element in inner]
     if kind == "M":
-        return {name: _from_dynamo(field) for name, field in inner.items()}
+        return {name: _unwrap_dynamodb(field) for name, field in inner.items()}
     return inner
 
 
-def _number(text: object) -> Any:
+def _parse_number(text: object) -> Any:
     try:
         number = float(str(text))
     except ValueError:
@@ -95,26 +109,26 @@ def _number(text: object) -> Any:
     return number
 
 
-def _from_mongo(value: Any) -> Any:
+def _unwrap_mongodb(value: Any) -> Any:
     if isinstance(value, list):
-        return [_from_mongo(element) for element in value]
+        return [_unwrap_mongodb(element) for element in value]
     if not isinstance(value, dict):
         return value
-    if len(value) == 1 and not _MONGO.isdisjoint(value):
+    if len(value) == 1 and not _MONGODB_TYPE_KEYS.isdisjoint(value):
         [(kind, inner)] = value.items()
         if kind.startswith("$number"):
-            return _number(inner)
-        return _from_mongo(inner)
+            return _parse_number(inner)
+        return _unwrap_mongodb(inner)
 
-    return {name: _from_mongo(field) for name, field in value.items()}
+    return {name: _unwrap_mongodb(field) for name, field in value.items()}
 
 
-def with_turns(fields: Fields) -> dict[str, Any] | None:
+def move_turns_to_usual_name(fields: Fields) -> dict[str, Any] | None:
     """Return a row with its one list of turns, wherever it stands, under the usual name; None if there are none or two.
 
     Names of its own stay where they are: those of the object that holds the list go beside it.
     """
-    turn_lists = list(_lists(fields, (), 0))
+    turn_lists = list(_iterate_turn_lists(fields, (), 0))
     if len(turn_lists) != 1:
         return None
 
@@ -133,26 +147,26 @@ def with_turns(fields: Fields) -> dict[str, Any] | None:
     return {**neighbours, **row, "messages": turns}
 
 
-_SENT = re.compile(
+_SENT_PATH_PATTERN = re.compile(
     r"(^|[._])(inputs?|request|requestbody|prompts?|sent|query)([._]|$)|input_?messages|prompt_?messages"
 )
-_CAME = re.compile(
+_RECEIVED_PATH_PATTERN = re.compile(
     r"(^|[._])(outputs?|response|responsebody|completions?|answers?|received)([._]|$)|output_?messages"
 )
 """Paths to what a model was sent, and to what came."""
 
 
-def with_sides(fields: Fields) -> dict[str, Any] | None:
+def join_sides_to_turns(fields: Fields) -> dict[str, Any] | None:
     """Return a row with what a model was sent and what came of it as one list of turns; None if it has no two sides."""
-    turn_lists = list(_turn_lists_in(fields, (), 0))
+    turn_lists = list(_iterate_turn_list_paths(fields, (), 0))
     sent = []
     for path, turns in turn_lists:
-        if _SENT.search(path) and not _CAME.search(path):
+        if _SENT_PATH_PATTERN.search(path) and not _RECEIVED_PATH_PATTERN.search(path):
             sent.append(turns)
 
     received = []
     for path, turns in turn_lists:
-        if _CAME.search(path) and not _SENT.search(path):
+        if _RECEIVED_PATH_PATTERN.search(path) and not _SENT_PATH_PATTERN.search(path):
             received.append(turns)
 
     if len(sent) != 1 or len(received) != 1:
@@ -167,31 +181,33 @@ def with_sides(fields: Fields) -> dict[str, Any] | None:
         whole = [*before, *after]
 
     # both sides speak, and every role is known
-    roles = {_role_in(turn) for turn in whole}
+    roles = {_find_message_role(turn) for turn in whole}
     if not {"user", "assistant"} <= roles or None in roles:
         return None
 
     rest = {}
     for name, value in fields.items():
-        if _is_beside(name, value):
+        if _is_talk_metadata(name, value):
             rest[name] = value
 
     return {**rest, "messages": whole}
 
 
-def _is_beside(name: str, value: Any) -> bool:
+def _is_talk_metadata(name: str, value: Any) -> bool:
     """Return whether a field of a row says something about the talk, and holds no part of it."""
-    spelled = _spelled(name)
-    if not isinstance(value, list | dict) and (_SENT.search(spelled) or _CAME.search(spelled)):
+    spelled = _spell_with_underscores(name)
+    if not isinstance(value, list | dict) and (
+        _SENT_PATH_PATTERN.search(spelled) or _RECEIVED_PATH_PATTERN.search(spelled)
+    ):
         return False
-    return not list(_turn_lists_in({name: value}, (), 0))
+    return not list(_iterate_turn_list_paths({name: value}, (), 0))
 
 
-def _spelled(name: str) -> str:
+def _spell_with_underscores(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).casefold()
 
 
-def _turn_lists_in(
+def _iterate_turn_list_paths(
     fields: Fields,
     path: tuple[str, ...],
     depth: int,
@@ -199,29 +215,29 @@ def _turn_lists_in(
     """Yield paths to turns: lists of them, and choices of an interface."""
     for name, value in fields.items():
         # the value may be JSON text
-        inner = parse(value)
-        here = (*path, _spelled(name))
+        inner = parse_nested_json(value)
+        here = (*path, _spell_with_underscores(name))
         if isinstance(inner, list):
-            turns = [plain_turn(entry) for entry in inner]
+            turns = [unwrap_message_turn(entry) for entry in inner]
         else:
             turns = []
 
-        if turns and all(_role_in(turn) for turn in turns):
+        if turns and all(_find_message_role(turn) for turn in turns):
             yield ".".join(here), turns
-        elif isinstance(inner, Mapping) and _role_in(plain_turn(inner)):
-            yield ".".join(here), [plain_turn(inner)]
-        elif isinstance(inner, Mapping) and depth < DEEPEST:
-            yield from _turn_lists_in(inner, here, depth + 1)
+        elif isinstance(inner, Mapping) and _find_message_role(unwrap_message_turn(inner)):
+            yield ".".join(here), [unwrap_message_turn(inner)]
+        elif isinstance(inner, Mapping) and depth < MAX_SEARCH_DEPTH:
+            yield from _iterate_turn_list_paths(inner, here, depth + 1)
         elif (
             name == "choices"
             and isinstance(inner, list)
             and inner
             and isinstance(inner[0], Mapping)
         ):
-            yield from _turn_lists_in(inner[0], here, depth + 1)
+            yield from _iterate_turn_list_paths(inner[0], here, depth + 1)
 
 
-def plain_turn(value: Any) -> Any:
+def unwrap_message_turn(value: Any) -> Any:
     """Return a turn whose names begin with `message.`, or that stands in an object `message`, with plain names."""
     if not isinstance(value, Mapping):
         return value
@@ -232,41 +248,41 @@ def plain_turn(value: Any) -> Any:
     return value
 
 
-def _lists(
+def _iterate_turn_lists(
     fields: Fields,
     path: tuple[str, ...],
     depth: int,
 ) -> Iterator[tuple[tuple[str, ...], list[Any], Fields]]:
     for name, value in fields.items():
-        inner = parse(value)
+        inner = parse_nested_json(value)
         if isinstance(inner, list):
-            if _are_turns(inner):
+            if _are_known_turns(inner):
                 yield (*path, name), inner, fields
-        elif isinstance(inner, Mapping) and depth < DEEPEST:
-            yield from _lists(inner, (*path, name), depth + 1)
+        elif isinstance(inner, Mapping) and depth < MAX_SEARCH_DEPTH:
+            yield from _iterate_turn_lists(inner, (*path, name), depth + 1)
 
 
-def _are_turns(values: list[Any]) -> bool:
+def _are_known_turns(values: list[Any]) -> bool:
     """Return whether all items are turns of known roles with words, of the user and of others."""
     if len(values) < 2:
         return False
 
-    roles = [_role_in(plain_turn(value)) for value in values]
+    roles = [_find_message_role(unwrap_message_turn(value)) for value in values]
     return None not in roles and "user" in roles and "assistant" in roles
 
 
-def _role_in(value: object) -> str | None:
+def _find_message_role(value: object) -> str | None:
     if not isinstance(value, Mapping) or not value.keys() & {
-        *TEXT_NAMES,
-        *PART_NAMES,
+        *TEXT_FIELD_NAMES,
+        *PARTS_FIELD_NAMES,
         "tool_calls",
     }:
         return None
 
     try:
-        return role_of(
+        return parse_role(
             next(
-                (value[name] for name in ROLE_NAMES if name in value),
+                (value[name] for name in ROLE_FIELD_NAMES if name in value),
                 None,
             )
         )

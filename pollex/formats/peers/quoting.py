@@ -12,55 +12,55 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pollex.rooms import folders_of
 from pollex.text import escape_controls
 
-LINE_ENDS = str.maketrans({mark: json.dumps(mark)[1:-1] for mark in "\x85\u2028\u2029"})
+LINE_END_ESCAPES = str.maketrans({mark: json.dumps(mark)[1:-1] for mark in "\x85\u2028\u2029"})
 """What some readers of JSON lines take for the end of a line."""
 
 
-class Quoted(str):
+class QuotedText(str):
     """A text that may stand in a file as it is."""
 
     __slots__ = ()
 
 
-def quote_as_python(value: Any) -> Quoted:
+def quote_as_python(value: Any) -> QuotedText:
     """Return a literal of Python; a text of several lines stands in several."""
     if isinstance(value, str) and "\n" in value:
         lines = []
         for line in re.findall(r"[^\n]*\n|[^\n]+", value):
             lines.append(repr(line))
-        return Quoted("(\n" + "".join(f"    {line}\n" for line in lines) + ")")
+        return QuotedText("(\n" + "".join(f"    {line}\n" for line in lines) + ")")
 
-    return Quoted(repr(value))
+    return QuotedText(repr(value))
 
 
-def quote_as_json(value: Any) -> Quoted:
+def quote_as_json(value: Any) -> QuotedText:
     """Return JSON in one line, for every reader's idea of a line."""
-    return Quoted(json.dumps(value, ensure_ascii=False).translate(LINE_ENDS))
+    return QuotedText(json.dumps(value, ensure_ascii=False).translate(LINE_END_ESCAPES))
 
 
-def quote_as_javascript(value: Any) -> Quoted:
+def quote_as_javascript(value: Any) -> QuotedText:
     """Return a literal of JavaScript."""
-    return Quoted(json.dumps(value))
+    return QuotedText(json.dumps(value))
 
 
-def yaml_scalar(text: str) -> Quoted:
+def quote_as_yaml(text: str) -> QuotedText:
     """Return a text as one scalar of YAML, on one line."""
-    return Quoted(
+    return QuotedText(
         yaml.safe_dump(text, default_style='"', allow_unicode=True, width=math.inf).rstrip("\n")
     )
 
 
-def quote_number(value: float) -> Quoted:
+def quote_number(value: float) -> QuotedText:
     """Return a number, as short as it can be told."""
-    return Quoted(f"{value:g}")
+    return QuotedText(f"{value:g}")
 
 
-def quote_comment(lines: list[str], mark: str = "#") -> Quoted:
+def quote_comment(lines: list[str], mark: str = "#") -> QuotedText:
     """Return lines as comments: a break inside one is shown, and ends nothing."""
-    return Quoted("".join(f"{mark} {escape_controls(line)}\n" for line in lines))
+    return QuotedText("".join(f"{mark} {escape_controls(line)}\n" for line in lines))
 
 
-def part_braces(text: str) -> str:
+def separate_braces(text: str) -> str:
     """Part what begins and ends places in template languages, so that they find none in a text."""
     return re.sub(r"\}(?=\})", "} ", re.sub(r"\{(?=[{%#])", "{ ", text))
 
@@ -69,7 +69,7 @@ def escape_nunjucks(text: str) -> str:
     """Return a text that promptfoo shows as it is: neither a place nor the name of a file to run."""
     # a text that ends raw blocks can't stand in one
     if re.search(r"\{%-?\s*endraw", text):
-        text = part_braces(text)
+        text = separate_braces(text)
 
     # places of a template, and what begins like an address of a file
     needs_raw = any(mark in text for mark in ("{{", "{%", "{#")) or re.match(r"\s*\w+:", text)
@@ -78,7 +78,7 @@ def escape_nunjucks(text: str) -> str:
 
 def require_quoted(value: Any) -> Any:
     """Return what fills a place; raise TypeError where it is a text that nothing has quoted."""
-    if not isinstance(value, Quoted) and value not in ("", ","):
+    if not isinstance(value, QuotedText) and value not in ("", ","):
         raise TypeError(f"a place that nothing quotes: {value!r:.60}")
     return value
 
@@ -98,11 +98,11 @@ def load_templates() -> Environment:
         "python": quote_as_python,
         "json": quote_as_json,
         "js": quote_as_javascript,
-        "yaml": yaml_scalar,
+        "yaml": quote_as_yaml,
         "g": quote_number,
     }
     environment.globals |= {
-        "unbraced": part_braces,
+        "unbraced": separate_braces,
         "nunjucks": escape_nunjucks,
         "comment": quote_comment,
     }

@@ -13,25 +13,25 @@ from pollex.rubrics.edits import list_bundled_sets, read_rubrics
 from pollex.rubrics.rubric import Polarity, Rubric, make_content_id
 from pollex.text import read_file_bytes
 
-LARGEST = 1_000_000
+MAX_RUBRIC_FILE_SIZE = 1_000_000
 """Bytes of a file of rubrics, and parts and characters of it with its aliases written out."""
-ENDINGS = (".yaml", ".yml", ".json")
-QUESTION = re.compile(r"Q\d+")
-RAW = re.compile(r"\{%\s*raw\s*%\}(.*?)\{%\s*endraw\s*%\}", re.DOTALL)
-WRAPPED = ("rubric", "questions")
-ASKED = ("promptdesc", "question", "text", "prompt")
+RUBRIC_FILE_ENDINGS = (".yaml", ".yml", ".json")
+QUESTION_ID_PATTERN = re.compile(r"Q\d+")
+RAW_BLOCK_PATTERN = re.compile(r"\{%\s*raw\s*%\}(.*?)\{%\s*endraw\s*%\}", re.DOTALL)
+WRAPPER_KEYS = ("rubric", "questions")
+QUESTION_TEXT_NAMES = ("promptdesc", "question", "text", "prompt")
 """Names that a question's words have in LLM-Rubric's files."""
-JUDGED = ("llm-rubric", "g-eval", "model-graded-closedqa")
-Found = Iterator[tuple[str, Polarity]]
+JUDGED_ASSERTION_TYPES = ("llm-rubric", "g-eval", "model-graded-closedqa")
+RubricTexts = Iterator[tuple[str, Polarity]]
 
 
-def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
+def load_rubrics_of_any_tool(source: str | Path) -> tuple[Rubric, ...]:
     """Read the rubrics of a pollex file, another tool's file, or a bundled set.
 
     Raises:
         BadRubrics: It can't be read, or holds no rubric that is known.
     """
-    if str(source) in list_bundled_sets() or Path(source).suffix.lower() not in ENDINGS:
+    if str(source) in list_bundled_sets() or Path(source).suffix.lower() not in RUBRIC_FILE_ENDINGS:
         return read_rubrics(source)
 
     try:
@@ -56,10 +56,10 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
     pairs = [
         pair
         for read in (
-            _rows_of_a_pool,
-            _rubrics_of_criteria,
-            _rubrics_of_assertions,
-            _rubrics_of_questions,
+            _iterate_pool_rubrics,
+            _iterate_criteria_rubrics,
+            _iterate_assertion_rubrics,
+            _iterate_question_rubrics,
         )
         for pair in read(stored)
     ]
@@ -81,12 +81,14 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
 def _read_yaml(path: Path) -> Any:
     content = read_file_bytes(path)
     text = ""
-    if len(content) <= LARGEST:
+    if len(content) <= MAX_RUBRIC_FILE_SIZE:
         text = content.decode("utf-8-sig")
 
     # aliases may stand for far more than the file has: that is counted before it is read
     node = yaml.compose(text, yaml.SafeLoader)
-    if len(content) > LARGEST or (node is not None and _written_out(node, {}) > LARGEST):
+    if len(content) > MAX_RUBRIC_FILE_SIZE or (
+        node is not None and _count_expanded_size(node, {}) > MAX_RUBRIC_FILE_SIZE
+    ):
         raise BadRubrics(
             "more than a million characters",
             where=str(path),
@@ -96,7 +98,7 @@ def _read_yaml(path: Path) -> Any:
     return yaml.safe_load(text)
 
 
-def _written_out(node: yaml.Node, sizes: dict[int, float]) -> float:
+def _count_expanded_size(node: yaml.Node, sizes: dict[int, float]) -> float:
     """Count a node's parts and characters with each alias in it written out; infinite where it holds itself."""
     if id(node) not in sizes:
         # infinite while it is counted, so that an alias inside of itself stays so
@@ -106,13 +108,15 @@ def _written_out(node: yaml.Node, sizes: dict[int, float]) -> float:
             part for child in inner for part in (child if isinstance(child, tuple) else (child,))
         ]
         sizes[id(node)] = (
-            1 + sum(_written_out(part, sizes) for part in parts) + (0 if parts else len(node.value))
+            1
+            + sum(_count_expanded_size(part, sizes) for part in parts)
+            + (0 if parts else len(node.value))
         )
 
     return sizes[id(node)]
 
 
-def _rows_of_a_pool(stored: Any) -> Found:
+def _iterate_pool_rubrics(stored: Any) -> RubricTexts:
     """Yield the pool of a run's state, as `pollex trace RUN --state NODE --json` hands it out, or its rows alone."""
     if isinstance(stored, Mapping):
         rows = stored.get("kept")
@@ -128,7 +132,7 @@ def _rows_of_a_pool(stored: Any) -> Found:
             yield row["text"], row["polarity"]
 
 
-def _rubrics_of_criteria(stored: Any) -> Found:
+def _iterate_criteria_rubrics(stored: Any) -> RubricTexts:
     """Yield autorubric's criteria; the sign of the weight gives the polarity."""
     for criterion in _iterate_objects(stored):
         if isinstance(criterion.get("requirement"), str):
@@ -139,16 +143,16 @@ def _rubrics_of_criteria(stored: Any) -> Found:
             )
 
 
-def _rubrics_of_assertions(stored: Any) -> Found:
+def _iterate_assertion_rubrics(stored: Any) -> RubricTexts:
     for assertion in _iterate_objects(stored):
         kind = str(assertion.get("type"))
         value = assertion.get("value")
-        if kind.removeprefix("not-") in JUDGED:
+        if kind.removeprefix("not-") in JUDGED_ASSERTION_TYPES:
             # a negated assertion, or a metric that is named so, tells what is bad
             down = kind.startswith("not-") or str(assertion.get("metric")).startswith("dsat_")
             for text in value if isinstance(value, list) else [value]:
                 if isinstance(text, str):
-                    yield RAW.sub(r"\1", text), "dsat" if down else "sat"
+                    yield RAW_BLOCK_PATTERN.sub(r"\1", text), "dsat" if down else "sat"
 
 
 def _iterate_objects(stored: Any) -> Iterator[Mapping[Any, Any]]:
@@ -163,10 +167,10 @@ def _iterate_objects(stored: Any) -> Iterator[Mapping[Any, Any]]:
         yield from _iterate_objects(part)
 
 
-def _rubrics_of_questions(stored: Any) -> Found:
+def _iterate_question_rubrics(stored: Any) -> RubricTexts:
     """Yield LLM-Rubric's questions Q0, Q1, ...; the last option is the best."""
     if isinstance(stored, Mapping):
-        inner = next((stored[name] for name in WRAPPED if name in stored), stored)
+        inner = next((stored[name] for name in WRAPPER_KEYS if name in stored), stored)
     else:
         inner = stored
 
@@ -183,11 +187,11 @@ def _rubrics_of_questions(stored: Any) -> Found:
             pairs.append((str(row.get("id") or row.get("name")), row))
 
     for name, value in pairs:
-        if QUESTION.fullmatch(name) and (text := _text_of_question(value)):
+        if QUESTION_ID_PATTERN.fullmatch(name) and (text := _format_question(value)):
             yield text, "sat"
 
 
-def _text_of_question(value: Any) -> str:
+def _format_question(value: Any) -> str:
     """Return a question with its best answer, if any; a judge agrees with both together."""
     if not isinstance(value, Mapping):
         return value if isinstance(value, str) else ""
@@ -197,7 +201,7 @@ def _text_of_question(value: Any) -> str:
         fields[str(name).casefold()] = inner
 
     text = next(
-        (fields[name] for name in ASKED if isinstance(fields.get(name), str)),
+        (fields[name] for name in QUESTION_TEXT_NAMES if isinstance(fields.get(name), str)),
         "",
     )
     options = fields.get("options")

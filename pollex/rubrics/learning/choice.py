@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.logs import flag_positives
-from pollex.conversations.splits import deal_folds, flag_preferred, number_blocks
+from pollex.conversations.logs import flag_positive_labels
+from pollex.conversations.splits import assign_folds, flag_queue_preferred, number_dependent_blocks
 from pollex.errors import BadLabels, BadRubrics
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.rubrics.learning.crossfit import (
@@ -198,7 +198,7 @@ def _drop_mirrors(
     """Keep of a rubric and its reverse on the other side the one that separates with the smaller loss."""
     by_id = {rubric.id: rubric for rubric in rubrics}
     gone = dict[str, Any]()
-    up = flag_positives(conversations)
+    up = flag_positive_labels(conversations)
     for pair in material.mirrors:
         # an earlier pair may have taken one of the two out
         both = []
@@ -520,7 +520,7 @@ def find_turned(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
     # where a choice that did not see the conversation has the rubric `[conversation, rubric]`
     held, unseen = fit.held_of(rubrics)
     # what a queue preferred is no fair test
-    unseen &= ~flag_preferred(pool.conversations)[:, None]
+    unseen &= ~flag_queue_preferred(pool.conversations)[:, None]
     worths = []
     for held_there, unseen_there in zip(held.T, unseen.T, strict=True):
         worths.append(measure_worth(held_there[unseen_there], up[unseen_there]))
@@ -593,7 +593,7 @@ def choose_alpha_by_folds(
     """
     settings = material.settings
     try:
-        dealt = deal_folds(pool.conversations, FOLDS, settings.seed)
+        dealt = assign_folds(pool.conversations, FOLDS, settings.seed)
     except BadLabels as error:
         alpha = ALPHA if settings.alpha is None else settings.alpha
         return alpha, [], None, [f"α = {alpha:g} was not cross-validated: {error.what}"]
@@ -630,7 +630,7 @@ def measure_stability_of_choice(
         return None
 
     rng = np.random.default_rng([settings.seed, 1])
-    halves = draw_halvings(pool.labels, number_blocks(pool.conversations), rng)
+    halves = draw_halvings(pool.labels, number_dependent_blocks(pool.conversations), rng)
     for half in halves:
         # a half with one kind of thumb can't choose
         if (up := pool.labels[half]).any() and not up.all():

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import flag_positives
-from pollex.conversations.splits import deal_folds, number_blocks
+from pollex.conversations.logs import flag_positive_labels
+from pollex.conversations.splits import assign_folds, number_dependent_blocks
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import compute_auc
@@ -89,7 +89,7 @@ class Candidates:
     @property
     def labels(self) -> Bools:
         """True for positive `[conversation]`."""
-        return flag_positives(self.conversations)
+        return flag_positive_labels(self.conversations)
 
     @property
     def kinds(self) -> Ints:
@@ -181,7 +181,7 @@ class WeighedPool:
             np.array([is_sure_deed(rubric) for rubric in rubrics], dtype=bool),
             [name_family_of_rubric(rubric, family_of) for rubric in rubrics],
             [family_of(name_detector(rubric)) for rubric in rubrics],
-            number_blocks(pool.conversations),
+            number_dependent_blocks(pool.conversations),
             settings.limits,
             settings.most,
             settings.policy,
@@ -522,7 +522,7 @@ class MixedPool(WeighedPool):
 
         inside = np.flatnonzero(rows)
         try:
-            dealt = deal_folds(
+            dealt = assign_folds(
                 [self.pool.conversations[row] for row in inside.tolist()],
                 FOLDS,
                 self.seed,
@@ -597,8 +597,8 @@ def describe_families(weighed: WeighedPool, narrowed: Narrowed) -> dict[str, dic
     """
     pool = weighed.pool
     held = weighed.pool.held
-    up = flag_positives(pool.conversations)
-    together = number_blocks(pool.conversations)
+    up = flag_positive_labels(pool.conversations)
+    together = number_dependent_blocks(pool.conversations)
     families = {}
     for first, family in narrowed.members.items():
         # where the rubric that leads holds `[conversation]`
@@ -728,7 +728,7 @@ def learn_never_values(
                 signed,
                 answered & ~never,
                 never,
-                flag_positives(training),
+                flag_positive_labels(training),
             )
             value_by_id |= {rubric.id: value for rubric in of_side}
 
@@ -955,7 +955,7 @@ def deal_held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:
 def deal_to_folds(material: Material, conversations: Sequence[Conversation]) -> Ints | None:
     """Return the fold of each conversation; None where there are too few."""
     try:
-        return deal_folds(conversations, FOLDS, material.settings.seed)
+        return assign_folds(conversations, FOLDS, material.settings.seed)
     except BadLabels:
         return None
 
@@ -1001,7 +1001,7 @@ def _choose_without_each_fold(material: Material, pool: Candidates) -> CrossFit:
     # the α that is taken where folds can't compare any
     first = ALPHA if settings.alpha is None else settings.alpha
     try:
-        dealt = deal_folds(rows, FOLDS, settings.seed)
+        dealt = assign_folds(rows, FOLDS, settings.seed)
     except BadLabels as error:
         return CrossFit(
             first,

@@ -12,8 +12,8 @@ import numpy as np
 
 from pollex.calibration.candidates import BEGINNING_IN_WORDS, CandidateScore, LabelsPoint
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import flag_positives
-from pollex.conversations.splits import flag_preferred, number_blocks
+from pollex.conversations.logs import flag_positive_labels
+from pollex.conversations.splits import flag_queue_preferred, number_dependent_blocks
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import (
     assess_scores,
@@ -181,8 +181,8 @@ class PlainMethods:
             tested: Their NetSAT `[conversation]`.
             likely: Their probability `[conversation]`.
         """
-        training_blocks = number_blocks(self.training)
-        blocks = number_blocks(self.measured)
+        training_blocks = number_dependent_blocks(self.training)
+        blocks = number_dependent_blocks(self.measured)
         held_out = len(truth) > 0
         # random numbers of its own, so that the other intervals don't depend on this figure
         other_rng = np.random.default_rng(13)
@@ -317,7 +317,7 @@ class TrainingScores:
         return cls(
             np.append(scores, others),
             honest,
-            flag_positives([*training, *held_out]),
+            flag_positive_labels([*training, *held_out]),
             fold,
             folded is not None,
         )
@@ -411,7 +411,7 @@ class UnseenScores:
         # each fold has taken its own θ off; the set's θ brings all back to one scale
         netsat = fit.above + theta
         # what a queue preferred is no fair sample
-        rows = np.flatnonzero(~flag_preferred(pool.conversations))
+        rows = np.flatnonzero(~flag_queue_preferred(pool.conversations))
         conversations = [pool.conversations[row] for row in rows.tolist()]
         taught = TrainingScores(netsat, netsat, pool.labels, fold, promises=False)
 
@@ -495,8 +495,8 @@ def measure_worths(
         occasions: By rubric, its occasion in words, and where it came up `[conversation]`; of
             rubrics that may hold in any conversation none.
     """
-    up = flag_positives(unseen.conversations)
-    unit = number_blocks(unseen.conversations)
+    up = flag_positive_labels(unseen.conversations)
+    unit = number_dependent_blocks(unseen.conversations)
     worths = {}
     for rubric, held, measured in zip(chosen, unseen.held.T, unseen.known.T, strict=True):
         # a rubric that no fold chose has nothing measured
@@ -537,7 +537,7 @@ def measure_further_signals(
     if not names:
         return {}
 
-    unit = number_blocks(unseen.conversations)
+    unit = number_dependent_blocks(unseen.conversations)
     # a conversation without the signal is in neither share
     has = {
         name: np.array([name in conversation.signals for conversation in unseen.conversations])
@@ -603,9 +603,9 @@ def make_standings(
     rng = np.random.default_rng([material.settings.seed, 10])
     every = np.ones(len(testing), dtype=bool)
     testing = list(
-        compress(testing, keep_one_a_block(every, number_blocks(testing), rng))
+        compress(testing, keep_one_a_block(every, number_dependent_blocks(testing), rng))
     )  # a user counts once
-    up = flag_positives(testing)
+    up = flag_positive_labels(testing)
     both_thumbs = 0 < up.sum() < len(up)
     # neither labels to test on nor labels that were used up: there is nothing to say
     if not (both_thumbs or learned_hashes):
@@ -701,8 +701,8 @@ def measure_rubrics_alone(
     options = SCALES[material.judge_record.scale]
     values, _ = table.matrix(training, material.chosen)
     rng = np.random.default_rng([material.settings.seed, 5])
-    blocks = number_blocks(training)
-    up = flag_positives(training)
+    blocks = number_dependent_blocks(training)
+    up = flag_positive_labels(training)
     alone = {}
     # the answer that is given most often, with its number
     for rubric, rubric_values in zip(material.chosen, values.T, strict=True):
@@ -730,10 +730,10 @@ def make_guarantee(
 
     # the promise is measured on held-out conversations, never on folds
     held_out = [] if unseen.folds else unseen.conversations
-    right = (unseen.netsat > unseen.theta) == flag_positives(unseen.conversations)
+    right = (unseen.netsat > unseen.theta) == flag_positive_labels(unseen.conversations)
     outside = unseen.promised[: len(held_out)]
     # users or other units, of all and of those outside the window
-    blocks = number_blocks(held_out)
+    blocks = number_dependent_blocks(held_out)
 
     return replace(
         guaranteed_window,
@@ -761,8 +761,8 @@ def make_calibrator_record(
     # training probabilities by models that did not see them; None where nothing was compared
     training_probability = comparison["held_out"]
     held_out = unseen.conversations
-    positive = flag_positives(training)
-    truth = flag_positives(held_out)
+    positive = flag_positive_labels(training)
+    truth = flag_positive_labels(held_out)
     # the constant prediction that a model has to beat
     share = float(positive.mean())
     facts = {}
@@ -777,12 +777,12 @@ def make_calibrator_record(
         compared=tuple(CandidateScore(**row) for row in comparison["compared"]),
         labels=len(training) + (0 if unseen.folds else len(held_out)),
         training=measure_probabilities(
-            np.array(training_probability), positive, share, rng, number_blocks(training)
+            np.array(training_probability), positive, share, rng, number_dependent_blocks(training)
         )
         if training_probability
         else None,
         held_out=measure_probabilities(
-            unseen.probability, truth, share, rng, number_blocks(held_out)
+            unseen.probability, truth, share, rng, number_dependent_blocks(held_out)
         )
         if held_out
         else None,
@@ -819,7 +819,7 @@ def make_rating_record(
         # place of each grade on its scale
         place = np.searchsorted(values, grades[graded, 0])
         rng = np.random.default_rng([material.settings.seed, 8])
-        blocks = number_blocks(held_out)[graded]
+        blocks = number_dependent_blocks(held_out)[graded]
         assessment = assess_grades(
             Predictions(proba, place, blocks, values),
             rng,
@@ -907,8 +907,8 @@ def measure_reach(
     if not unseen.conversations:
         return None
 
-    truth = flag_positives(unseen.conversations)
-    unit = number_blocks(unseen.conversations)
+    truth = flag_positive_labels(unseen.conversations)
+    unit = number_dependent_blocks(unseen.conversations)
     rng = np.random.default_rng([material.settings.seed, 6])
     values = material.table.matrix(unseen.conversations, material.chosen)[0]
     # rubrics that are shown as findings of what goes wrong

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import flag_positives
-from pollex.conversations.splits import find_blocks, number_blocks
+from pollex.conversations.logs import flag_positive_labels
+from pollex.conversations.splits import find_dependent_blocks, number_dependent_blocks
 from pollex.measures.intervals import MIN_UNITS_FOR_INTERVAL, Figure
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.learning.crossfit import FOLDS
@@ -81,7 +81,7 @@ def iterate_labelled_scores(
     for side, conversations in sides.items():
         values, answered = table.matrix(conversations, material.chosen)
         complete = np.all(answered, axis=1).tolist()
-        units = number_blocks(conversations).tolist()
+        units = number_dependent_blocks(conversations).tolist()
         for c, row, scored, block in zip(conversations, values, complete, units, strict=True):
             failure = table.failures.get(c.id)
             positive = c.label is Label.POSITIVE
@@ -243,7 +243,7 @@ def list_caveats(
     """
     notes = [*material.logs.lost_labels, *material.logs.note_on_repeats]
     held_out = len(material.held_out)
-    truth = flag_positives(unseen.conversations)
+    truth = flag_positive_labels(unseen.conversations)
     # what the figures don't cover
     if not unseen.folds and (left_out := held_out - len(truth)):
         notes.append(
@@ -266,7 +266,7 @@ def list_caveats(
 
     # conversations that aren't independent of each other
     labelled = (*material.training, *material.held_out)
-    if (apart := len(find_blocks(labelled))) < len(labelled):
+    if (apart := len(find_dependent_blocks(labelled))) < len(labelled):
         notes.append(
             "Conversations of one group (for example, one user) or with the same text count as one: the "
             f"{len(labelled)} labeled conversations count as {apart}. Intervals account for this, and need at least "

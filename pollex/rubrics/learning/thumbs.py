@@ -12,8 +12,8 @@ import numpy as np
 
 from pollex.calibration.candidates import BEGINNING, BEST, NETWORK, find_candidate_name
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import Logs, flag_positives
-from pollex.conversations.splits import number_blocks, split_conversations
+from pollex.conversations.logs import Logs, flag_positive_labels
+from pollex.conversations.splits import number_dependent_blocks, split_conversations
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
@@ -274,7 +274,7 @@ def compare_grade_models(
         grades,
         scales,
         list_annotators(training),
-        number_blocks(training),
+        number_dependent_blocks(training),
         rng,
     )
     rows = []
@@ -313,7 +313,7 @@ def fit_rating_model(
     from pollex.calibration.grades import fit_to_grades
 
     grades, scales = collect_grades_on_scales(comparison, training)
-    about = (list_annotators(training), ids, number_blocks(training))
+    about = (list_annotators(training), ids, number_dependent_blocks(training))
 
     return fit_to_grades(
         comparison["chosen"],
@@ -447,12 +447,12 @@ def _fit_thumb_model(
         dtype=bool,
     )
     thumbs = list_with_thumbs(rows)
-    about = (list_annotators(thumbs), ids, number_blocks(thumbs))
+    about = (list_annotators(thumbs), ids, number_dependent_blocks(thumbs))
     own_model = fit_candidate(
         comparison["chosen"],
         answers[has_thumb],
         signs.tolist(),
-        flag_positives(thumbs),
+        flag_positive_labels(thumbs),
         *about,
     )
     model = ThumbModel(tuple(ids), own_model, answers.shape[2])
@@ -509,7 +509,7 @@ def compare_thumb_models(material: Material, selection: Mapping[str, Any]) -> di
         pool.labels,
         list_annotators(pool.conversations),
         advance,
-        number_blocks(pool.conversations),
+        number_dependent_blocks(pool.conversations),
     )
     comparison = None
     if thumbs:
@@ -566,7 +566,7 @@ def add_tone(
 
     # How much lower log-loss is with tone, of each conversation by what did not see it.
     up = pool.labels
-    blocks = number_blocks(pool.conversations)
+    blocks = number_dependent_blocks(pool.conversations)
     # log-loss without tone and with it `[way, conversation]`
     loss = np.zeros((2, count))
     for place, folds in enumerate((parts, beside)):
@@ -652,7 +652,7 @@ def fit_set_weights(
         rows = in_training
 
     other = material.starter.netsats(pool.conversations)
-    positive = flag_positives(pool.conversations)
+    positive = flag_positive_labels(pool.conversations)
     # Without folds the set has seen these labels: beside its own NetSAT the starter's would seem to
     # say nothing.
     honest = selection["held_out_scores"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.logs import flag_positives
-from pollex.conversations.splits import number_blocks
+from pollex.conversations.logs import flag_positive_labels
+from pollex.conversations.splits import number_dependent_blocks
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
 from pollex.rubrics.learning.crossfit import list_with_thumbs
@@ -151,8 +151,8 @@ def fit_tone_of_run(material: Material, conversations: Sequence[Conversation]) -
     """Fit tone on the conversations that have a thumb; None where there are too few."""
     thumbs = list_with_thumbs(conversations)
     features = measure_log_form(material, thumbs)
-    up = flag_positives(thumbs)
-    fitted = fit_tone(features, up, number_blocks(thumbs), material.settings.seed)
+    up = flag_positive_labels(thumbs)
+    fitted = fit_tone(features, up, number_dependent_blocks(thumbs), material.settings.seed)
     if fitted is None:
         return None
 
@@ -227,7 +227,7 @@ def fit_tone_weight(
     first, second = fit_starter_weights(
         standardize_values(netsats)[rows],
         standardize_values(tone)[rows],
-        flag_positives(thumbs)[rows],
+        flag_positive_labels(thumbs)[rows],
     )
     # from weights of standardized sums to weights of points
     ratio = float((sums.std() or 1.0) / (tone.std() or 1.0))

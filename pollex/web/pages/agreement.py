@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from starlette.responses import Response
 
-from pollex.conversations.conversation import list_messages
+from pollex.conversations.conversation import format_openai_messages
 from pollex.formats.questionnaires import SheetQuestion
 from pollex.measures.intervals import Figure
 from pollex.reports.transcript import mark_turns
@@ -297,7 +297,7 @@ def _iterate_log_rows(site: Site, opinions: list[Opinion]) -> Iterator[str]:
             opinion = by_conversation[conversation.id]
             row: Data = {
                 "id": conversation.id,
-                "messages": list_messages(conversation),
+                "messages": format_openai_messages(conversation),
                 "thumbs": opinion.value,
             }
             row |= {

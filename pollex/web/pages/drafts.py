@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from pollex.conversations.conversation import list_messages
+from pollex.conversations.conversation import format_openai_messages
 from pollex.rubrics.edits import EDITS_ENDING, Entry, apply_edits, make_entries, write_edits_toml
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.known_answers import count_unasked
@@ -500,7 +500,7 @@ def write_for_command(
         for conversation in conversations_of(site.store, run.id):
             fields: dict[str, Any] = {
                 "id": conversation.id,
-                "messages": list_messages(conversation),
+                "messages": format_openai_messages(conversation),
                 "group": conversation.group or conversation.id,
             }
             grouped |= conversation.group is not None

@@ -9,7 +9,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from pollex.conversations.conversation import Conversation
-from pollex.formats.questionnaires import SheetQuestion, list_bundled_names, questionnaire_at
+from pollex.formats.questionnaires import (
+    SheetQuestion,
+    list_bundled_questionnaires,
+    load_questionnaire,
+)
 from pollex.reports.transcript import mark_turns
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
@@ -73,7 +77,7 @@ def queues(site: Site) -> Data:
         "runs": scored,
         "site_of": site,
         "again": find_learning_again(site),
-        "bundled": list_bundled_names(),
+        "bundled": list_bundled_questionnaires(),
     }
 
 
@@ -147,8 +151,8 @@ def _list_questions(
         return parse_questionnaire(questionnaire)
     if ask == "thumb":
         return []
-    if ask in list_bundled_names():
-        return questionnaire_at(ask)
+    if ask in list_bundled_questionnaires():
+        return load_questionnaire(ask)
     if ask != "rubrics":
         raise Fault(
             f"there is no questionnaire {ask!r:.60}",

@@ -8,7 +8,7 @@ import numpy as np
 
 from pollex.conversations.conversation import Label
 from pollex.errors import BadLabels, PollexError, WrongUse
-from pollex.formats.label_files import VOLUNTARY, GivenLabel, labels_in
+from pollex.formats.label_files import VOLUNTARY_DRAW, ConversationLabel, list_conversation_labels
 from pollex.store.labels import read_opinions, settle_answers
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
@@ -83,7 +83,7 @@ def _estimate_share(site: Site, run: Run, by: str) -> ShareResult:
         nan=NO_SCORE,
     )
     # labels of the log, and those that people settled on
-    labels = [*labels_in(conversations, VOLUNTARY), *_collect_labels(site, run)]
+    labels = [*list_conversation_labels(conversations, VOLUNTARY_DRAW), *_collect_labels(site, run)]
     if not labels:
         raise BadLabels(
             "no conversation has a label",
@@ -99,7 +99,7 @@ def _estimate_share(site: Site, run: Run, by: str) -> ShareResult:
     )
 
 
-def _collect_labels(site: Site, run: Run) -> list[GivenLabel]:
+def _collect_labels(site: Site, run: Run) -> list[ConversationLabel]:
     """One label a conversation, as annotators settled on it."""
     lens = load_run_columns(site, run)
     ids = dict(zip(lens.hashes, lens.ids, strict=True))
@@ -109,11 +109,11 @@ def _collect_labels(site: Site, run: Run) -> list[GivenLabel]:
             usable_opinions.append(opinion)
     answers_settled = settle_answers(usable_opinions)
     thumbs = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
-    annotators: list[GivenLabel] = []
+    annotators: list[ConversationLabel] = []
     for text, opinion in answers_settled.items():
         if opinion.value in thumbs:
             annotators.append(
-                GivenLabel(
+                ConversationLabel(
                     ids[text],
                     thumbs[opinion.value],
                     opinion.drawn,

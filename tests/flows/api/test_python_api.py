@@ -18,7 +18,7 @@ from small_runs import Learnt, Pollex
 import pollex
 from pollex.cli.main import pollex as pollex_command
 from pollex.cli.settings import spell_options_of_command
-from pollex.conversations.conversation import BOUNDS, Conversation
+from pollex.conversations.conversation import DEFAULT_RATING_BOUNDS, Conversation
 from pollex.errors import BadInput, BadLabels, BadRubrics, PollexError, WrongUse
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import Answer, Question, Unanswered
@@ -362,7 +362,10 @@ def test_a_terminal_spells_options_and_settings_as_the_verb_takes_them() -> None
         spell_options_of_command(learn, said)
         == "--label-field feedback.score --set thumbs=last --samples 5 --messages-field"
     )
-    assert spell_options_of_command(judge, BOUNDS) == "--positive '>=4' --negative '<=2'"
+    assert (
+        spell_options_of_command(judge, DEFAULT_RATING_BOUNDS)
+        == "--positive '>=4' --negative '<=2'"
+    )
 
 
 def test_an_error_of_the_api_names_arguments_in_all_that_it_tells() -> None:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from protocol_server import ProtocolServer
 from small_runs import run_here
 
-from pollex.formats.columns import columns_in
+from pollex.formats.columns import list_columns
 from pollex.formats.disguise import disguise_columns, disguise_value
 from pollex.usecases.families import read_options
 
@@ -195,7 +195,9 @@ def test_what_a_model_proposes_is_refused_where_it_is_no_talk(tmp_path: Path) ->
 
 def test_a_model_is_shown_no_words_of_people_in_the_columns(tmp_path: Path) -> None:
     shown = disguise_columns(
-        columns_in([json.loads(line) for line in odd_log(tmp_path).read_text("utf-8").splitlines()])
+        list_columns(
+            [json.loads(line) for line in odd_log(tmp_path).read_text("utf-8").splitlines()]
+        )
     )
     told = json.dumps(shown.items)
     assert {"column": "op", "different": 3, "values": ["x7", "y3", "z1"]} in shown.items

@@ -30,8 +30,8 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split_conversations
 from pollex.errors import BadRubrics, Interrupted, ModelRefused, PollexError, WrongUse
-from pollex.formats.peers.rubrics_in import rubrics_of
-from pollex.formats.read_logs import logs_of, read_logs
+from pollex.formats.peers.rubrics_in import load_rubrics_of_any_tool
+from pollex.formats.read_logs import make_logs, read_logs
 from pollex.graphs.context import SERVED_RUN_ID, NullProgress, Resources, hold_resources
 from pollex.graphs.learn.graph import build
 from pollex.graphs.run import OUTSIDE, compile_on, get_state_after, make_thread_config
@@ -61,7 +61,7 @@ SECRET = "a-key-that-nobody-must-see"
 @pytest.fixture(scope="module")
 def logs(learnt: Learnt) -> Logs:
     """Two conversations a user."""
-    return logs_of(
+    return make_logs(
         [c.model_copy(update={"group": f"u{n // 2}"}) for n, c in enumerate(read_logs(learnt.log))]
     )
 
@@ -317,7 +317,7 @@ async def test_what_stops_all_work_ends_the_run_as_failed_and_a_resume_asks_only
     assert {id_ for id_, _ in second.asked}.isdisjoint(done)
     assert len(second.asked) == 2 * 32
     with pytest.raises(WrongUse, match="unfinished"):
-        await score(logs_of(list(logs)[:3]), rubrics, second, kept, resume=True)
+        await score(make_logs(list(logs)[:3]), rubrics, second, kept, resume=True)
 
 
 @pytest.mark.nightly
@@ -464,7 +464,7 @@ async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summari
     both = [*state["kept"], {"id": "", "text": own.text, "polarity": "sat"}]
     handed_out = tmp_path / "state.json"
     handed_out.write_text(json.dumps({**state, "kept": both}))
-    assert [(one.text, one.polarity) for one in rubrics_of(handed_out)] == [
+    assert [(one.text, one.polarity) for one in load_rubrics_of_any_tool(handed_out)] == [
         (row["text"], row["polarity"]) for row in both
     ]
     unedited = await learn(logs, nobody, kept, record, fork=Fork(whole.run, "deduplicate"))
@@ -659,7 +659,7 @@ async def test_no_more_answers_are_held_at_a_time_than_two_batches_have(
 ) -> None:
     few = rubrics.model_copy(update={"rubrics": rubrics.rubrics[:2]})
     turns = [one["messages"] for one in small_log()]
-    logs = logs_of(
+    logs = make_logs(
         Conversation.model_validate({"id": f"n{n}", "turns": turns[n % len(turns)]})
         for n in range(200)
     )

@@ -8,7 +8,7 @@ from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import name_rubric_family
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import Logs, flag_positives
+from pollex.conversations.logs import Logs, flag_positive_labels
 from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools
 from pollex.measures.classification import compute_auc
@@ -68,7 +68,7 @@ def laid_out(
 def test_labels_that_mean_something_are_ranked_by_rubrics_that_did_not_see_them(
     study: StudiedLog,
 ) -> None:
-    up = flag_positives(study.conversations)
+    up = flag_positive_labels(study.conversations)
     fit = fitted(study, up)
     assert compute_auc(fit.above, up) > 0.9
     part = fit.parts[0]
@@ -83,7 +83,7 @@ def test_labels_that_mean_nothing_are_ranked_as_by_guessing(study: StudiedLog) -
     """Pools, sides and scales that saw the labels of a fold would rank it better than that."""
     reached = []
     for seed in range(3):
-        up = np.random.default_rng(seed).permutation(flag_positives(study.conversations))
+        up = np.random.default_rng(seed).permutation(flag_positive_labels(study.conversations))
         reached.append(compute_auc(fitted(study, up, seed).above, up))
     error = np.std(reached, ddof=1) / len(reached) ** 0.5
     assert np.mean(reached) < 0.5 + 2 * error
@@ -92,7 +92,7 @@ def test_labels_that_mean_nothing_are_ranked_as_by_guessing(study: StudiedLog) -
 def test_folds_choose_from_what_people_left_in_the_pool_and_their_own_rubrics(
     study: StudiedLog,
 ) -> None:
-    up = flag_positives(study.conversations)
+    up = flag_positive_labels(study.conversations)
     [left, *_] = study.made(up, np.ones(len(up), dtype=bool)).rubrics
     for part in fitted(study, up, kept=(left, *OWN)).parts:
         assert [one.id for one in part.made.rubrics if one.source != left.source] == OWN_IDS
@@ -105,7 +105,7 @@ def test_folds_choose_from_what_people_left_in_the_pool_and_their_own_rubrics(
 def test_rubrics_that_went_the_other_way_are_found_by_folds_that_chose_them_and_one_stays(
     study: StudiedLog,
 ) -> None:
-    up = np.random.default_rng(0).permutation(flag_positives(study.conversations))
+    up = np.random.default_rng(0).permutation(flag_positive_labels(study.conversations))
     material, pool = laid_out(study, up)
     fit = cross_fit(material, pool)
     every = np.arange(len(pool.rubrics))

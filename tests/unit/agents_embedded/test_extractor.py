@@ -20,7 +20,7 @@ from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.roles import EmbeddedExtractor
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import flag_positives
+from pollex.conversations.logs import flag_positive_labels
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
 
@@ -187,7 +187,7 @@ def test_what_a_part_of_a_log_teaches_is_what_that_part_alone_would(embedder: Em
     """The cross-fitted figures rest on it: nothing of the labels left out reaches the clues or their answers."""
     log = small_log(40)
     study = StudiedLog(log, embedder)
-    positive = flag_positives(log)
+    positive = flag_positive_labels(log)
     rows = np.arange(len(log)) % 5 > 0
     clues = study.clues(positive, rows)
     answers = study.answers(clues, positive, rows)
@@ -202,7 +202,7 @@ def test_what_a_part_of_a_log_teaches_is_what_that_part_alone_would(embedder: Em
 def test_clues_are_answered_as_the_judge_answers_their_rubrics(embedder: Embedder) -> None:
     log = sorted(small_log(40), key=lambda c: (c.text_hash, c.id))
     study = StudiedLog(log, embedder)
-    positive = flag_positives(log)
+    positive = flag_positive_labels(log)
     every = np.ones(len(log), dtype=bool)
     clues = study.clues(positive, every)
     rubrics = [

@@ -6,7 +6,7 @@ import pytest
 from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import name_rubric_family
-from pollex.conversations.logs import flag_positives
+from pollex.conversations.logs import flag_positive_labels
 from pollex.formats.read_logs import read_logs
 from pollex.measures.arrays import Bools, Ints
 from pollex.measures.classification import compute_auc
@@ -27,7 +27,7 @@ def built_in() -> tuple[Candidates, Bools]:
     log = sorted(read_logs("examples/bikes.jsonl").learnable, key=lambda one: one.text_hash)
     study = StudiedLog(log, Embedder())
     half = np.random.default_rng(0).random(len(log)) < 0.5
-    pool = make_candidates(study.made(flag_positives(log), half), log, "expected")
+    pool = make_candidates(study.made(flag_positive_labels(log), half), log, "expected")
     rubrics = [rubric.model_copy(update={"answered_by": BUILT_IN}) for rubric in pool.rubrics]
     return Candidates(log, rubrics, pool.values, pool.answered, {}), half
 

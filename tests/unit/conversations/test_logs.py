@@ -12,9 +12,9 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.log_shapes.readers import times_of
-from pollex.formats.read_logs import LogTally, Placed, logs_of, read_logs
-from pollex.formats.tally import MEMORY, SpilledList
+from pollex.formats.log_shapes.readers import iterate_metadata_times
+from pollex.formats.read_logs import LogTally, PlacedConversation, make_logs, read_logs
+from pollex.formats.tally import MAX_MEMORY_BYTES, SpilledList
 
 ROLES = ("user", "assistant")
 
@@ -74,7 +74,9 @@ def test_release_and_time_are_found_in_a_row_and_one_level_down(tmp_path: Path) 
         row("b", version=3, timestamp=["", "2026-09-07"]),
     )
     assert [one.prompt for one in logs] == ["p1", "3"]
-    assert [list(times_of(one.metadata)) for one in logs] == [[1788739200.0]] * 2, "12 is no time"
+    assert [list(iterate_metadata_times(one.metadata)) for one in logs] == [[1788739200.0]] * 2, (
+        "12 is no time"
+    )
 
 
 def test_different_conversations_of_one_id_stop_the_run_and_are_listed(tmp_path: Path) -> None:
@@ -176,10 +178,10 @@ def test_the_fingerprint_sees_text_label_and_id_but_not_the_order_of_rows(tmp_pa
 
 def test_conversations_from_python_become_logs_with_the_same_fingerprint(tmp_path: Path) -> None:
     logs = logs_from(tmp_path, row("a", thumbs="up"), row("b"))
-    again = logs_of(logs.conversations)
+    again = make_logs(logs.conversations)
     assert (again.fingerprint, again.counts) == (logs.fingerprint, logs.counts)
     with pytest.raises(BadInput):
-        logs_of(
+        make_logs(
             [
                 logs.conversations[0],
                 logs.conversations[0].model_copy(update={"label": Label.NEGATIVE}),
@@ -194,7 +196,7 @@ def conversation(number: int, size: int = 10) -> Conversation:
     )
 
 
-def shelved(conversations: Sequence[Conversation], memory: int = MEMORY) -> SpilledList:
+def shelved(conversations: Sequence[Conversation], memory: int = MAX_MEMORY_BYTES) -> SpilledList:
     shelf = SpilledList(memory)
     for one in conversations:
         shelf.append(one)
@@ -225,7 +227,7 @@ def test_a_log_that_is_too_large_for_memory_is_counted_and_walked_alike(tmp_path
     logs = read_logs(path)
     tally = LogTally(ReadOptions(), memory=5_000)
     for number, item in enumerate(logs):
-        tally.add(Placed(item, "log", number))
+        tally.add(PlacedConversation(item, "log", number))
     large = tally.logs(logs.notes)
     assert not isinstance(large.conversations, tuple)
     assert (large.fingerprint, large.counts, list(large)) == (
@@ -266,7 +268,7 @@ def test_a_text_counts_once_with_the_label_that_most_of_it_have() -> None:
         ("d", "Bye", down),
         ("e", "?", up),
     ]
-    logs = logs_of(
+    logs = make_logs(
         [talk(*one) for one in labels] + [talk("f", "?", down), talk("g", "Bye", Label.NONE)]
     )
     assert {c.id: c.label.value for c in logs.learnable} == {"b": "positive", "d": "negative"}
@@ -279,7 +281,7 @@ def test_a_text_counts_once_with_the_label_that_most_of_it_have() -> None:
 
 
 def test_nothing_is_said_of_a_log_without_repeats() -> None:
-    logs = logs_of([talk("a", "Hello", Label.POSITIVE), talk("b", "Bye", Label.NEGATIVE)])
+    logs = make_logs([talk("a", "Hello", Label.POSITIVE), talk("b", "Bye", Label.NEGATIVE)])
     assert (logs.note_on_repeats, logs.repeated, len(logs.learnable)) == ([], {}, 2)
 
 
@@ -292,4 +294,4 @@ def test_what_several_annotators_say_of_a_text_is_no_repetition() -> None:
     rated = [
         talk(*one).model_copy(update={"judge": who}) for one, who in zip(labels, "xyy", strict=True)
     ]
-    assert logs_of(rated).repeated == {"c": "b"}
+    assert make_logs(rated).repeated == {"c": "b"}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.conversations.splits import deal_folds, find_blocks, split_conversations
+from pollex.conversations.splits import assign_folds, find_dependent_blocks, split_conversations
 from pollex.errors import BadLabels, WrongUse
 
 P = Label.POSITIVE
@@ -53,9 +53,9 @@ def test_a_split_or_folds_that_can_not_be_are_refused_with_counts() -> None:
     with pytest.raises(BadLabels, match="6 positive and 6 negative in 2 blocks"):
         split_conversations(tied, 0.5, seed=0)
     with pytest.raises(WrongUse):
-        deal_folds(log_of(5, 5), 1, seed=0)
+        assign_folds(log_of(5, 5), 1, seed=0)
     with pytest.raises(BadLabels, match="each of 5 folds: 4 positive"):
-        deal_folds(log_of(4, 9), 5, seed=0)
+        assign_folds(log_of(4, 9), 5, seed=0)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_every_label_has_its_share_on_both_sides(
 
 def test_folds_are_even_and_keep_the_order_of_the_conversations() -> None:
     log = log_of(50, 15)
-    dealt = deal_folds(log, 5, seed=1)
+    dealt = assign_folds(log, 5, seed=1)
     assert dealt.shape == (65,)
     assert [
         counts([c for c, fold in zip(log, dealt, strict=True) if fold == n]) for n in range(5)
@@ -92,7 +92,7 @@ def test_groups_and_equal_texts_stay_together_over_several_steps() -> None:
         conversation("d", N, group="2"),
         conversation("e", N),
     ]
-    assert sorted(find_blocks(log)) == [[0, 1, 2, 3], [4]]
+    assert sorted(find_dependent_blocks(log)) == [[0, 1, 2, 3], [4]]
 
 
 def test_the_split_does_not_depend_on_the_order_of_rows() -> None:
@@ -102,8 +102,8 @@ def test_the_split_does_not_depend_on_the_order_of_rows() -> None:
     ]
     shuffled = [log[n] for n in np.random.default_rng(0).permutation(90)]
     assert split_conversations(log, 0.4, seed=5) == split_conversations(shuffled, 0.4, seed=5)
-    by_id = dict(zip(ids(log), deal_folds(log, 3, seed=5), strict=True))
-    assert by_id == dict(zip(ids(shuffled), deal_folds(shuffled, 3, seed=5), strict=True))
+    by_id = dict(zip(ids(log), assign_folds(log, 3, seed=5), strict=True))
+    assert by_id == dict(zip(ids(shuffled), assign_folds(shuffled, 3, seed=5), strict=True))
     assert len({tuple(ids(split_conversations(log, 0.4, seed).test)) for seed in (0, 1, 2, 0)}) == 3
 
 
@@ -116,8 +116,8 @@ def test_a_few_labels_more_leave_nearly_all_conversations_on_their_side(seed: in
     # Of each label a boundary moves by half of what was added at most, and by one for rounding.
     assert len(set(ids(before.train)) & set(ids(after.test))) <= 5 / 2 + 2
     assert len(set(ids(before.test)) & set(ids(after.train))) <= 5 / 2 + 2
-    dealt = dict(zip(ids(fewer), deal_folds(fewer, 5, seed), strict=True))
-    again = dict(zip(ids(log), deal_folds(log, 5, seed), strict=True))
+    dealt = dict(zip(ids(fewer), assign_folds(fewer, 5, seed), strict=True))
+    again = dict(zip(ids(log), assign_folds(log, 5, seed), strict=True))
     assert sum(dealt[id_] != again[id_] for id_ in dealt) <= 4 * (5 + 2)
 
 

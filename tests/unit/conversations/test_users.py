@@ -10,7 +10,7 @@ import pytest
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
-from pollex.formats.users import rank_of
+from pollex.formats.users import rank_user_field
 
 ROWS = 24
 
@@ -109,7 +109,7 @@ def test_sessions_ratings_and_plurals_name_no_user() -> None:
     assert not [
         name
         for name in ("session.id", "user_type", "users", "client", "username_count")
-        if rank_of(name)
+        if rank_user_field(name)
     ]
 
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, BadRubrics, PollexError
 from pollex.formats import bounds, files
-from pollex.formats.bounds import CUT, PART, TooLong, joined_or_cut
+from pollex.formats.bounds import CUT_MARK, READ_CHUNK_SIZE, TooLongRow, join_or_cut_parts
 from pollex.formats.fields import ReadOptions
-from pollex.formats.peers.rubrics_in import rubrics_of
+from pollex.formats.peers.rubrics_in import load_rubrics_of_any_tool
 from pollex.formats.read_logs import read_logs
 
 
@@ -43,16 +43,16 @@ def as_csv(rows: list[dict[str, Any]]) -> str:
 def test_one_huge_turn_is_one_rows_outcome_and_the_others_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[list[dict[str, Any]]], str]
 ) -> None:
-    for name, value in {"ROW": 8000, "PART": 100}.items():
+    for name, value in {"MAX_ROW_CHARS": 8000, "READ_CHUNK_SIZE": 100}.items():
         monkeypatch.setattr(bounds, name, value)
-    monkeypatch.setattr(files, "PART", 100)
-    monkeypatch.setattr(files, "DOCUMENT", 9000)
+    monkeypatch.setattr(files, "READ_CHUNK_SIZE", 100)
+    monkeypatch.setattr(files, "MAX_DOCUMENT_CHARS", 9000)
     (path := tmp_path / "log.gz").write_bytes(
         gzip.compress(write([chat("a", "hi"), chat("huge", "aé" * 9000), chat("b", "hi")]).encode())
     )
     logs = read_logs(path, options=ReadOptions(max_turn_chars=500))
     assert [(one.id, one.flags) for one in logs] == [("a", ()), ("huge", ("too_large",)), ("b", ())]
-    assert all(len(turn.content) <= 500 + len(CUT) for one in logs for turn in one.turns)
+    assert all(len(turn.content) <= 500 + len(CUT_MARK) for one in logs for turn in one.turns)
     assert not logs.bad_rows
 
 
@@ -67,23 +67,29 @@ def test_a_row_whose_long_texts_are_cut_is_the_row_with_shorter_texts(
 ) -> None:
     written = json.dumps(texts, ensure_ascii=ascii_)
     parts = [written[at : at + n] for at in range(0, len(written), n)]
-    for text, kept in zip(texts, json.loads(bounds._cut(parts, 20, 10**6)), strict=True):
-        assert kept == text or (kept.endswith(CUT) and len(kept) > 20)
+    for text, kept in zip(
+        texts, json.loads(bounds._cut_long_json_texts(parts, 20, 10**6)), strict=True
+    ):
+        assert kept == text or (kept.endswith(CUT_MARK) and len(kept) > 20)
         assert text.encode("utf-16").startswith(
-            kept.removesuffix(CUT).encode("utf-16", "surrogatepass")
+            kept.removesuffix(CUT_MARK).encode("utf-16", "surrogatepass")
         )
 
 
 def test_what_is_too_long_with_its_texts_cut_too_is_a_bad_row() -> None:
-    assert isinstance(joined_or_cut(["[" + "1," * PART] * 3, 20, 2 * PART), TooLong)
-    assert isinstance(joined_or_cut(["a" * PART] * 3, None, 2 * PART), TooLong)
+    assert isinstance(
+        join_or_cut_parts(["[" + "1," * READ_CHUNK_SIZE] * 3, 20, 2 * READ_CHUNK_SIZE), TooLongRow
+    )
+    assert isinstance(
+        join_or_cut_parts(["a" * READ_CHUNK_SIZE] * 3, None, 2 * READ_CHUNK_SIZE), TooLongRow
+    )
 
 
 def test_a_file_of_no_rows_is_refused_before_it_is_read_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "LINE", 1 << 20)
-    monkeypatch.setattr(bounds, "BLANK", 1 << 20)
+    monkeypatch.setattr(bounds, "MAX_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr(bounds, "MAX_BLANK_BYTES", 1 << 20)
     with (tmp_path / "sparse.jsonl").open("wb") as file:
         file.truncate(1 << 30)
     (tmp_path / "breaks.jsonl").write_bytes(b"\n" * (3 << 20))
@@ -106,7 +112,7 @@ def test_a_pipe_is_read_and_what_never_ends_is_refused(
     writer.start()
     assert [one.id for one in read_logs(pipe)] == ["a"]
     writer.join()
-    monkeypatch.setattr(files, "PATIENCE", 0)
+    monkeypatch.setattr(files, "PIPE_WAIT_SECONDS", 0)
     with pytest.raises(BadInput, match="nobody writes into"):
         read_logs(pipe)
     with socket.socket(socket.AF_UNIX) as listening:
@@ -127,9 +133,9 @@ def test_aliases_that_multiply_are_no_rubrics(tmp_path: Path) -> None:
     for text in (levels(laughs), levels("{<<: " + laughs + "}"), "b: &b [*b, *a]", "x" * 2_000_000):
         (path := tmp_path / "rubrics.yaml").write_text(f"a: &a {{requirement: Answers}}\n{text}\n")
         with pytest.raises(BadRubrics, match="more than a million"):
-            rubrics_of(path)
+            load_rubrics_of_any_tool(path)
     path.write_text("a: &a {requirement: Answers}\nb: [*a, *a]\n")
-    assert [one.text for one in rubrics_of(path)] == ["Answers"]
+    assert [one.text for one in load_rubrics_of_any_tool(path)] == ["Answers"]
 
 
 many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
-from pollex.formats.mapping import pairs
+from pollex.formats.mapping import parse_name_pairs
 from pollex.formats.read_logs import read_logs, read_rows
 
 TABLES = 10 if settings().max_examples >= 200 else 2
@@ -103,7 +103,11 @@ def tables(draw: st.DrawFn) -> tuple[list[dict[str, Any]], ReadOptions, list[Tal
     mapped = (
         form == "nested" or {"gespräch", "wer", "nachricht", "note"} & set(names.values()) or roles
     )
-    options = ReadOptions(columns=pairs(columns), roles=tuple(roles)) if mapped else ReadOptions()
+    options = (
+        ReadOptions(columns=parse_name_pairs(columns), roles=tuple(roles))
+        if mapped
+        else ReadOptions()
+    )
     return (
         rows,
         options,

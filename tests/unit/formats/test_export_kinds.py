@@ -16,7 +16,7 @@ import pytest
 
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.log_shapes.spans import turns_of_event
+from pollex.formats.log_shapes.spans import make_event_turns
 from pollex.formats.read_logs import read_logs
 
 FOLDER = Path(__file__).parent / "kinds"
@@ -116,7 +116,7 @@ def test_every_kind_of_export_is_read_to_what_was_said(tool: str, tmp_path: Path
 
 
 def test_a_prompt_in_one_text_is_told_by_the_roles_before_its_messages() -> None:
-    said = turns_of_event(
+    said = make_event_turns(
         "gen_ai.content.prompt", {"gen_ai.prompt": "system: Be brief.\nuser: Hello,\nuser 7 here"}
     )
     assert [(turn.role, turn.content) for turn in said] == [

@@ -11,9 +11,13 @@ from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.log_shapes.readers import READERS, reader_of
-from pollex.formats.log_shapes.tools import EXPORTS, export_of, nearest_format
-from pollex.formats.log_shapes.turns import role_of, text_of, turns_in
+from pollex.formats.log_shapes.readers import LOG_SHAPE_READERS, find_reader
+from pollex.formats.log_shapes.tools import (
+    EXPORT_FORMATS,
+    describe_nearest_format,
+    find_export_format,
+)
+from pollex.formats.log_shapes.turns import extract_text, parse_role, read_message_turns
 from pollex.formats.read_logs import read_logs
 
 EXAMPLES = json.loads(Path(__file__).with_name("examples.json").read_text("utf-8"))
@@ -33,13 +37,13 @@ def said(logs: Logs) -> list[list[tuple[str, str]]]:
 def test_an_export_makes_one_labelled_conversation_of_its_example_however_its_keys_are_spelled(
     tmp_path: Path,
 ) -> None:
-    for export in (one for one in EXPORTS if one.name in EXAMPLES):
+    for export in (one for one in EXPORT_FORMATS if one.name in EXAMPLES):
         rows = EXAMPLES[export.name]
         logs = logs_from(tmp_path, *rows, pairs=True)
         assert said(logs)[0] == [("user", "Hello"), ("assistant", "Good day")], export.name
         assert logs.conversations[0].label is Label.POSITIVE, export.name
         assert export.name in logs.account.formats
-        assert export_of(dict(reversed(rows[0].items()))) is export
+        assert find_export_format(dict(reversed(rows[0].items()))) is export
         signs = {key.split(".")[0] for sign in export.signs for key in sign}
         loud = [
             {key.upper() if key in signs else key: value for key, value in row.items()}
@@ -66,7 +70,7 @@ def test_an_export_refuses_rather_than_crashes_when_fields_are_of_the_wrong_kind
         "x",
         0.5,
     )
-    for export, wrong in itertools.product(EXPORTS, wrongs):
+    for export, wrong in itertools.product(EXPORT_FORMATS, wrongs):
         keys = {key.split(".")[0] for sign in export.signs for key in sign} | {*export.more.split()}
         try:
             list(export.read(dict.fromkeys(keys, wrong)))
@@ -127,7 +131,7 @@ def test_numbers_that_are_none_end_in_conversations_or_in_words(
 
 def test_a_row_that_lacks_a_formats_key_is_told_the_nearest_format(tmp_path: Path) -> None:
     row = {"name": "user-feedback", "source": "API", "dataType": "BOOLEAN", "value": 1}
-    assert nearest_format(row).startswith("it looks like Langfuse scores, but has no ")
+    assert describe_nearest_format(row).startswith("it looks like Langfuse scores, but has no ")
     with pytest.raises(BadInput, match="it looks like Langfuse scores, but has no"):
         logs_from(tmp_path, row)
 
@@ -135,9 +139,9 @@ def test_a_row_that_lacks_a_formats_key_is_told_the_nearest_format(tmp_path: Pat
 def test_a_reader_alone_recognises_its_example_and_makes_one_labelled_conversation_of_it(
     tmp_path: Path,
 ) -> None:
-    for reader in READERS:
+    for reader in LOG_SHAPE_READERS:
         rows = EXAMPLES[reader.name]
-        assert [reader_of(row) for row in rows] == [reader] * len(rows)
+        assert [find_reader(row) for row in rows] == [reader] * len(rows)
         logs = logs_from(tmp_path, *rows)
         assert said(logs) == [[("user", "Hello"), ("assistant", "Good day")]], reader.name
         assert (logs.conversations[0].id, logs.conversations[0].label) == ("a", Label.POSITIVE)
@@ -156,10 +160,10 @@ def test_a_reader_refuses_rather_than_crashes_when_every_field_is_of_the_wrong_k
         [{"from": "human"}],
         [None],
     ]
-    for reader, wrong in itertools.product(READERS, wrongs):
+    for reader, wrong in itertools.product(LOG_SHAPE_READERS, wrongs):
         row = dict.fromkeys(EXAMPLES[reader.name][0], wrong)
         try:
-            reader.read(row) if reader.recognises(row) else reader_of(row)
+            reader.read(row) if reader.recognises(row) else find_reader(row)
         except BadInput as error:
             assert error.hint  # noqa: PT017
         except Exception as error:
@@ -168,9 +172,9 @@ def test_a_reader_refuses_rather_than_crashes_when_every_field_is_of_the_wrong_k
 
 def test_a_row_of_no_shape_or_of_two_is_refused_with_the_shapes(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"the row has said, heard → known shapes: .*ShareGPT"):
-        reader_of({"said": "a", "heard": "b"})
+        find_reader({"said": "a", "heard": "b"})
     with pytest.raises(BadInput, match=r"ShareGPT and messages|messages and ShareGPT"):
-        reader_of({"messages": [], "conversations": []})
+        find_reader({"messages": [], "conversations": []})
     empty = logs_from(tmp_path, {"id": "a", "messages": []}, {"id": "b", "messages": None})
     assert [c.not_scorable for c in empty] == ["no turn with text", "no turn with text"]
 
@@ -182,7 +186,7 @@ def test_usual_spellings_of_roles_are_known() -> None:
         "system": ("developer",),
         "tool": ("function", "ToolMessage"),
     }.items():
-        assert {role_of(spelling) for spelling in spellings} == {role}
+        assert {parse_role(spelling) for spelling in spellings} == {role}
 
 
 def test_text_parts_are_kept_and_others_leave_their_kind() -> None:
@@ -193,10 +197,10 @@ def test_text_parts_are_kept_and_others_leave_their_kind() -> None:
         {"type": "tool_use", "name": "search"},
         "bare",
     ]
-    assert text_of(parts) == "Look:\n[image]\n[audio]\n[tool call: search]\nbare"
-    assert text_of(None) == ""
+    assert extract_text(parts) == "Look:\n[image]\n[audio]\n[tool call: search]\nbare"
+    assert extract_text(None) == ""
     with pytest.raises(BadInput, match="content is a number"):
-        text_of(42)
+        extract_text(42)
 
 
 def test_what_an_assistant_says_or_does_beside_its_content_is_not_lost() -> None:
@@ -207,15 +211,15 @@ def test_what_an_assistant_says_or_does_beside_its_content_is_not_lost() -> None
     }
     message = {"role": "assistant", "content": None}
     assert (
-        turns_in(message | beside)[0].content
+        read_message_turns(message | beside)[0].content
         == "I can't help with that.\nAs I said aloud.\n[tool call: book]"
     )
-    assert turns_in(message | dict.fromkeys(beside))[0].content == ""
+    assert read_message_turns(message | dict.fromkeys(beside))[0].content == ""
     constructor = {
         "lc": 1,
         "type": "constructor",
         "id": ["langchain", "AIMessage"],
         "kwargs": {"content": "hi"},
     }
-    assert turns_in(constructor)[0].role == "assistant"
-    assert turns_in({"type": "human", "data": {"content": "hi"}})[0].role == "user"
+    assert read_message_turns(constructor)[0].role == "assistant"
+    assert read_message_turns({"type": "human", "data": {"content": "hi"}})[0].role == "user"

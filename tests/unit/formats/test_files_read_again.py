@@ -26,13 +26,13 @@ TURNS = [
 def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Return how often each file was opened."""
     times = Counter[str]()
-    rows_of = reading.rows_of
+    rows_of = reading.iterate_file_rows
 
     def counted(source: str, *arguments: Any) -> Iterator[Any]:
         times[Path(source).suffix] += 1
         return rows_of(source, *arguments)
 
-    monkeypatch.setattr(reading, "rows_of", counted)
+    monkeypatch.setattr(reading, "iterate_file_rows", counted)
     return times
 
 

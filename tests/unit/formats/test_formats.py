@@ -19,11 +19,11 @@ import zstandard
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadInput, NotText, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.files import rows_of
+from pollex.formats.files import iterate_file_rows
 from pollex.formats.json_rows import LogRow
-from pollex.formats.queries import parquet_rows
+from pollex.formats.queries import iterate_parquet_rows
 from pollex.formats.read_logs import read_logs
-from pollex.formats.write import rows_out, write_rows
+from pollex.formats.write import open_row_file, write_rows
 from pollex.text import MAX_JSON_DEPTH, parse_json
 
 GOOD = '{"id": "a", "messages": [{"role": "user", "content": "x"}]}'
@@ -35,7 +35,7 @@ def rows(
 ) -> list[LogRow | BadRow]:
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-    return list(rows_of(str(path), encoding))
+    return list(iterate_file_rows(str(path), encoding))
 
 
 def logs_from(folder: Path, name: str, content: str | bytes, **options: Any) -> Logs:
@@ -274,7 +274,7 @@ def parquet(folder: Path, select: str, name: str = "log.parquet") -> Path:
 def test_parquet_values_keep_their_types_or_become_text(tmp_path: Path) -> None:
     select = """SELECT DATE '2024-01-01' AS id, [{'role': 'user', 'content': 'x'}] AS messages, 1 AS thumbs, 7 AS row_0,
         1.50::DECIMAL(4, 2) AS price, NULL AS nothing, TIMESTAMPTZ '2024-01-01 00:00:00+00' AS time"""
-    (row,) = parquet_rows("log", parquet(tmp_path, select))
+    (row,) = iterate_parquet_rows("log", parquet(tmp_path, select))
     assert isinstance(row, LogRow)
     assert row.fields["id"] == "2024-01-01"
     assert row.fields["messages"] == [{"role": "user", "content": "x"}]
@@ -291,7 +291,7 @@ def test_a_parquet_path_is_never_a_pattern_and_its_folders_no_columns(tmp_path: 
     folder.mkdir()
     path = parquet(folder, "SELECT 'a' AS id", "log[1]*.parquet")
     parquet(folder, "SELECT 'b' AS id", "log1.parquet")
-    assert [row.fields for row in parquet_rows("log", path) if isinstance(row, LogRow)] == [
+    assert [row.fields for row in iterate_parquet_rows("log", path) if isinstance(row, LogRow)] == [
         {"id": "a"}
     ]
 
@@ -313,9 +313,9 @@ def test_lists_of_any_kind_count_within_each_other_and_not_side_by_side(tmp_path
         deep = f"[MAP {{'a': {{'b': {deep}}}}}]"
     path = parquet(tmp_path, f"SELECT 'a' AS id, {deep} AS deep", "deep.parquet")
     with pytest.raises(BadInput, match="deep has lists within lists, 20 deep"):
-        list(parquet_rows("log", path))
+        list(iterate_parquet_rows("log", path))
     path = parquet(tmp_path, f"SELECT 'a' AS id, {{{wide}}} AS wide", "wide.parquet")
-    (row,) = parquet_rows("log", path)
+    (row,) = iterate_parquet_rows("log", path)
     assert isinstance(row, LogRow)
     assert row.fields["wide"]["f19"] == [19]
 
@@ -356,7 +356,7 @@ def test_a_long_parquet_file_is_written_in_the_memory_of_a_short_one(tmp_path: P
     if sys.platform != "linux":
         pytest.skip("the system doesn't tell what is in use")
     used = []
-    with rows_out(tmp_path / "a.parquet", {"id": "VARCHAR", "text": "VARCHAR"}) as put:
+    with open_row_file(tmp_path / "a.parquet", {"id": "VARCHAR", "text": "VARCHAR"}) as put:
         for batch in range(36):
             put([{"id": f"{batch}-{row}", "text": f"{row / 7} " * 40} for row in range(1100)])
             used.append(in_use())

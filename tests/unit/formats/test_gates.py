@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from pollex.formats.gates import make_junit_report, summarize_verdicts, workflow_commands
+from pollex.formats.gates import format_verdict_table, iterate_workflow_commands, make_junit_report
 
 PASSED, UNDECIDED, FAILED = (
     ("mean(p) drops by 0.03", status, f"{status}: 5 %\nof 90")
@@ -30,15 +30,17 @@ def test_junit_stays_xml_whatever_a_condition_holds() -> None:
 
 
 def test_annotations_are_one_line_each_and_ten_at_most() -> None:
-    lines = list(workflow_commands([FAILED] * 12 + [PASSED]))
+    lines = list(iterate_workflow_commands([FAILED] * 12 + [PASSED]))
     assert len(lines) == 10
     assert lines[0] == "::error title=mean(p) drops by 0.03::failed: 5 %25%0Aof 90"
     assert lines[-1].endswith("and 3 more")
-    assert next(workflow_commands([UNDECIDED])).startswith("::warning ")
-    assert next(workflow_commands([UNDECIDED], strict=True)).startswith("::error ")
-    assert list(workflow_commands([("a,b::c", "failed", "")])) == ["::error title=a%2Cb%3A%3Ac::"]
+    assert next(iterate_workflow_commands([UNDECIDED])).startswith("::warning ")
+    assert next(iterate_workflow_commands([UNDECIDED], strict=True)).startswith("::error ")
+    assert list(iterate_workflow_commands([("a,b::c", "failed", "")])) == [
+        "::error title=a%2Cb%3A%3Ac::"
+    ]
 
 
 def test_the_summary_is_a_table_that_no_text_breaks() -> None:
-    lines = summarize_verdicts([("a|b", "failed", "<b>\nc")]).splitlines()
+    lines = format_verdict_table([("a|b", "failed", "<b>\nc")]).splitlines()
     assert lines[-1] == "| a\\|b | failed | &lt;b> c |"

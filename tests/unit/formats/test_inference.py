@@ -9,8 +9,8 @@ import pytest
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
-from pollex.formats.mapping import pairs
-from pollex.formats.proposal import Unmapped
+from pollex.formats.mapping import parse_name_pairs
+from pollex.formats.proposal import UnmappedLog
 from pollex.formats.read_logs import read_logs, read_rows
 from pollex.services.log_view import view_log
 
@@ -53,11 +53,11 @@ def told(logs: Logs) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def proposed(rows: Any) -> dict[str, Any]:
-    with pytest.raises(Unmapped, match="begins so") as error:
+    with pytest.raises(UnmappedLog, match="begins so") as error:
         read_rows(rows)
     options: dict[str, Any] = dict(error.value.options)
     return options | {
-        name: pairs(options[name]) for name in ("columns", "roles") if name in options
+        name: parse_name_pairs(options[name]) for name in ("columns", "roles") if name in options
     }
 
 
@@ -250,9 +250,11 @@ def test_a_pair_of_answers_is_told_as_a_preference() -> None:
 def test_rows_and_items_that_are_no_turns_are_left_out_as_said() -> None:
     rows = of_turns(NAMES, {"user": "Kunde", "assistant": "Bot"})
     status = {"vorgang": "k-0", "wer": "Status", "was": "assigned to queue 7", "urteil": ""}
-    columns = pairs("conversation=vorgang,role=wer,text=was,label=urteil")
+    columns = parse_name_pairs("conversation=vorgang,role=wer,text=was,label=urteil")
     for roles in ("user=Kunde,none=Status", "user=Kunde,assistant=Bot,none=*"):
-        logs = read_rows([*rows, status], options=ReadOptions(columns=columns, roles=pairs(roles)))
+        logs = read_rows(
+            [*rows, status], options=ReadOptions(columns=columns, roles=parse_name_pairs(roles))
+        )
         assert told(logs) == wanted()
         assert logs.account.rows["row"] == {"turns": 16, "left out": 1}
         assert "no turns, as you said: by 'Status' (1)" in logs.notes
@@ -277,8 +279,8 @@ def test_a_label_in_a_second_file_is_joined_under_any_name(tmp_path: Path) -> No
 
 
 def test_a_kept_mapping_holds_for_a_log_of_the_same_fields_alone() -> None:
-    columns = pairs("conversation=vorgang,role=wer,text=was")
-    roles = pairs("user=Kunde,assistant=Bot")
+    columns = parse_name_pairs("conversation=vorgang,role=wer,text=was")
+    roles = parse_name_pairs("user=Kunde,assistant=Bot")
     kept = ReadOptions(columns=columns, roles=roles, kept_mapping=True, labels_needed=False)
     assert told(
         read_rows(of_turns(NAMES, {"user": "Kunde", "assistant": "Bot"}), options=kept)

@@ -11,8 +11,8 @@ import pytest
 
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import ReadOptions
-from pollex.formats.mapping import pairs
-from pollex.formats.proposal import Unmapped
+from pollex.formats.mapping import parse_name_pairs
+from pollex.formats.proposal import UnmappedLog
 from pollex.formats.read_logs import read_logs
 
 SIGNS = {"positive": "+", "negative": "-", "none": "0"}
@@ -57,9 +57,13 @@ def read_or_follow(*paths: Path) -> Logs:
     """Read files; where a way to read them is proposed, read them so."""
     try:
         return read_logs(list(paths))
-    except Unmapped as error:
+    except UnmappedLog as error:
         options: dict[str, Any] = dict(error.options)
-        options |= {name: pairs(options[name]) for name in ("columns", "roles") if name in options}
+        options |= {
+            name: parse_name_pairs(options[name])
+            for name in ("columns", "roles")
+            if name in options
+        }
         return read_logs(list(paths), options=ReadOptions(**options))
 
 

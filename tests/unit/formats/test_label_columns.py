@@ -8,11 +8,15 @@ from pollex.conversations.conversation import Label
 from pollex.errors import BadInput, PollexError
 from pollex.formats.columns import Column
 from pollex.formats.fields import ReadOptions
-from pollex.formats.inference import role_likelihood
-from pollex.formats.label_columns import is_doubtful_label, label_likelihood, sides_of_column
-from pollex.formats.labels import side_meant
-from pollex.formats.mapping import pairs
-from pollex.formats.proposal import Unmapped
+from pollex.formats.inference import estimate_role_likelihood
+from pollex.formats.label_columns import (
+    estimate_label_likelihood,
+    infer_column_sides,
+    is_ambiguous_label_column,
+)
+from pollex.formats.labels import infer_thumb_side
+from pollex.formats.mapping import parse_name_pairs
+from pollex.formats.proposal import UnmappedLog
 from pollex.formats.read_logs import read_rows
 
 TALKS = [
@@ -37,11 +41,11 @@ def rows_of_turns(labels: list[Any], column: str, **names: str) -> list[dict[str
 
 
 def as_proposed(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    with pytest.raises(Unmapped, match="begins so") as error:
+    with pytest.raises(UnmappedLog, match="begins so") as error:
         read_rows(rows)
     options: dict[str, Any] = dict(error.value.options)
     return options | {
-        name: pairs(options[name]) for name in ("columns", "roles") if name in options
+        name: parse_name_pairs(options[name]) for name in ("columns", "roles") if name in options
     }
 
 
@@ -112,16 +116,16 @@ def test_what_a_machine_says_of_each_turn_of_a_user_is_no_label() -> None:
 )
 def test_columns_that_people_never_rate_with_are_no_labels(column: str, values: list[Any]) -> None:
     found = Column(column, values)
-    assert label_likelihood(found) == 0
-    assert not is_doubtful_label(found)
+    assert estimate_label_likelihood(found) == 0
+    assert not is_ambiguous_label_column(found)
 
 
 def test_of_two_values_one_that_is_known_tells_the_other_where_the_name_says_label() -> None:
-    assert sides_of_column(Column("urteil", ["gut", "geht so"] * 3)) == {
+    assert infer_column_sides(Column("urteil", ["gut", "geht so"] * 3)) == {
         "positive": "gut",
         "negative": "geht so",
     }
-    assert sides_of_column(Column("farbe", ["gut", "geht so"] * 3)) is None
+    assert infer_column_sides(Column("farbe", ["gut", "geht so"] * 3)) is None
 
 
 @pytest.mark.parametrize(
@@ -137,7 +141,7 @@ def test_of_two_values_one_that_is_known_tells_the_other_where_the_name_says_lab
     ],
 )
 def test_negations_and_words_around_a_thumb_are_understood(word: str, side: Label | None) -> None:
-    assert side_meant(word) is side
+    assert infer_thumb_side(word) is side
 
 
 def test_an_id_in_the_first_row_of_each_block_holds_for_the_rows_below() -> None:
@@ -151,4 +155,4 @@ def test_an_id_in_the_first_row_of_each_block_holds_for_the_rows_below() -> None
 
 def test_which_answer_was_chosen_is_no_name_of_a_speaker() -> None:
     column = Column("selected", [True, False, True, True, False, True])
-    assert role_likelihood(column) == 0
+    assert estimate_role_likelihood(column) == 0

@@ -10,16 +10,16 @@ import pytest
 
 from pollex.conversations.conversation import Conversation, Feedback, Label, Turn
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import check_learnable
+from pollex.conversations.splits import require_enough_labels
 from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.label_files import read_labels
-from pollex.formats.labels import Verdicts
+from pollex.formats.label_files import read_label_file
+from pollex.formats.labels import LabelRules
 from pollex.formats.read_logs import read_logs, read_rows
 from pollex.rubrics.worth import describe_signal_share, measure_signal_share
 
-USUAL = Verdicts.of(None, None)
-RATED = Verdicts.of(">=4", "<=2")
+USUAL = LabelRules.of(None, None)
+RATED = LabelRules.of(">=4", "<=2")
 TURNS = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]
 
 
@@ -38,7 +38,7 @@ NO_NUMBERS = [float("inf"), -float("inf"), "1e999", 10**400]
     ],
 )
 def test_a_value_that_is_no_label_is_refused_and_says_what_would_be(
-    verdicts: Verdicts, values: list[Any], says: str
+    verdicts: LabelRules, values: list[Any], says: str
 ) -> None:
     for value in values:
         with pytest.raises(BadInput, match=says):
@@ -48,9 +48,9 @@ def test_a_value_that_is_no_label_is_refused_and_says_what_would_be(
 def test_contradicting_options_and_ratings_of_both_sides_are_refused() -> None:
     for positive, negative in ((">=4", None), (None, "<=2"), (">=x", "<2"), ("up,x", "x,down")):
         with pytest.raises(WrongUse):
-            Verdicts.of(positive, negative)
+            LabelRules.of(positive, negative)
     with pytest.raises(WrongUse, match="matches positive and negative"):
-        Verdicts.of(">=3", "<=3").label(3)
+        LabelRules.of(">=3", "<=3").label(3)
 
 
 def test_usual_spellings_of_thumbs_are_known_and_missing_labels_are_none() -> None:
@@ -131,14 +131,14 @@ def test_usual_spellings_of_thumbs_are_known_and_missing_labels_are_none() -> No
 def test_ratings_or_their_means_are_compared_with_bounds_and_the_middle_has_no_label(
     bounds: tuple[str, str], values: tuple[Any, ...], labels: str
 ) -> None:
-    found = [Verdicts.of(*bounds).label(value) for value in values]
+    found = [LabelRules.of(*bounds).label(value) for value in values]
     assert found == [
         {"+": Label.POSITIVE, "-": Label.NEGATIVE, " ": Label.NONE}[one] for one in labels
     ]
 
 
 def test_spellings_of_ones_own_replace_the_usual_ones_on_that_side_only() -> None:
-    verdicts = Verdicts.of("Solved it, no", None)
+    verdicts = LabelRules.of("Solved it, no", None)
     assert [verdicts.label(value) for value in ("solved it", "NO", "down")] == [
         "positive",
         "positive",
@@ -204,10 +204,13 @@ def test_a_rating_that_is_no_thumb_makes_no_two_conversations_of_one_id(tmp_path
 def test_a_file_of_labels_tells_which_ratings_are_none(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text('{"id": "a", "rating": 1}\n{"id": "b", "rating": -1}')
-    assert [one.label for one in read_labels(path, ReadOptions())[0]] == ["positive", "negative"]
+    assert [one.label for one in read_label_file(path, ReadOptions())[0]] == [
+        "positive",
+        "negative",
+    ]
     path.write_text('{"id": "a", "rating": 1}\n{"id": "b", "rating": 3}')
     with pytest.raises(BadInput, match="2 rows can't be read"):
-        read_labels(path, ReadOptions())
+        read_label_file(path, ReadOptions())
 
 
 def labelled(label: Label, count: int, content: str = "x") -> list[Conversation]:
@@ -216,16 +219,16 @@ def labelled(label: Label, count: int, content: str = "x") -> list[Conversation]
 
 
 def test_conversations_without_words_do_not_count_as_labelled() -> None:
-    check_learnable(labelled(Label.POSITIVE, 10) + labelled(Label.NEGATIVE, 10))
-    check_learnable(labelled(Label.POSITIVE, 2) + labelled(Label.NEGATIVE, 3), minimum=2)
+    require_enough_labels(labelled(Label.POSITIVE, 10) + labelled(Label.NEGATIVE, 10))
+    require_enough_labels(labelled(Label.POSITIVE, 2) + labelled(Label.NEGATIVE, 3), minimum=2)
     empty = labelled(Label.NEGATIVE, 10, content=" ")
     said = r"of conversations that can be scored are positive: 10 .* 10 that can't be scored \(10 with a label\)"
     with pytest.raises(BadLabels, match=said):
-        check_learnable([*labelled(Label.POSITIVE, 10), *empty])
+        require_enough_labels([*labelled(Label.POSITIVE, 10), *empty])
     with pytest.raises(
         BadLabels, match=r"no conversation with a label can be scored.*words of a user"
     ) as refused:
-        check_learnable([*labelled(Label.POSITIVE, 10, content=""), *empty])
+        require_enough_labels([*labelled(Label.POSITIVE, 10, content=""), *empty])
     assert "label_field" not in str(refused.value)
 
 
@@ -344,15 +347,15 @@ def test_two_columns_of_thumbs_are_one_label(tmp_path: Path) -> None:
 
 
 def test_values_may_have_commas_a_skin_tone_or_be_named_as_no_rating() -> None:
-    zendesk = Verdicts.of("Good, I'm satisfied", "Bad, I'm unsatisfied")
+    zendesk = LabelRules.of("Good, I'm satisfied", "Bad, I'm unsatisfied")
     assert zendesk.label("Good, I'm satisfied") is Label.POSITIVE
     assert zendesk.label("bad, I'm unsatisfied") is Label.NEGATIVE
-    thanks = Verdicts.of("yes, thanks", "no, thanks")
+    thanks = LabelRules.of("yes, thanks", "no, thanks")
     assert [thanks.label(value) for value in ("yes, thanks", "no, thanks")] == [
         "positive",
         "negative",
     ]
-    quoted = Verdicts.of('"Good, quick",great', "slow")
+    quoted = LabelRules.of('"Good, quick",great', "slow")
     assert [quoted.label(value) for value in ("Good, quick", "great", "slow")] == [
         "positive"
     ] * 2 + ["negative"]
@@ -363,7 +366,7 @@ def test_values_may_have_commas_a_skin_tone_or_be_named_as_no_rating() -> None:
         ":thumbs_up_medium_dark_skin_tone:",
     ):
         assert USUAL.label(tone) is Label.POSITIVE, tone
-    rest = Verdicts.of("positive", "*", unrated="later,not now")
+    rest = LabelRules.of("positive", "*", unrated="later,not now")
     assert [
         rest.label(value) for value in ("positive", "rude", "later", "Not now", "--", None)
     ] == [*("positive", "negative", *["none"] * 4)]

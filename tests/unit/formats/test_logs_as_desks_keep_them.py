@@ -10,7 +10,7 @@ import pytest
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
-from pollex.formats.mapping import pairs
+from pollex.formats.mapping import parse_name_pairs
 from pollex.formats.read_logs import read_logs, read_rows
 
 ASKED = ("Where is parcel {}?", "Can I return order {}?", "Why was I charged twice for {}?")
@@ -45,7 +45,9 @@ def as_proposed(source: Path | Sequence[Path] | list[dict[str, Any]], **options:
         return read(ReadOptions(**options))
     except BadInput as error:
         proposed: dict[str, Any] = {name: str(value) for name, value in error.options.items()}
-        proposed |= {n: pairs(proposed[n]) for n in ("columns", "roles") if n in proposed}
+        proposed |= {
+            n: parse_name_pairs(proposed[n]) for n in ("columns", "roles") if n in proposed
+        }
         return read(ReadOptions(**{**options, **proposed}))
 
 

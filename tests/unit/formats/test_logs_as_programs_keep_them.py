@@ -10,11 +10,11 @@ import pytest
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
-from pollex.formats.labels import Label, side_meant
-from pollex.formats.mapping import pairs
-from pollex.formats.proposal import Unmapped
+from pollex.formats.labels import Label, infer_thumb_side
+from pollex.formats.mapping import parse_name_pairs
+from pollex.formats.proposal import UnmappedLog
 from pollex.formats.read_logs import read_logs, read_rows
-from pollex.formats.sheets import rows_of_sheet
+from pollex.formats.sheets import iterate_sheet_rows
 
 TALKS = [
     [
@@ -37,9 +37,13 @@ def read_as_proposed(source: Any) -> Logs:
     read = read_rows if isinstance(source, list) else read_logs
     try:
         return read(source)
-    except Unmapped as error:
+    except UnmappedLog as error:
         options: dict[str, Any] = dict(error.options)
-        mapped = {name: pairs(options[name]) for name in ("columns", "roles") if name in options}
+        mapped = {
+            name: parse_name_pairs(options[name])
+            for name in ("columns", "roles")
+            if name in options
+        }
         return read(source, options=ReadOptions(**options | mapped))
 
 
@@ -151,13 +155,13 @@ def test_what_stands_above_the_header_of_a_sheet_holds_for_its_rows() -> None:
     header = ["Time", "Speaker", "Message"]
     turn = ["10:01", "Customer", "Where is my tent?"]
     sheet = [["Talk of Monday", "", ""], ["Rating:", "Good", ""], ["", "", ""], header, turn]
-    [row] = rows_of_sheet("log.xlsx!1", sheet)
+    [row] = iterate_sheet_rows("log.xlsx!1", sheet)
     assert row.fields == {
         "title": "Talk of Monday",
         "Rating": "Good",
         **dict(zip(header, turn, strict=True)),
     }
-    assert (row.line, [plain.fields for plain in rows_of_sheet("log.xlsx", sheet[3:])]) == (
+    assert (row.line, [plain.fields for plain in iterate_sheet_rows("log.xlsx", sheet[3:])]) == (
         5,
         [dict(zip(header, turn, strict=True))],
     )
@@ -220,8 +224,8 @@ def test_a_rating_in_an_object_is_read_with_its_comment() -> None:
     ["no rating", "keine Bewertung", "sans avis", "brak oceny", "미응답", "未评价", "評価なし"],
 )
 def test_values_that_say_that_there_is_no_rating(word: str) -> None:
-    assert side_meant(word) is Label.NONE
+    assert infer_thumb_side(word) is Label.NONE
 
 
 def test_a_word_that_says_that_nothing_was_solved_is_a_thumb_down() -> None:
-    assert side_meant("not resolved") is Label.NEGATIVE
+    assert infer_thumb_side("not resolved") is Label.NEGATIVE

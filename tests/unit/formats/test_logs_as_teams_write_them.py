@@ -12,7 +12,7 @@ from pollex.conversations.conversation import iterate_tool_uses
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
-from pollex.formats.mapping import pairs
+from pollex.formats.mapping import parse_name_pairs
 from pollex.formats.read_logs import read_logs, read_rows
 
 ASKED = ("Where is parcel {}?", "Can I return order {}?", "Why was I charged twice for {}?")
@@ -49,8 +49,8 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
 def follow(error: BadInput) -> ReadOptions:
     """Return the options that an error proposes."""
     proposed = {name: str(value) for name, value in error.options.items()}
-    columns = pairs(proposed.pop("columns", ""))
-    roles = pairs(proposed.pop("roles", ""))
+    columns = parse_name_pairs(proposed.pop("columns", ""))
+    roles = parse_name_pairs(proposed.pop("roles", ""))
     return ReadOptions(columns=columns, roles=roles, **proposed)  # type: ignore[arg-type]
 
 
@@ -118,7 +118,7 @@ def test_a_comment_in_a_row_of_the_thumb_alone_stays_with_it() -> None:
         for side, words in talk:
             rows.append({"m": {"sid": f"c{n}", "by": side, "content": words}})
         rows.append({"m": {"sid": f"c{n}", "vote": "down", "voteText": f"no help {n}"}})
-    columns = pairs("conversation=m.sid,role=m.by,text=m.content,label=m.vote")
+    columns = parse_name_pairs("conversation=m.sid,role=m.by,text=m.content,label=m.vote")
     logs = read_rows(rows, options=ReadOptions(columns=columns))
     assert comments_in(logs) == [f"no help {n}" for n in range(6)]
 

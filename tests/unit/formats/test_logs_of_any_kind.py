@@ -12,7 +12,7 @@ from test_inference import SAID, THUMBS, told, turns_of, wanted
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
-from pollex.formats.mapping import pairs
+from pollex.formats.mapping import parse_name_pairs
 from pollex.formats.read_logs import read_logs, read_rows
 
 SIDES = {"user": "Kunde", "assistant": "Bot"}
@@ -28,7 +28,9 @@ def as_proposed(source: Any) -> Logs:
         found: dict[str, Any] = dict(error.options)
         if not found.keys() & {"columns", "roles"}:
             raise
-        named = {name: pairs(found[name]) for name in ("columns", "roles") if name in found}
+        named = {
+            name: parse_name_pairs(found[name]) for name in ("columns", "roles") if name in found
+        }
         return read(source, options=ReadOptions(**{**found, **named}))
 
 

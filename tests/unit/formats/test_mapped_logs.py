@@ -10,7 +10,7 @@ import pytest
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.mapping import Pairs, pairs, pairs_as_typed
+from pollex.formats.mapping import NamePairs, format_pairs, parse_name_pairs
 from pollex.formats.read_logs import read_logs
 
 HEAD = "chat_nr;absender;nachricht;note;zeit"
@@ -38,10 +38,13 @@ def german(folder: Path, head: str = HEAD) -> Path:
 
 
 def read(
-    path: Path, columns: str | Pairs = COLUMNS, roles: str | Pairs = ROLES, **more: Any
+    path: Path, columns: str | NamePairs = COLUMNS, roles: str | NamePairs = ROLES, **more: Any
 ) -> Logs:
     return read_logs(
-        path, options=ReadOptions(columns=pairs(columns), roles=pairs(roles), **{**SIDES, **more})
+        path,
+        options=ReadOptions(
+            columns=parse_name_pairs(columns), roles=parse_name_pairs(roles), **{**SIDES, **more}
+        ),
     )
 
 
@@ -100,7 +103,7 @@ def test_two_columns_for_one_part_are_refused_however_they_are_given(tmp_path: P
                 "all that is right stays in the option to copy"
             )
     with pytest.raises(ValueError, match="'absender' stands alone"):
-        pairs("absender")
+        parse_name_pairs("absender")
 
 
 def test_an_unknown_shape_shows_its_columns_and_proposes_all_that_reads_it(tmp_path: Path) -> None:
@@ -160,5 +163,5 @@ def test_a_column_of_turns_and_a_pair_of_question_and_answer_are_guessed_too(
 
 
 def test_pairs_are_written_as_they_are_read() -> None:
-    assert pairs_as_typed(pairs(COLUMNS)) == COLUMNS
-    assert pairs({"user": ["Kunde", "Gast"]}) == (("user", "Kunde"), ("user", "Gast"))
+    assert format_pairs(parse_name_pairs(COLUMNS)) == COLUMNS
+    assert parse_name_pairs({"user": ["Kunde", "Gast"]}) == (("user", "Kunde"), ("user", "Gast"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pollex.errors import WrongUse
-from pollex.formats.write import require_writable, write_folder, write_lines, write_rows
+from pollex.formats.write import require_writable, write_folder, write_json_lines, write_rows
 from pollex.outputs import make_folder, open_draft, require_output, write_file, write_text
 from pollex.services.learn_result import report_of
 from pollex.services.score import page_of
@@ -18,7 +18,7 @@ COLUMNS = {"a": "VARCHAR"}
 WRITERS: dict[str, Callable[[Path], object]] = {
     "text": lambda path: write_text(path, "new"),
     "bytes": lambda path: write_file(path, b"new"),
-    "lines": lambda path: write_lines(path, [1, 2]),
+    "lines": lambda path: write_json_lines(path, [1, 2]),
     "jsonl": lambda path: write_rows(path.with_suffix(".jsonl"), ROWS, COLUMNS),
     "csv": lambda path: write_rows(path.with_suffix(".csv"), ROWS, COLUMNS),
     "parquet": lambda path: write_rows(path.with_suffix(".parquet"), ROWS, COLUMNS),
@@ -110,7 +110,7 @@ def test_dev_null_swallows_everything_and_stays_a_device(tmp_path: Path) -> None
     for path in (Path("/dev/null"), null):
         require_writable(path)
         write_text(path, "words")
-        write_lines(path, [1])
+        write_json_lines(path, [1])
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
@@ -139,7 +139,7 @@ def test_what_the_user_did_not_name_is_not_written_through_a_link(tmp_path: Path
     (path := tmp_path / "todo.jsonl").symlink_to(target)
     for refused in (
         lambda: write_text(path, "words", named=False),
-        lambda: write_lines(path, [1], named=False),
+        lambda: write_json_lines(path, [1], named=False),
         lambda: write_rows(path, ROWS, COLUMNS, named=False),
         lambda: require_writable(path, named=False),
     ):

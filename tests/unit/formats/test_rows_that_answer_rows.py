@@ -7,8 +7,8 @@ import pytest
 
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.mapping import pairs
-from pollex.formats.proposal import Unmapped
+from pollex.formats.mapping import parse_name_pairs
+from pollex.formats.proposal import UnmappedLog
 from pollex.formats.read_logs import read_rows
 
 TALKS = [
@@ -54,12 +54,14 @@ def test_a_row_belongs_to_the_talk_of_the_row_that_it_answers(
     parent_of: Callable[[int, int], str],
 ) -> None:
     rows = rows_of(parent_of)
-    with pytest.raises(Unmapped, match="begins so") as error:
+    with pytest.raises(UnmappedLog, match="begins so") as error:
         read_rows(rows)
     proposed: dict[str, Any] = dict(error.value.options)
-    columns = dict(pairs(proposed["columns"]))
+    columns = dict(parse_name_pairs(proposed["columns"]))
     assert (columns["parent"], columns["id"], columns["label"]) == ("answers", "ts", "reactions")
-    options = ReadOptions(columns=pairs(proposed["columns"]), roles=pairs(proposed["roles"]))
+    options = ReadOptions(
+        columns=parse_name_pairs(proposed["columns"]), roles=parse_name_pairs(proposed["roles"])
+    )
     logs = read_rows(rows, options=options)
     read = {conversation.id: conversation for conversation in logs}
     assert sorted(read) == [f"m{talk}.0" for talk in range(8)]
@@ -75,7 +77,7 @@ def test_many_people_in_one_file_are_not_proposed_as_one_talk() -> None:
         for talk, texts in enumerate(SPOKEN)
         for place, text in enumerate([*texts, *texts])
     ]
-    with pytest.raises(Unmapped, match="no way to read it was found"):
+    with pytest.raises(UnmappedLog, match="no way to read it was found"):
         read_rows(rows)
 
 
@@ -88,4 +90,4 @@ def test_many_people_in_one_file_are_not_proposed_as_one_talk() -> None:
 )
 def test_a_parent_needs_the_id_of_rows_and_no_conversation(columns: str, fault: str) -> None:
     with pytest.raises(WrongUse, match=fault):
-        read_rows(rows_of(of_thread), options=ReadOptions(columns=pairs(columns)))
+        read_rows(rows_of(of_thread), options=ReadOptions(columns=parse_name_pairs(columns)))

@@ -15,7 +15,7 @@ import pytest
 
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.mapping import pairs
+from pollex.formats.mapping import parse_name_pairs
 from pollex.formats.read_logs import read_logs
 
 ROWS = [
@@ -25,8 +25,8 @@ ROWS = [
 ]
 TABLE = "CREATE TABLE chats(chat_nr TEXT, absender TEXT, nachricht TEXT, note TEXT)"
 OPTIONS = ReadOptions(
-    columns=pairs("conversation=chat_nr,role=absender,text=nachricht,label=note"),
-    roles=pairs("user=Kunde,assistant=Bot"),
+    columns=parse_name_pairs("conversation=chat_nr,role=absender,text=nachricht,label=note"),
+    roles=parse_name_pairs("user=Kunde,assistant=Bot"),
     positive="gut",
     negative="schlecht",
 )

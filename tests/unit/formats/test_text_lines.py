@@ -7,8 +7,8 @@ import pytest
 
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
-from pollex.formats.mapping import pairs
-from pollex.formats.proposal import Unmapped
+from pollex.formats.mapping import parse_name_pairs
+from pollex.formats.proposal import UnmappedLog
 from pollex.formats.read_logs import read_logs
 
 TALKS = [
@@ -19,10 +19,12 @@ TALKS = [
 
 
 def read_as_proposed(path: Path) -> list[tuple[str, list[str], str]]:
-    with pytest.raises(Unmapped, match="begins so") as error:
+    with pytest.raises(UnmappedLog, match="begins so") as error:
         read_logs(path)
     options: dict[str, Any] = dict(error.value.options)
-    options |= {name: pairs(options[name]) for name in ("columns", "roles") if name in options}
+    options |= {
+        name: parse_name_pairs(options[name]) for name in ("columns", "roles") if name in options
+    }
     logs = read_logs(path, options=ReadOptions(**options))
     return [(one.id, [turn.content for turn in one.turns], one.label.value) for one in logs]
 

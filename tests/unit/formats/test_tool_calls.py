@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from pollex.conversations.conversation import (
-    MOST_ARGUMENTS,
+    MAX_ARGUMENT_CHARS_SHOWN,
     Conversation,
     ToolCall,
     ToolResult,
     Turn,
+    format_openai_messages,
     iterate_tool_uses,
-    list_messages,
 )
 from pollex.formats.assembly.log_parts import ModelCall
-from pollex.formats.assembly.sessions import build_from_calls
-from pollex.formats.log_shapes.turns import turns_of
+from pollex.formats.assembly.sessions import build_conversation_from_calls
+from pollex.formats.log_shapes.turns import read_turns
 from pollex.formats.read_logs import read_logs, read_rows
 
 ASKED = {"role": "user", "content": "Book it."}
@@ -98,7 +98,7 @@ MESSAGES: dict[str, list[dict[str, Any]]] = {
 
 @pytest.mark.parametrize("form", MESSAGES)
 def test_calls_keep_arguments_and_id_and_results_the_call_and_the_error(form: str) -> None:
-    turns = turns_of([ASKED, *MESSAGES[form], ANSWERED])
+    turns = read_turns([ASKED, *MESSAGES[form], ANSWERED])
     calls = [call for turn in turns for call in turn.calls]
     assert [call.name for call in calls] == ["book"]
     assert json.loads(calls[0].arguments) == GIVEN
@@ -144,7 +144,7 @@ def test_what_stands_in_place_of_calls_is_kept_and_told_with_file_and_line(tmp_p
 
 
 def test_the_hash_of_a_text_is_what_it_was_and_other_arguments_are_another_text() -> None:
-    turns = turns_of([ASKED, *MESSAGES["OpenAI"], ANSWERED])
+    turns = read_turns([ASKED, *MESSAGES["OpenAI"], ANSWERED])
     whole = Conversation(id="1", turns=turns)
     bare = Conversation(
         id="1", turns=tuple(Turn(role=turn.role, content=turn.content) for turn in turns)
@@ -155,7 +155,7 @@ def test_the_hash_of_a_text_is_what_it_was_and_other_arguments_are_another_text(
     assert (
         len({bare.text_hash, whole.text_hash, Conversation(id="1", turns=changed).text_hash}) == 3
     )
-    assert turns_of(json.loads(json.dumps(list_messages(whole)))) == turns, (
+    assert read_turns(json.loads(json.dumps(format_openai_messages(whole)))) == turns, (
         "what is written is read back"
     )
 
@@ -190,7 +190,7 @@ def test_arguments_are_equal_whatever_their_order_and_are_shown_cut() -> None:
         == ToolCall(name="a", arguments='{"y":2,"x":1}').normalized
     )
     long = ToolCall(name="a", arguments="x " * 400)
-    assert len(long.shown) == MOST_ARGUMENTS + 1
+    assert len(long.shown) == MAX_ARGUMENT_CHARS_SHOWN + 1
     assert ToolCall(name="a", arguments="[" * 100_000).normalized
 
 
@@ -216,7 +216,7 @@ def trace(number: int, asked: tuple[Turn, ...], answer: str) -> ModelCall:
 
 
 def words(*calls: ModelCall) -> list[str]:
-    return [turn.content for turn in build_from_calls(calls, {}).turns]
+    return [turn.content for turn in build_conversation_from_calls(calls, {}).turns]
 
 
 def test_examples_before_every_prompt_are_told_once_and_no_question_is_taken_for_an_edit() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import name_rubric_family
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.conversations.logs import Logs, flag_positives
+from pollex.conversations.logs import Logs, flag_positive_labels
 from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools
 from pollex.rubrics.learning.crossfit import deal_held_out_folds
@@ -134,7 +134,7 @@ def test_theta_window_and_probability_of_the_set_are_of_all_answers() -> None:
     found = material(UP)
     taught, unseen, fitted = measured(found)
     netsat = np.append(taught.own[:SIZE], unseen.netsat)
-    up = np.append(flag_positives(found.training), UP)
+    up = np.append(flag_positive_labels(found.training), UP)
     bounds = taught.bounds(np.ones(2 * SIZE, dtype=bool))
     assert bounds.theta == compute_theta_c(netsat, up) != compute_theta_c(netsat[:SIZE], up[:SIZE])
     assert bounds.window == fit_window(netsat, up, bounds.theta)

@@ -42,7 +42,7 @@ from pollex.agents.embedded.events.topics import (
     name_topics_for_readers,
 )
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.splits import number_blocks
+from pollex.conversations.splits import number_dependent_blocks
 from pollex.rubrics.records import Segment
 from pollex.rubrics.worth import measure_share_among
 
@@ -571,7 +571,7 @@ def rank_segments_by_difference(
     by_topic = []
     about = tabulate_topics_of_conversations(readings, len(topics))
     # dependent conversations count together in the shares' intervals
-    together = number_blocks([reading.conversation for reading in readings])
+    together = number_dependent_blocks([reading.conversation for reading in readings])
     for index, topic in enumerate(topics):
         rows = about[:, index]
         if rows.sum() < MIN_CONVERSATIONS_OF_SEGMENT:

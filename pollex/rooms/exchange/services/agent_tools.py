@@ -16,7 +16,7 @@ from typing import Any
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
-from pollex.formats.read_logs import logs_of
+from pollex.formats.read_logs import make_logs
 from pollex.prompts.data_boundary import seal_items
 from pollex.rooms import hooks_of
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
@@ -267,7 +267,7 @@ class AgentTools:
         with self._store() as store:
             scored = self._run(store, run, ("score", "evaluate", "learn"))
             rubric_set = self._set_of(store, scored)
-            return scored, rubric_set, logs_of(conversations_of(store, scored.id))
+            return scored, rubric_set, make_logs(conversations_of(store, scored.id))
 
     def _store(self) -> Store:
         return Store.open(self.folder, read_only=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.assembly.log_parts import parse_moment
+from pollex.formats.assembly.log_parts import parse_timestamp
 from pollex.formats.write import require_writable
 from pollex.gateway.endpoint import refuse_no_address
 from pollex.graphs.context import Progress
@@ -204,10 +204,10 @@ def _pages(
         is_new = page.cursor and page.cursor not in used_cursors
         state.cursors[stream.name] = page.cursor if is_new else "end"
         # interfaces that ignore the time are filtered here; rows without a time stay
-        begin = parse_moment(where.since) or 0.0
+        begin = parse_timestamp(where.since) or 0.0
         rows = []
         for row in page.rows:
-            if (parse_moment(row.get(stream.time)) or begin) >= begin:
+            if (parse_timestamp(row.get(stream.time)) or begin) >= begin:
                 rows.append(row)
 
         times = []
@@ -218,7 +218,7 @@ def _pages(
         # times are compared as moments: tools write them in different forms
         state.newest[stream.name] = max(
             [*times, state.newest.get(stream.name, "")],
-            key=lambda time_: parse_moment(time_) or 0.0,
+            key=lambda time_: parse_timestamp(time_) or 0.0,
         )
         # ids for the streams that are asked by them, each once
         for other in interface.streams:

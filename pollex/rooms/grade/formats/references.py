@@ -9,13 +9,13 @@ from typing import Any
 
 from pollex.conversations.conversation import Source
 from pollex.conversations.logs import BadRow
-from pollex.conversations.redaction import Finder, Placeholders, choose_finders
+from pollex.conversations.redaction import IdentifierFinder, Placeholders, choose_finders
 from pollex.errors import BadInput
 from pollex.formats.csv_rows import unescape_formula
 from pollex.formats.fields import ReadOptions
-from pollex.formats.files import find_files, rows_of
+from pollex.formats.files import find_files, iterate_file_rows
 from pollex.formats.json_rows import LogRow
-from pollex.formats.shown_sources import take_sources
+from pollex.formats.shown_sources import split_off_sources
 from pollex.rooms.grade.conversations.references import Case, Cases, Evidence
 from pollex.text import format_count, parse_json, replace_surrogates
 
@@ -223,7 +223,7 @@ def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
 
 def _read_case_rows(sources: Sequence[str], options: ReadOptions) -> Iterator[LogRow | BadRow]:
     for source in find_files(sources):
-        rows = rows_of(
+        rows = iterate_file_rows(
             source,
             options.encoding,
             query_seconds=options.query_seconds,
@@ -236,7 +236,7 @@ def _read_case_rows(sources: Sequence[str], options: ReadOptions) -> Iterator[Lo
 
 
 def _redact_rows(
-    rows: Iterator[LogRow | BadRow], finders: Sequence[Finder]
+    rows: Iterator[LogRow | BadRow], finders: Sequence[IdentifierFinder]
 ) -> Iterator[LogRow | BadRow]:
     """Yield rows with placeholders, counted from the question on, so that all files of a question have the same."""
     for row in rows:
@@ -417,7 +417,7 @@ def _read_evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
 def _read_sources(fields: Mapping[str, Any], options: ReadOptions) -> tuple[Source, ...]:
     """Return the documents that a row's answer was written with."""
     named = options.sources_field
-    sources, _ = take_sources({"sources": fields.get(named)} if named else fields)
+    sources, _ = split_off_sources({"sources": fields.get(named)} if named else fields)
     return sources
 
 

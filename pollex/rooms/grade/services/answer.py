@@ -10,7 +10,7 @@ from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow
 from pollex.formats.fields import ReadOptions
-from pollex.formats.write import require_format, write_rows
+from pollex.formats.write import require_known_ending, write_rows
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out_run
 from pollex.rooms.grade.agents.llm.respondent import Respondent
@@ -136,7 +136,7 @@ def answer(
     # what can be refused is refused before a file is read
     name = require_model(model, "no model to answer")
     if out is not None:
-        require_format(out, profile, *names_of(questions))
+        require_known_ending(out, profile, *names_of(questions))
 
     cases = read_cases(names_of(questions), reading)
     note_cases(cases, progress)

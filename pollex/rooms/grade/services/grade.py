@@ -11,7 +11,12 @@ from pollex.agents.roles import Judge, answer_each_question
 from pollex.conversations.logs import BadRow
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.write import require_apart, require_format, require_writable, write_rows
+from pollex.formats.write import (
+    require_distinct_outputs,
+    require_known_ending,
+    require_writable,
+    write_rows,
+)
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out_run
 from pollex.outputs import write_text
@@ -188,12 +193,12 @@ def grade(
     # no output may be a file that is read
     read_files = (answers, profile, *human, *names_of(questions))
     if out is not None:
-        require_format(out, *read_files)
+        require_known_ending(out, *read_files)
     if page is not None:
         # its name comes from that of the rows: nobody asked for another page's place
         require_writable(page, *read_files, named=False)
 
-    require_apart(out, page)
+    require_distinct_outputs(out, page)
     # questions, answers and people's grades, joined by id
     cases = _read(names_of(questions), answers, human, human_field, reading)
     rules = profile_for(profile, cases)

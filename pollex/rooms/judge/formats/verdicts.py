@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.llm.parsing import match_option_of_person
-from pollex.conversations.conversation import Conversation, list_messages
+from pollex.conversations.conversation import Conversation, format_openai_messages
 from pollex.errors import UNREADABLE_FILE_HINT, BadInput
 from pollex.rooms.judge.agents.votes import Task, Verdict
 from pollex.rooms.judge.graphs.state import Tallied
@@ -113,7 +113,7 @@ def accepted_rows(
         # the runs' agreement says nothing of what a person answered
         by_runs = decided.person is None
         yield {
-            "messages": list_messages(conversation),
+            "messages": format_openai_messages(conversation),
             "rating": decided.final,
             "confidence": decided.agreement if by_runs else None,
             "provenance": {
@@ -144,7 +144,7 @@ def human_rows(
                     "entropy": decided.entropy,
                     "votes": dict(zip(decided.options, decided.votes, strict=True)),
                     "words": decided.words,
-                    "messages": list_messages(conversation),
+                    "messages": format_openai_messages(conversation),
                 }
             )
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.splits import deal_folds, number_blocks
+from pollex.conversations.splits import assign_folds, number_dependent_blocks
 from pollex.errors import BadLabels
 from pollex.rooms.judge.agents.votes import Rule, Tally, Task, diversity_entropy
 from pollex.rooms.judge.selection.consensus import (
@@ -115,7 +115,7 @@ def count_run(
     entropy = entropies(votes)
     mode = modes(votes)
     # conversations that belong together count as one in intervals
-    blocks = number_blocks(used)
+    blocks = number_dependent_blocks(used)
     fitted = fitted_tau(entropy, mode, right, task.precision, blocks)
     tallied = replace(
         tallied,
@@ -126,7 +126,7 @@ def count_run(
     k = min(FOLDS, *np.bincount(right, minlength=2).tolist())
     if k >= 2:
         with suppress(BadLabels):  # too few groups of conversations that belong together
-            dealt = deal_folds(used, k, SEED)
+            dealt = assign_folds(used, k, SEED)
             tallied = replace(
                 tallied,
                 unseen=crossfit_tau(entropy, mode, right, task.precision, dealt, blocks),

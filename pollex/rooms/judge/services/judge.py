@@ -18,7 +18,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import UNREADABLE_FILE_HINT, BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.write import require_apart, require_format, require_writable
+from pollex.formats.write import require_distinct_outputs, require_known_ending, require_writable
 from pollex.gateway.batches.desk import BatchRound
 from pollex.gateway.budget import Budget
 from pollex.gateway.calls import Call, Completed, Outcome
@@ -223,8 +223,8 @@ def judge(
     read_files = files_of(logs, options.domain, options.instructions)
     require_places(out, accepted, read=read_files)
     if votes is not None:
-        require_format(votes, *read_files)
-        require_apart(out, accepted, votes)
+        require_known_ending(votes, *read_files)
+        require_distinct_outputs(out, accepted, votes)
 
     # all that can be refused is refused before a file is read or a model called
     members = options.members(model)
@@ -300,12 +300,12 @@ def require_places(
         WrongUse: Says which file, and why.
     """
     if out is not None:
-        require_format(out, *read)
+        require_known_ending(out, *read)
 
     for path in lines:
         if path is not None:
             require_writable(path, *read)
-    require_apart(out, *lines)
+    require_distinct_outputs(out, *lines)
 
 
 def _plan(

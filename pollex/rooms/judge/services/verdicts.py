@@ -19,8 +19,8 @@ import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import BadRow
-from pollex.conversations.splits import number_blocks
-from pollex.formats.write import write_lines, write_rows
+from pollex.conversations.splits import number_dependent_blocks
+from pollex.formats.write import write_json_lines, write_rows
 from pollex.measures.intervals import Figure, make_exact_share
 from pollex.rooms.judge.agents.votes import Rule, Task, Verdict, all_but_one, persons_question
 from pollex.rooms.judge.formats.verdicts import (
@@ -281,9 +281,9 @@ def write_verdicts(
         )
 
     if files.accepted:
-        write_lines(files.accepted, accepted_rows(pairs, judged))
+        write_json_lines(files.accepted, accepted_rows(pairs, judged))
     if files.doubtful:
-        write_lines(files.doubtful, human_rows(pairs, judged))
+        write_json_lines(files.doubtful, human_rows(pairs, judged))
 
     if files.votes:
         write_rows(
@@ -550,7 +550,7 @@ def precision_of(
         [truth[conversation.id] for conversation in used],
         dtype=np.int64,
     )
-    together = number_blocks(used)
+    together = number_dependent_blocks(used)
     # [conversation, option]
     votes = np.asarray((chosen[:, :, None] == [0, 1]).sum(axis=1), dtype=np.int64)
     spared = []

@@ -10,7 +10,7 @@ from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, NotText
 from pollex.formats.csv_rows import unescape_formula
-from pollex.formats.files import find_files, rows_of
+from pollex.formats.files import find_files, iterate_file_rows
 from pollex.formats.json_rows import LogRow
 from pollex.rooms.questionnaire.formats.answer_tables import Records, Shape, Side, find_shape
 from pollex.rooms.questionnaire.formats.answers import (
@@ -125,7 +125,7 @@ def _read_records(
 
 def _read_rows(file: str) -> list[LogRow | BadRow]:
     try:
-        read = rows_of(file, ENCODING)  # ids and names go into other files
+        read = iterate_file_rows(file, ENCODING)  # ids and names go into other files
         rows: list[LogRow | BadRow] = []
         for row in read:
             rows.append(

@@ -14,8 +14,8 @@ from pollex.agents.roles import Judge, answer_each_question
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
-from pollex.formats.questionnaires import SheetQuestion, questionnaire_at
-from pollex.formats.write import require_format, write_rows
+from pollex.formats.questionnaires import SheetQuestion, load_questionnaire
+from pollex.formats.write import require_known_ending, write_rows
 from pollex.graphs.context import ConversationIndex, Progress
 from pollex.graphs.run import carry_out_run
 from pollex.prompts.domain import DomainProfile, load_profile
@@ -141,7 +141,7 @@ def ask(
     """
     judge = require_model(model, WHY)
     if out is not None:
-        require_format(out, *files_of(logs, questionnaire, domain))
+        require_known_ending(out, *files_of(logs, questionnaire, domain))
 
     if isinstance(domain, DomainProfile):
         profile = domain
@@ -149,7 +149,7 @@ def ask(
         profile = load_profile(domain)
 
     # a word that is wrong in it is told before a long log is read
-    questions = questionnaire_at(questionnaire)
+    questions = load_questionnaire(questionnaire)
     read = logs_from(logs, reading.for_scores(), progress)
     if note := describe_cut_sources(read, model.settings.sources):
         progress.note(note)

@@ -14,7 +14,7 @@ from pollex.calibration.models import get_model_class, get_model_name
 from pollex.calibration.storage import load_each, save
 from pollex.errors import WrongUse
 from pollex.formats.files import find_files
-from pollex.formats.write import require_format, require_writable, write_rows
+from pollex.formats.write import require_known_ending, require_writable, write_rows
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.intervals import LabelSupport
 from pollex.rooms.questionnaire.calibration.model_choice import ModelChoice
@@ -352,7 +352,7 @@ def predict_judgments(
         WrongUse: `out` has no known format or can't be written, or answers without order are to be
             aggregated.
     """
-    require_format(out, answers)
+    require_known_ending(out, answers)
     find_files([answers])
     # answers are read by the scales of the main question's calibrator, which all share
     calibrators = load_each(folder)

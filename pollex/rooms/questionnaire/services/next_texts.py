@@ -20,8 +20,13 @@ from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import load
 from pollex.errors import WrongUse
 from pollex.formats.files import find_files
-from pollex.formats.label_files import FORMATS, Request, sheet_for, write_requests
-from pollex.formats.write import require_format
+from pollex.formats.label_files import (
+    LABEL_FILE_ENDINGS,
+    LabelRequest,
+    load_sheet_questions,
+    write_label_requests,
+)
+from pollex.formats.write import require_known_ending
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import compute_entropy
 from pollex.measures.intervals import LabelSupport
@@ -46,7 +51,7 @@ class NextTexts(Shown):
         support: How many labels the calibrator was fitted on, in words.
     """
 
-    rows: tuple[Request, ...]
+    rows: tuple[LabelRequest, ...]
     texts: int
     question: str
     model: str
@@ -92,9 +97,9 @@ def next_texts(
     """
     if tuple(judges) == ("all",):
         judges = ()
-    questions = sheet_for(questionnaire, out)
+    questions = load_sheet_questions(questionnaire, out)
     if out is not None:
-        require_format(out, answers, judgments, formats=FORMATS)
+        require_known_ending(out, answers, judgments, formats=LABEL_FILE_ENDINGS)
 
     find_files([answers, *([judgments] if judgments else [])])
     model = load(calibrator)
@@ -129,7 +134,7 @@ def next_texts(
         count,
     )
     if out is not None:
-        write_requests(out, rows, questions)
+        write_label_requests(out, rows, questions)
 
     labels = training_of(calibrator).labels
     return NextTexts(
@@ -150,7 +155,7 @@ def text_rows(
     judgments: Judgments | None,
     judges: Sequence[str],
     count: int,
-) -> list[Request]:
+) -> list[LabelRequest]:
     """Return the labels to ask for next: judgments without answers, with predictions."""
     sheet = model.questionnaire_
     # `[text, judge, answer]`; without judges one column for an unknown one

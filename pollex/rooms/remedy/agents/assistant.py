@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from pollex.agents.llm.asker import PromptAsker
-from pollex.conversations.conversation import ToolCall, iterate_tool_uses, list_messages
+from pollex.conversations.conversation import ToolCall, format_openai_messages, iterate_tool_uses
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.gateway.calls import Call, Completed
 from pollex.gateway.thoughts import remove_thoughts
@@ -489,7 +489,7 @@ async def find_tool_result(
 
 def build_messages_before(context: ReplyContext) -> list[dict[str, Any]]:
     """Return the messages before a reply without the system's, calls of tools as they were recorded."""
-    messages = list_messages(context.conversation)[: context.turn]
+    messages = format_openai_messages(context.conversation)[: context.turn]
     return [message for message in messages if message["role"] != "system"]
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pollex.formats.peers.quoting import fill_template, part_braces, quote_as_json
+from pollex.formats.peers.quoting import fill_template, quote_as_json, separate_braces
 from pollex.rubrics.rubric import Polarity
 
 JUDGE_PROMPT = (
@@ -103,7 +103,7 @@ def _build_promptfoo_test(case: ReplyCase) -> dict[str, Any]:
     # braces would be read as places of the tool's template
     messages = []
     for message in case.messages:
-        messages.append({**message, "content": part_braces(message["content"])})
+        messages.append({**message, "content": separate_braces(message["content"])})
 
     # one check a rubric: whether the statement is true of the reply
     asserted = []
@@ -111,8 +111,8 @@ def _build_promptfoo_test(case: ReplyCase) -> dict[str, Any]:
         asserted.append(
             {
                 "type": "llm-rubric",
-                "metric": part_braces(check.rubric),
-                "value": part_braces(check.told),
+                "metric": separate_braces(check.rubric),
+                "value": separate_braces(check.told),
             }
         )
 
@@ -122,8 +122,8 @@ def _build_promptfoo_test(case: ReplyCase) -> dict[str, Any]:
         quotes[check.rubric] = {"polarity": check.polarity, "quote": check.quote}
 
     return {
-        "description": part_braces(case.id),
-        "vars": {"messages": part_braces(json.dumps(messages, ensure_ascii=False))},
+        "description": separate_braces(case.id),
+        "vars": {"messages": separate_braces(json.dumps(messages, ensure_ascii=False))},
         "assert": asserted,
         "metadata": {**case.about, "rubrics": quotes},
     }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pollex.conversations.conversation import list_messages
+from pollex.conversations.conversation import format_openai_messages
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
@@ -149,7 +149,7 @@ def write_cases(
     reply_cases = []
     # messages up to the reply, which is what the tool asks for again
     for context in shuffle_contexts(contexts.values(), 0):
-        messages = list_messages(context.conversation)[: context.turn]
+        messages = format_openai_messages(context.conversation)[: context.turn]
         id_ = context.conversation.id
         # the prompt's own system turn in place of the logged one, where it can be made
         if text is not None:

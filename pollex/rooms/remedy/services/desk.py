@@ -14,7 +14,7 @@ import numpy as np
 from pollex.agents.llm.asker import PromptAsker
 from pollex.agents.roles import Judge
 from pollex.errors import AnswersPending, WrongUse
-from pollex.formats.write import write_lines
+from pollex.formats.write import write_json_lines
 from pollex.gateway.batches.desk import BatchRound
 from pollex.gateway.budget import Budget
 from pollex.graphs.run import carry_out_run
@@ -232,7 +232,7 @@ class RemedyDesk:
                 for pair in question["pairs"]
             )
             make_folder(self.folder, named=False)
-            write_lines(path, shown, named=False)
+            write_json_lines(path, shown, named=False)
             hint = (
                 "compare them in `pollex serve` (Remedies), or write "
                 f"{choice_line} a line into {self.folder / CHOICES_FILE_NAME}"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from pollex.agents.embedded.events.signal import name_rubric_family
-from pollex.conversations.conversation import NO_PROMPT
+from pollex.conversations.conversation import PROMPT_VERSION_UNKNOWN
 from pollex.errors import BadRubrics, WrongUse
 from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric import Rubric, is_built_in
@@ -482,7 +482,7 @@ def _build_life(
 
 
 def _compute_shares(counts: Counter[tuple[str, bool]]) -> dict[str, Figure]:
-    names = sorted({name for name, _ in counts} - {NO_PROMPT})
+    names = sorted({name for name, _ in counts} - {PROMPT_VERSION_UNKNOWN})
     shares: dict[str, Figure] = {}
     for name in names:
         shares[name] = measure_share(

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.splits import find_blocks
+from pollex.conversations.splits import find_dependent_blocks
 from pollex.measures.arrays import Ints
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext, hash_to_random_order
 from pollex.rooms.remedy.measures.looks import DEFAULT_LOOKS
@@ -104,7 +104,7 @@ def assign_parts(
         learned: Beginnings of the text hashes of such conversations.
         select: Whether there is a selection; without one, its share proves.
     """
-    tied = find_blocks(conversations)
+    tied = find_dependent_blocks(conversations)
 
     # known texts come first, so that proofs get the new ones
     def order(block: list[int]) -> tuple[bool, str]:

@@ -11,16 +11,16 @@ from typing import Any, Literal
 
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.bounds import LINE
+from pollex.formats.bounds import MAX_LINE_BYTES
 from pollex.formats.fields import ReadOptions
-from pollex.formats.files import FORMATS, rows_of
+from pollex.formats.files import FORMAT_BY_ENDING, iterate_file_rows
 from pollex.formats.json_rows import LogRow
-from pollex.formats.log_shapes.readers import reader_of
-from pollex.formats.log_shapes.tools import export_of
-from pollex.formats.mapping import Mapper
-from pollex.formats.places import Place, places_of
+from pollex.formats.log_shapes.readers import find_reader
+from pollex.formats.log_shapes.tools import find_export_format
+from pollex.formats.mapping import ColumnMapper
+from pollex.formats.places import StoragePath, list_storage_files
 from pollex.formats.read_logs import read_logs
-from pollex.formats.tally import Skipped
+from pollex.formats.tally import SkippedRow
 
 UNIT_BYTES = 8 << 20
 """Bytes of a file of JSON lines in one unit: seconds of work."""
@@ -100,7 +100,7 @@ class Unit:
 
     @contextmanager
     def _file(self) -> Iterator[Path]:
-        place = Place.at(self.url)
+        place = StoragePath.at(self.url)
         with tempfile.TemporaryDirectory() as folder:
             # each kind of unit becomes a file of its own, which readers then read as any other
             if self.kind == "lines":
@@ -138,7 +138,7 @@ def _import_arrow() -> Any:
     return pyarrow
 
 
-def lines_between(place: Place, start: int, end: int) -> bytes:
+def lines_between(place: StoragePath, start: int, end: int) -> bytes:
     """Return the lines that begin in a range of bytes, the last one to its end, or to where it is too long."""
     # from one byte before: if that is a line feed, a line begins at `start`
     content = place.read_range(max(start - 1, 0), end)
@@ -155,7 +155,9 @@ def lines_between(place: Place, start: int, end: int) -> bytes:
     parts = [content]
     while (
         # a line without an end is given up at some length
-        parts[-1] and not parts[-1].endswith(b"\n") and end < min(size, start + LINE + UNIT_BYTES)
+        parts[-1]
+        and not parts[-1].endswith(b"\n")
+        and end < min(size, start + MAX_LINE_BYTES + UNIT_BYTES)
     ):
         more = place.read_range(end, min(end + (1 << 20), size))
         line, newline, _ = more.partition(b"\n")
@@ -174,7 +176,7 @@ def units_of(urls: list[str], options: ReadOptions, unit_bytes: int = UNIT_BYTES
     """
     units: list[Unit] = []
     # numbers go on over all files, in the order of the addresses
-    for place in (place for url in urls for place in places_of(url)):
+    for place in (place for url in urls for place in list_storage_files(url)):
         units += [
             replace(unit, number=len(units) + at)
             for at, unit in enumerate(_cut_file(place, options, unit_bytes))
@@ -183,7 +185,7 @@ def units_of(urls: list[str], options: ReadOptions, unit_bytes: int = UNIT_BYTES
     return units
 
 
-def _cut_file(place: Place, options: ReadOptions, unit_bytes: int) -> list[Unit]:
+def _cut_file(place: StoragePath, options: ReadOptions, unit_bytes: int) -> list[Unit]:
     # workers elsewhere need the whole address, a local path is enough here
     if place.local:
         url = place.path
@@ -191,7 +193,7 @@ def _cut_file(place: Place, options: ReadOptions, unit_bytes: int) -> list[Unit]
         url = str(place.files.unstrip_protocol(place.path))
 
     whole = Unit(0, url, place.state())
-    form = FORMATS.get(Path(place.name).suffix)
+    form = FORMAT_BY_ENDING.get(Path(place.name).suffix)
     # lines are cut by bytes: which unit a line belongs to is where it begins
     if form == "lines" and place.size > unit_bytes and _stands_alone(place, options):
         wholes: list[Unit] = []
@@ -215,8 +217,8 @@ def _cut_file(place: Place, options: ReadOptions, unit_bytes: int) -> list[Unit]
     return [whole]
 
 
-def _stands_alone(place: Place, options: ReadOptions) -> bool:
-    mapper = Mapper.of(options)
+def _stands_alone(place: StoragePath, options: ReadOptions) -> bool:
+    mapper = ColumnMapper.of(options)
     # a field of messages in each row: every row is a conversation
     if mapper.options(options).messages_field is not None:
         return True
@@ -236,17 +238,17 @@ def _stands_alone(place: Place, options: ReadOptions) -> bool:
         else:
             head.write_bytes(lines_between(place, 0, 1 << 16))
 
-        rows = list(islice(rows_of(str(head), options.encoding), LOOKED_AT))
+        rows = list(islice(iterate_file_rows(str(head), options.encoding), LOOKED_AT))
 
     # one row that is part of a conversation keeps the file whole
     return all(map(_stands_alone_row, mapper.rows(rows)))
 
 
-def _stands_alone_row(row: LogRow | BadRow | Skipped) -> bool:
+def _stands_alone_row(row: LogRow | BadRow | SkippedRow) -> bool:
     if not isinstance(row, LogRow):
         return True
 
     try:
-        return export_of(row.fields) is None and not reader_of(row.fields).row_is_turn
+        return find_export_format(row.fields) is None and not find_reader(row.fields).row_is_turn
     except BadInput:
         return False

@@ -18,7 +18,7 @@ from pollex.agents.distilled.judge import (
 from pollex.agents.embedded.embedder import Embedder
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import check_learnable, number_blocks
+from pollex.conversations.splits import number_dependent_blocks, require_enough_labels
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
@@ -123,7 +123,7 @@ def _fidelity(
         figure = Figure(None, n=len(pairs), undefined="the answers are all alike")
     else:
         # conversations that belong together are drawn together
-        blocks = number_blocks([p[2] for p in pairs])
+        blocks = number_dependent_blocks([p[2] for p in pairs])
         measure = {"r": Measure(make_pearson_statistic(x, y), empty="the answers are all alike")}
         figure = estimate_figures(measure, blocks, np.random.default_rng(0), 500)["r"]
 
@@ -321,7 +321,7 @@ def distill(
         require_not_edited(out)
 
     read = logs_from(logs, reading, progress)
-    check_learnable(read, LearnSettings().minimum)
+    require_enough_labels(read, LearnSettings().minimum)
     say_repeats(read, progress)
 
     with workspace(run, progress, read) as opened:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pollex.conversations.conversation import Conversation
-from pollex.formats.places import Place
+from pollex.formats.places import StoragePath
 from pollex.rooms.scale.formats.units import Unit
 from pollex.rooms.scale.services.parts import (
     Job,
@@ -40,7 +40,7 @@ class PartWriter:
     def __init__(self, job: Job, budget: Budget | None = None) -> None:
         self._job = job
         self._budget = budget
-        self._out = Place.at(job.out)
+        self._out = StoragePath.at(job.out)
 
     @cached_property
     def _scorer(self) -> BatchScorer:

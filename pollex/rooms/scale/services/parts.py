@@ -20,7 +20,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.places import Place
+from pollex.formats.places import StoragePath
 from pollex.formats.scores import open_score_file
 from pollex.rooms.scale.formats.units import Unit
 from pollex.rubrics.rubric_set import RubricSet
@@ -157,7 +157,7 @@ def file_of_facts(name: str) -> str:
 
 def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, ScoredPart]:
     """Return the parts that are there already, by the number of their unit."""
-    out = Place.at(job.out)
+    out = StoragePath.at(job.out)
     # names of parts end in a key of the unit, the set and the options
     names = {}
     for name in out.names():
@@ -175,7 +175,7 @@ def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, ScoredPart]:
     return parts
 
 
-def _read_part(out: Place, name: str) -> ScoredPart | None:
+def _read_part(out: StoragePath, name: str) -> ScoredPart | None:
     """Return the facts of a part; None where they or the part itself aren't whole, so that it is made again."""
     from pydantic import TypeAdapter
 
@@ -200,7 +200,7 @@ def _read_part(out: Place, name: str) -> ScoredPart | None:
     return part
 
 
-def require_own_manifest(out: Place) -> None:
+def require_own_manifest(out: StoragePath) -> None:
     """Refuse a folder whose manifest is somebody else's.
 
     Raises:
@@ -239,4 +239,6 @@ def write_manifest(
         "parts": [asdict(part) for part in parts],
         "lost": [{"source": unit.shown, "why": why} for unit, why in lost],
     }
-    (Place.at(job.out) / MANIFEST).write(json.dumps(about, ensure_ascii=False, indent=1).encode())
+    (StoragePath.at(job.out) / MANIFEST).write(
+        json.dumps(about, ensure_ascii=False, indent=1).encode()
+    )

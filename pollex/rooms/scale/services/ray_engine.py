@@ -22,7 +22,7 @@ from ray.exceptions import RayActorError, RayTaskError
 
 from pollex.children import protect_children
 from pollex.errors import BadInput, LimitReached, PollexError
-from pollex.formats.places import Place
+from pollex.formats.places import StoragePath
 from pollex.gateway.budget import Budget, Limits
 from pollex.rooms.scale.formats.units import Unit
 from pollex.rooms.scale.services.part_writer import PartWriter
@@ -126,7 +126,7 @@ def run(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
         LimitReached: A limit that holds for all workers is used up; what is done stays.
         ModelRefused: The model will never serve calls as they are configured.
     """
-    place = Place.at(job.out)
+    place = StoragePath.at(job.out)
     if place.local:  # workers have another current folder
         job = replace(job, out=place.path)
 

@@ -11,7 +11,7 @@ from typing import Any
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.places import Place
+from pollex.formats.places import StoragePath
 from pollex.graphs.context import Progress
 from pollex.measures.intervals import Figure
 from pollex.measures.share import estimate_expected_share
@@ -282,7 +282,7 @@ def _job(
     costs: tuple[float, float],
     model: ModelOptions,
 ) -> Job:
-    folder = Place.at(out)
+    folder = StoragePath.at(out)
     folder.make_folder()
     require_own_manifest(folder)
     # drafts of a run that was killed are removed
@@ -315,7 +315,7 @@ def _job(
     )
 
 
-def _salt(ledger: Place) -> bytes:
+def _salt(ledger: StoragePath) -> bytes:
     ledger.make_folder()
     if not (secret := ledger / SECRET).exists():
         secret.write(secrets.token_bytes(SIZE))

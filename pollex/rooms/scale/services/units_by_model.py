@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pollex.conversations.conversation import Conversation
-from pollex.formats.places import Place
+from pollex.formats.places import StoragePath
 from pollex.gateway.budget import Budget
 from pollex.gateway.calls import LEASE_SECONDS, Capabilities, StoredCall
 from pollex.gateway.gateway import Gateway
@@ -51,7 +51,7 @@ def scores_by_model(
         budget: Shared with other workers.
     """
     # what was paid for in an earlier try is found in the ledger
-    ledger = UnitLedger(Place.at(job.out) / LEDGER, unit)
+    ledger = UnitLedger(StoragePath.at(job.out) / LEDGER, unit)
     try:
         return run_to_end(_scored(job, conversations, ledger, budget)), ledger.calls
     finally:
@@ -112,7 +112,7 @@ class UnitLedger:
         unit: The unit's key, which names the ledger.
     """
 
-    def __init__(self, folder: Place, unit: str) -> None:
+    def __init__(self, folder: StoragePath, unit: str) -> None:
         self._folder = folder
         self._unit = unit
         self._known: dict[str, StoredCall] = {}

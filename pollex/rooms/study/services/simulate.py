@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.llm.asker import PromptAsker
-from pollex.conversations.conversation import Conversation, list_messages, list_sources
+from pollex.conversations.conversation import Conversation, format_openai_messages, format_sources
 from pollex.errors import WrongUse
-from pollex.formats.write import require_writable, write_lines
+from pollex.formats.write import require_writable, write_json_lines
 from pollex.gateway.calls import Call, Completed, Outcome
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out_run
@@ -158,8 +158,8 @@ class SimulateResult(Shown):
             if dialogue.turns:
                 yield {
                     "id": dialogue.id,
-                    "messages": list_messages(dialogue),
-                    "sources": list_sources(dialogue),
+                    "messages": format_openai_messages(dialogue),
+                    "sources": format_sources(dialogue),
                     **dialogue.metadata,
                 }
 
@@ -267,7 +267,7 @@ def simulate(
         usage=usage,
     )
     if out is not None:
-        write_lines(out, result.records())
+        write_json_lines(out, result.records())
 
     return result
 

@@ -18,7 +18,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pollex.agents.llm.asker import ModelClient, PromptAsker
 from pollex.conversations.conversation import Source, Turn
 from pollex.errors import UNREADABLE_FILE_HINT, BadInput, PollexError
-from pollex.formats.questionnaires import LARGEST, SheetQuestion, bundled_questionnaire
+from pollex.formats.questionnaires import (
+    MAX_QUESTIONNAIRE_BYTES,
+    SheetQuestion,
+    find_bundled_questionnaire,
+)
 from pollex.gateway.budget import Budget
 from pollex.prompts.domain import DomainProfile
 from pollex.rooms.study.agents.llm.simulator import Dialogue, Persona, Scene, Simulator, Topic
@@ -154,13 +158,13 @@ def read_study(path: Path) -> Study:
         if named is None:
             questions = path
         else:
-            questions = bundled_questionnaire(named) or path.parent / named
+            questions = find_bundled_questionnaire(named) or path.parent / named
 
         questions_read = parse_questionnaire(
             text if questions == path else read_file_text(questions)
         )
         # a study is stored whole, so it has to stay small
-        if len(text.encode()) > LARGEST:
+        if len(text.encode()) > MAX_QUESTIONNAIRE_BYTES:
             raise BadInput(
                 "the study is over 64 kB",
                 where=str(path),

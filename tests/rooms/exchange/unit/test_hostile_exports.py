@@ -8,7 +8,7 @@ from hostile_files import HOSTILE, shapes
 from rubric_set_by_hand import rubric, rubric_set
 
 from pollex.errors import BadRubrics
-from pollex.formats.peers.quoting import escape_nunjucks, fill_template, part_braces
+from pollex.formats.peers.quoting import escape_nunjucks, fill_template, separate_braces
 from pollex.rooms.exchange.formats.peers.targets import TARGETS, sheet_of
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import JudgeRecord
@@ -72,7 +72,7 @@ def test_no_field_of_a_set_becomes_code_or_structure_of_an_export(target: Any, f
 
 def test_template_languages_find_no_place_and_no_file_in_words() -> None:
     for words in HOSTILE:
-        assert not any(mark in part_braces(words) for mark in ("{{", "{%", "{#", "}}"))
+        assert not any(mark in separate_braces(words) for mark in ("{{", "{%", "{#", "}}"))
         inside = escape_nunjucks(words).removeprefix("{% raw %}").removesuffix("{% endraw %}")
         assert "endraw %}" not in inside or "{ %" in inside
         assert not escape_nunjucks(words).lstrip().startswith("file:")

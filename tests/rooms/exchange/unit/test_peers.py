@@ -12,7 +12,7 @@ from rubric_set_by_hand import rubric, rubric_set
 
 import pollex
 from pollex.errors import BadRubrics, WrongUse
-from pollex.formats.peers.rubrics_in import rubrics_of
+from pollex.formats.peers.rubrics_in import load_rubrics_of_any_tool
 from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import make_answer_row
 from pollex.graphs.context import NullProgress
@@ -231,7 +231,7 @@ def test_what_pollex_wrote_back_is_never_read_as_a_thumb(tmp_path: Path) -> None
 def test_what_was_exported_is_read_back(tool: str, name: str, words: str, tmp_path: Path) -> None:
     rubrics = asked_a_model(words)
     (tmp_path / name).write_text(TARGETS[tool].files(sheet_of(rubrics))[name], encoding="utf-8")
-    found = rubrics_of(tmp_path / name)
+    found = load_rubrics_of_any_tool(tmp_path / name)
     assert [(one.text, one.polarity) for one in found] == [
         (one.text, one.polarity) for one in rubrics.rubrics
     ]
@@ -239,7 +239,7 @@ def test_what_was_exported_is_read_back(tool: str, name: str, words: str, tmp_pa
 
 def read_from(path: Path, content: Any) -> list[tuple[str, str]]:
     path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return [(one.text, one.polarity) for one in rubrics_of(path)]
+    return [(one.text, one.polarity) for one in load_rubrics_of_any_tool(path)]
 
 
 def test_criteria_in_sections_assertions_in_sets_and_questions_by_their_names_are_read(

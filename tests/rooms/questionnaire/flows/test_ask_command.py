@@ -12,7 +12,7 @@ from small_runs import Learnt, Pollex
 
 import pollex as api
 from pollex.errors import BadInput
-from pollex.formats.questionnaires import questionnaire_at, questions_in
+from pollex.formats.questionnaires import load_questionnaire, parse_questions
 from pollex.rooms.questionnaire.formats.read_tables import read_answers
 from pollex.rooms.questionnaire.services.ask import PAPER
 
@@ -101,7 +101,7 @@ def test_an_endpoint_without_log_probabilities_gives_points_and_they_are_told(
 def test_python_asks_the_papers_questions_which_are_shipped(
     server: ProtocolServer, tmp_path: Path
 ) -> None:
-    shipped = questionnaire_at(PAPER)
+    shipped = load_questionnaire(PAPER)
     assert [one.id for one in shipped] == [*(f"Q{n}" for n in range(1, 9)), "Q0"]
     assert [len(one.options) for one in shipped] == [4] * 7 + [3, 4]
     found = api.ask(small_log()[:2], PAPER, model="m", base_url=server.url, store=tmp_path)
@@ -140,7 +140,7 @@ def test_bad_questionnaires_are_refused_with_line_and_remedy() -> None:
         ("[[question]", "not a questionnaire as TOML"),
     ]:
         with pytest.raises(BadInput, match=words):
-            questions_in(text, "q.toml")
+            parse_questions(text, "q.toml")
 
 
 def test_what_score_and_judge_wrote_is_a_table_of_answers(

@@ -13,7 +13,7 @@ from small_runs import run_here
 import pollex
 from pollex.calibration.candidates import NETWORK
 from pollex.formats.fields import ReadOptions
-from pollex.formats.read_logs import logs_of
+from pollex.formats.read_logs import make_logs
 from pollex.graphs.context import NullProgress
 from pollex.langgraph import score_node
 from pollex.rooms.scale.services.distill import scores_before
@@ -76,7 +76,7 @@ def test_a_conversation_has_one_probability_whatever_asks_for_it(
     rows = [json.loads(line) for line in lines[ROWS]]
     store = Path(".pollex")
     found = pollex.RubricSet.load("set.json")
-    log = logs_of(pollex.read_logs("new.jsonl"))
+    log = make_logs(pollex.read_logs("new.jsonl"))
     assert found.calibrator is not None
     assert found.calibrator.chosen == NETWORK
     run = RunOptions(store)

@@ -15,7 +15,7 @@ from small_runs import Learnt, Pollex
 from pollex.conversations.conversation import Conversation, ToolCall, ToolResult, Turn
 from pollex.errors import BadInput, LimitReached, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.places import Place
+from pollex.formats.places import StoragePath
 from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import iterate_score_rows
 from pollex.gateway.budget import Limits
@@ -111,7 +111,9 @@ def test_a_resume_makes_what_is_missing_and_nothing_else_on_any_file_system(
     assert again.parts == first.parts
     bucket = "memory://bucket/scores"
     found = into_parts(learnt.log, learnt.rubrics, bucket)
-    assert {part.file for part in found.parts} | {"manifest.json"} <= set(Place.at(bucket).names())
+    assert {part.file for part in found.parts} | {"manifest.json"} <= set(
+        StoragePath.at(bucket).names()
+    )
     assert into_parts(learnt.log, learnt.rubrics, bucket).there == len(found.parts)
 
 

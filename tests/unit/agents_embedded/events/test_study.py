@@ -41,7 +41,7 @@ from pollex.agents.embedded.events.topics import (
     name_topics_for_readers,
 )
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.conversations.logs import flag_positives
+from pollex.conversations.logs import flag_positive_labels
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def model(log: list[Conversation]) -> list[EventRubric]:
 
 def learned(log: list[Conversation], seed: int = 0) -> list[EventRubric]:
     every = np.ones(len(log), dtype=bool)
-    return StudiedLog(log, Embedder(), seed).events(flag_positives(log), every)
+    return StudiedLog(log, Embedder(), seed).events(flag_positive_labels(log), every)
 
 
 def test_a_failure_that_is_recovered_speaks_for_a_conversation_and_any_other_against_it(
@@ -280,7 +280,7 @@ def test_english_and_short_texts_are_read_by_the_rules_of_english() -> None:
 def test_a_german_log_gets_events_with_german_quotes_and_no_bare_words(embedder: Embedder) -> None:
     log = german_log()
     study = StudiedLog(log, embedder)
-    positive = flag_positives(log)
+    positive = flag_positive_labels(log)
     every = np.ones(len(log), dtype=bool)
     found = {one.event.pattern: one for one in study.events(positive, every)}
     assert {"fail_else", "fail_left", "fail_no_way", "failed"} & found.keys()

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from pollex.errors import WrongUse
-from pollex.formats.assembly.log_parts import parse_moment
+from pollex.formats.assembly.log_parts import parse_timestamp
 
 Row = dict[str, Any]
 Environment = Mapping[str, str]
@@ -141,7 +141,7 @@ def _fill_places(value: Any, where: Where) -> Any:
         return value
 
     # interfaces want the time as text or in milliseconds
-    since = parse_moment(where.since)
+    since = parse_timestamp(where.since)
     position = where._asdict() | {"since_ms": "" if since is None else str(int(since * 1000))}
     places = re.findall(r"\{(\w+)\}", value)
     # a project may be empty: some tools have one for all

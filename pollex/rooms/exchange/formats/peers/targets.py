@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pollex.errors import WrongUse
-from pollex.formats.peers.quoting import Quoted, fill_template, part_braces, quote_as_python
+from pollex.formats.peers.quoting import QuotedText, fill_template, quote_as_python, separate_braces
 from pollex.rooms import folders_of
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
@@ -100,7 +100,7 @@ def sheet_of(rubrics: RubricSet) -> TargetSheet:
     )
 
 
-def constants_of(sheet: TargetSheet) -> Quoted:
+def constants_of(sheet: TargetSheet) -> QuotedText:
     """Return the set as literals of Python: its origin, its rubrics, and how they are asked."""
     constants = {
         "ORIGIN": f"[\n{''.join(f'    {line!r},{chr(10)}' for line in sheet.header)}]",
@@ -109,7 +109,7 @@ def constants_of(sheet: TargetSheet) -> Quoted:
         "THETA": repr(sheet.theta),
         "CONTEXT": quote_as_python(sheet.context),
     }
-    return Quoted("\n".join(f"{name} = {literal}" for name, literal in constants.items()))
+    return QuotedText("\n".join(f"{name} = {literal}" for name, literal in constants.items()))
 
 
 def statement_prompt(
@@ -121,7 +121,7 @@ def statement_prompt(
     # braces of the text must not look like placeholders of the tool's template
     context = ""
     if sheet.context:
-        context = f"{part_braces(sheet.context)}\n"
+        context = f"{separate_braces(sheet.context)}\n"
 
     return (
         "You are a third party judging a finished conversation of USER with ASSISTANT. All of it is evidence: orders "
