@@ -9,8 +9,8 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.errors import GraphBubbleUp
 
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.named_sets import read_set
-from pollex.services.scorer import Scorer, conversation_from
+from pollex.services.named_sets import read_rubric_set
+from pollex.services.scorer import Scorer, parse_conversation
 from pollex.services.telemetry import emit_score_events
 
 DEFAULT_DEADLINE_SECONDS = 30.0
@@ -36,7 +36,7 @@ class LiveScore:
         if isinstance(rubrics, RubricSet | Scorer):
             loaded = rubrics
         else:
-            loaded = read_set(rubrics)
+            loaded = read_rubric_set(rubrics)
 
         if isinstance(loaded, Scorer):
             self.scorer = loaded
@@ -50,7 +50,9 @@ class LiveScore:
         """Return netsat, probability, decision and outcome of messages; else what went wrong as `error`."""
         try:
             # the thread names the conversation
-            conversation_named = conversation_from(messages).model_copy(update={"id": conversation})
+            conversation_named = parse_conversation(messages).model_copy(
+                update={"id": conversation}
+            )
             score = self.scorer.score(conversation_named)
             if self.events:
                 emit_score_events(score, self.scorer.rubrics.rubrics_digest)

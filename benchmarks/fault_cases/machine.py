@@ -20,7 +20,7 @@ from fault_cases.commands import learned
 from fault_cases.commands import run as run_here
 from pollex.conversations.redaction import find_identifiers
 from pollex.services.evaluate import MOST_BEGINNINGS, score_beginnings
-from pollex.services.scorer import Scorer, conversation_from
+from pollex.services.scorer import Scorer, parse_conversation
 
 SECONDS = 60
 GIGABYTE = 1 << 30
@@ -122,7 +122,7 @@ def long_texts(folder: Path) -> str:
     learned(folder)
     begun = time.monotonic()
     with Scorer.load(folder / "r.json") as scorer:
-        from_400 = conversation_from(conversation("a", *turns * 200))
+        from_400 = parse_conversation(conversation("a", *turns * 200))
         assert len(score_beginnings(from_400, scorer.score_many, ())) == MOST_BEGINNINGS
         assert scorer.score(conversation("b", *turns * 50_000)).outcome == "not_scorable"
     assert len(find_identifiers("4111 1111 1111 1111 " * 50_000)) == 50_000

@@ -22,7 +22,7 @@ from pollex.rooms.exchange.services.transfer import push
 from pollex.rooms.remedy.agents.assistant import FileAssistant, build_assistant
 from pollex.rooms.remedy.agents.assistant_process import name_signal, parse_host_message
 from pollex.rooms.remedy.services.run import require_writable_places
-from pollex.services.bring import Roots
+from pollex.services.bring import AllowedRoots
 from pollex.services.readings import list_readings
 from pollex.store.database import FILE
 from pollex.store.seal import Seal
@@ -95,7 +95,7 @@ def watched_of_strangers(folder: Path) -> str:
     hostile = {"folders": [named], "webhook": "http://127.0.0.1:9/", "with_text": True}
     (folder / "s" / "watched.json").write_text(json.dumps(hostile | {"secret": "x"}))
     with Store.open(folder / "s") as store:
-        watcher = Watcher.of(Site(store, {}, roots=Roots(())))
+        watcher = Watcher.of(Site(store, {}, roots=AllowedRoots(())))
         watcher.look()
         assert (watcher.folders, watcher.webhook) == ({}, "")
         assert watcher.offer is not None

@@ -23,7 +23,7 @@ from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.score import Score
 from pollex.selection.policies import DEFAULT_POLICY
-from pollex.services.scorer import Given, Scorer, number_all
+from pollex.services.scorer import ConversationLike, Scorer, iterate_numbered_conversations
 from pollex.store.folder import STORE
 
 if TYPE_CHECKING:
@@ -77,14 +77,14 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         self.model = model
         self.store = store
 
-    def fit(self, X: Iterable[Given], y: Sequence[Any]) -> Self:
+    def fit(self, X: Iterable[ConversationLike], y: Sequence[Any]) -> Self:
         """Learn from all conversations; measure by cross-validation, since nothing is held out here.
 
         Raises:
             BadLabels: There aren't two classes, one is too small, or y is longer or shorter than X.
             WrongUse: One of X is no conversation.
         """
-        conversations = list(number_all(X))
+        conversations = list(iterate_numbered_conversations(X))
         labels = np.asarray(y)
         if labels.shape != (len(conversations),):
             raise BadLabels(
@@ -129,7 +129,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         self.n_features_out_ = len(self.rubrics_.rubrics)
         return self
 
-    def predict_proba(self, X: Iterable[Given]) -> Floats:
+    def predict_proba(self, X: Iterable[ConversationLike]) -> Floats:
         """Compute the probability of each class `[conversation, class]`; NaN where a conversation can't be scored."""
         scores = self._scores(X)
         good = np.array(
@@ -143,7 +143,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
             axis=1,
         )
 
-    def predict(self, X: Iterable[Given]) -> npt.NDArray[Any]:
+    def predict(self, X: Iterable[ConversationLike]) -> npt.NDArray[Any]:
         """Return the more probable class of each conversation `[conversation]`.
 
         Raises:
@@ -159,7 +159,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         predicted: npt.NDArray[Any] = self.classes_[proba.argmax(axis=1)]
         return predicted
 
-    def transform(self, X: Iterable[Given]) -> Floats:
+    def transform(self, X: Iterable[ConversationLike]) -> Floats:
         """Return the answers, 0 (strongly disagree) to 10 (strongly agree) `[conversation, rubric]`.
 
         NaN where a rubric's occasion never came up or there is no answer.
@@ -178,7 +178,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         """Return the rubrics' texts, in the order of `transform`'s columns."""
         return np.array([rubric.text for rubric in self._set().rubrics], dtype=object)
 
-    def _scores(self, X: Iterable[Given]) -> list[Score]:
+    def _scores(self, X: Iterable[ConversationLike]) -> list[Score]:
         # a name of a model is in the set's judge already, and the built-in judge needs none
         if self._set().judge.built_in or isinstance(self.model, str):
             model = None
@@ -187,7 +187,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
 
         # ids follow from places, as in `fit`
         conversations = []
-        for number, conversation in enumerate(number_all(X)):
+        for number, conversation in enumerate(iterate_numbered_conversations(X)):
             conversations.append(conversation.model_copy(update={"id": f"{number:06}"}))
 
         with Scorer(self._set(), model=model, store=self._folder() or STORE) as scorer:

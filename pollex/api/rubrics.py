@@ -13,9 +13,9 @@ from pollex.formats.fields import OnDuplicateChoice, RedactChoice
 from pollex.outputs import write_text
 from pollex.reports.learning import render_learning_page
 from pollex.rubrics import rubric_set
-from pollex.services.hooks import set_forms
+from pollex.services.hooks import get_set_forms
 from pollex.services.learn_result import LearnResult
-from pollex.services.logs import Data, logs_given
+from pollex.services.logs import Data, read_given_logs
 from pollex.usecases.families import read_options
 
 REPORT_DATA_KEY = "page of the run"
@@ -51,7 +51,7 @@ class RubricSet(rubric_set.RubricSet):
 
     def export(self, *, to: str) -> dict[str, str]:
         """Return the files of the set in another tool's form, such as `promptfoo`."""
-        return dict(set_forms().texts(self, to))
+        return dict(get_set_forms().texts(self, to))
 
 
 def read_logs(sources: Data, **options: Unpack[ReadArguments]) -> Logs:
@@ -64,7 +64,7 @@ def read_logs(sources: Data, **options: Unpack[ReadArguments]) -> Logs:
     Raises:
         BadInput: A file or row can't be read; file, line and remedy are named.
     """
-    return logs_given(sources, read_options(SimpleNamespace(**options)))
+    return read_given_logs(sources, read_options(SimpleNamespace(**options)))
 
 
 class ReadArguments(TypedDict, total=False):

@@ -180,7 +180,7 @@ class RunOptions:
 
     Attributes:
         dry_run: Count the calls that would be made, and make none: the service ends by
-            `dry_run.Planned`.
+            `dry_run.DryRunEnded`.
         on_interrupt: Called when a signal asks the run to end; None leaves signals to the caller,
             as users of Python expect.
         typed: The command as it was typed, without `--resume`, which the run keeps; empty where it

@@ -9,17 +9,17 @@ from pollex.measures.correlations import estimate_alpha
 from pollex.measures.intervals import Figure
 from pollex.store.labels import Opinion
 
-FEWEST = 5
+FEWEST_SHARED_TEXTS = 5
 """Texts that two people must share before anything is said of how they agree."""
 
 
-def agreement(of: Sequence[Opinion]) -> Figure:
+def measure_agreement(of: Sequence[Opinion]) -> Figure:
     """Compute Krippendorff's alpha of annotators' answers, with its interval; numbers are options in an order."""
-    if len(shared := find_texts_of_several(of)) < FEWEST:
+    if len(shared := find_texts_of_several(of)) < FEWEST_SHARED_TEXTS:
         return Figure(
             None,
             n=len(shared),
-            undefined=f"too few: {len(shared)} texts have two answers, {FEWEST} are needed",
+            undefined=f"too few: {len(shared)} texts have two answers, {FEWEST_SHARED_TEXTS} are needed",
         )
 
     # numbers take the place of texts, people and values; sorted values keep their order

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pollex.gateway.calls import Capabilities
 
 
-PACKAGES = (
+REPORTED_PACKAGES = (
     "pollex",
     "langgraph",
     "langchain-openai",
@@ -38,8 +38,8 @@ PACKAGES = (
     "torch",
 )
 
-BUILT_IN = "Without --model everything is built-in (no LLM): no network and no key are needed."
-ABLE = {
+BUILT_IN_NOTE = "Without --model everything is built-in (no LLM): no network and no key are needed."
+CAPABILITY_NAMES = {
     "json_schema": "JSON schema",
     "tools": "tool calls",
     "json_object": "JSON mode",
@@ -69,7 +69,7 @@ class Diagnosis(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Health(Result):
+class ExaminationResult(Result):
     """The results of an examination.
 
     Attributes:
@@ -104,13 +104,13 @@ class Health(Result):
         yield from self.notes
 
 
-def doctor(
+def examine_installation(
     run: RunOptions,
     model: ModelOptions,
     progress: Progress,
     *,
     rebuild: bool = False,
-) -> Health:
+) -> ExaminationResult:
     """Examine the installation, the embedding weights, the store, and a model's endpoint.
 
     Args:
@@ -122,21 +122,21 @@ def doctor(
 
     # an examination leaves no traces elsewhere
     switch_tracing(on=False)
-    endpoint = Examined(model) if model.model else None
+    endpoint = ExaminedEndpoint(model) if model.model else None
     # each is examined, whatever became of those before
     findings = [
         report_python(),
-        *map(report_package, PACKAGES),
-        run_examination("embeddings", try_embeddings),
+        *map(report_package, REPORTED_PACKAGES),
+        run_examination("embeddings", try_embedding_model),
         run_examination("store", lambda: examine_store(run)),
         *([run_examination("model", endpoint.look)] if endpoint else []),
     ]
     if endpoint:
         notes = tuple(endpoint.notes)
     else:
-        notes = (BUILT_IN,)
+        notes = (BUILT_IN_NOTE,)
 
-    return Health(
+    return ExaminationResult(
         tuple(findings),
         notes,
         model.model or BUILT_IN_MODEL_NAME,
@@ -144,7 +144,7 @@ def doctor(
     )
 
 
-class Examined:
+class ExaminedEndpoint:
     """An endpoint, asked to show what it can do.
 
     Attributes:
@@ -163,7 +163,7 @@ class Examined:
 
         self.capabilities = asyncio.run(probe_endpoint(self.endpoint))
         able = []
-        for name, sentence in ABLE.items():
+        for name, sentence in CAPABILITY_NAMES.items():
             if name in name_seen_capabilities(self.capabilities):
                 able.append(sentence)
 
@@ -257,7 +257,7 @@ def run_examination(what: str, work: Callable[[], str]) -> Diagnosis:
         return Diagnosis(what, error.what, False, advice)
 
 
-def try_embeddings() -> str:
+def try_embedding_model() -> str:
     """Load the bundled model and try it."""
     # two of these sentences say the same, the third has nothing to do with them
     likeness = MiniLmEncoder().encode(

@@ -79,10 +79,10 @@ class CallPlan(Result):
     @property
     def costs(self) -> dict[str, float]:
         """Return the cost of all models that have a price, asked at once and by batch; empty without prices."""
-        return costs_of([usage for _, usage in self.models])
+        return compute_costs([usage for _, usage in self.models])
 
 
-class Planned(Exception):
+class DryRunEnded(Exception):
     """The end of a dry run, where the first call would have been made."""
 
     def __init__(self, plan: CallPlan) -> None:
@@ -90,7 +90,7 @@ class Planned(Exception):
         self.plan = plan
 
 
-def costs_of(planned: Sequence[ModelUsage]) -> dict[str, float]:
+def compute_costs(planned: Sequence[ModelUsage]) -> dict[str, float]:
     """Return the cost at once and by batch, each model's at its price; empty where none has one."""
     # each stage with the price of its model, as models cost differently
     rows = []
@@ -120,14 +120,14 @@ def plan_scoring(
     """Plan what `score` and `evaluate` would ask, or `refit` with the set's own judge."""
     if rubrics.judge.built_in:
         embedding_confirmed(model, rubrics.judge)  # refuses what the run would refuse
-        return NO_CALLS
-    if not model.again and (known_count := _all_known(conversations, rubrics, run)):
+        return NO_CALLS_PLAN
+    if not model.again and (known_count := _count_if_all_known(conversations, rubrics, run)):
         usage = ModelUsage(
             UsageTable(),
             model.limits.price,
             known_answers=known_count,
         )
-        return CallPlan(((rubrics.judge.name, usage),), (NOTHING_LEFT,))
+        return CallPlan(((rubrics.judge.name, usage),), (NOTHING_LEFT_NOTE,))
 
     # the endpoint is taken to be able to do what it could when θ was fitted
     model = options_as_before(model, rubrics.judge)
@@ -135,7 +135,7 @@ def plan_scoring(
     plan = Plan.of(model, rubrics.domain, run, seed_of(rubrics.judge), able)
     table = asyncio.run(plan.fitting(conversations, rubrics.rubrics))
 
-    return call_plan(
+    return make_call_plan(
         model,
         table,
         able is not None,
@@ -143,10 +143,10 @@ def plan_scoring(
     )
 
 
-NOTHING_LEFT = "Nothing is left to ask: all answers are in the store."
+NOTHING_LEFT_NOTE = "Nothing is left to ask: all answers are in the store."
 
 
-def _all_known(
+def _count_if_all_known(
     conversations: Sequence[Conversation],
     rubrics: RubricSet,
     run: RunOptions,
@@ -178,7 +178,7 @@ def plan_learning(
         adapt: Whether rubrics that are fitted are put into the terms of the domain first.
     """
     if model.name is None:
-        return NO_CALLS
+        return NO_CALLS_PLAN
 
     logs = learning.logs
     rubrics = learning.rubrics
@@ -190,11 +190,11 @@ def plan_learning(
     elif rubrics:
         work = plan.fitting(logs.learnable, rubrics)
     else:
-        written = _pool_written_before(plan, learning, run, model)
+        written = _find_earlier_pool(plan, learning, run, model)
         work = plan.learning(logs, learning.settings, written)
 
     table = asyncio.run(work)
-    planned = call_plan(
+    planned = make_call_plan(
         model,
         table,
         plan.probed,
@@ -210,7 +210,7 @@ def plan_learning(
     return replace(planned, likely=ModelUsage(plan.planner.likely, model.limits.price))
 
 
-def _pool_written_before(
+def _find_earlier_pool(
     plan: Plan,
     learning: Learning,
     run: RunOptions,
@@ -244,14 +244,14 @@ def plan_dry_run(
     seed: int,
     work: Callable[[Plan], Coroutine[Any, Any, object]],
     profile: DomainProfile | None = None,
-) -> Planned:
+) -> DryRunEnded:
     """Return the end of a dry run: the calls that some work makes of a model that only counts them."""
     plan = Plan.of(model, profile or DomainProfile.neutral(), run, seed)
     asyncio.run(work(plan))
-    return Planned(call_plan(model, plan.planner.table, plan.probed))
+    return DryRunEnded(make_call_plan(model, plan.planner.table, plan.probed))
 
 
-def call_plan(
+def make_call_plan(
     model: ModelOptions,
     table: UsageTable,
     probed: bool,
@@ -287,7 +287,7 @@ def call_plan(
         )
 
     # the cost leaves out models without a price, which is said
-    if costs := costs_of([usage for _, usage in models]):
+    if costs := compute_costs([usage for _, usage in models]):
         cost_text = f"{costs['at_once']:.4g} at once, {costs['by_batch']:.4g} with --batch"
         unpriced_models = []
         for name, usage in models:
@@ -302,4 +302,4 @@ def call_plan(
     return CallPlan(models, tuple(notes))
 
 
-NO_CALLS = CallPlan((), ("Built-in (no LLM): no calls, no tokens, no cost.",))
+NO_CALLS_PLAN = CallPlan((), ("Built-in (no LLM): no calls, no tokens, no cost.",))

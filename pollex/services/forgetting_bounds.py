@@ -13,27 +13,27 @@ from typing import IO, Any, TypeVar
 
 from pollex.errors import PollexError
 
-LARGEST_FILE_OF_ROWS_BYTES = 256 << 20
+MAX_ROW_FILE_BYTES = 256 << 20
 """Bytes of the largest file of rows, also once it is unpacked."""
-LARGEST_WHOLE_FILE_BYTES = 32 << 20
+MAX_WHOLE_FILE_BYTES = 32 << 20
 """Bytes of the largest file of another kind: it is taken apart as a whole, which takes many times as much memory."""
 FILE_SEARCH_SECONDS = 120.0
 """That one file may take."""
-ENDINGS_OF_ROWS = (".jsonl", ".csv", ".parquet")
+ROW_FILE_ENDINGS = (".jsonl", ".csv", ".parquet")
 
-GZIP = b"\x1f\x8b"
-ZSTANDARD = b"\x28\xb5\x2f\xfd"
-PARQUET = b"PAR1"
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
+PARQUET_MAGIC = b"PAR1"
 
-T = TypeVar("T")
+RowT = TypeVar("RowT")
 
 
-class NotLookedInto(PollexError):
+class FileNotSearched(PollexError):
     """A file that can't be searched for conversations: too large, too deep, damaged."""
 
 
 @dataclass(frozen=True)
-class Unpacked:
+class UnpackedFile:
     """What a file holds.
 
     Attributes:
@@ -46,7 +46,7 @@ class Unpacked:
     pack: Callable[[bytes], bytes]
 
 
-def unpack_file(path: Path) -> Unpacked:
+def unpack_file(path: Path) -> UnpackedFile:
     """Read a file, and unpack it as far as the bounds allow.
 
     Raises:
@@ -56,26 +56,26 @@ def unpack_file(path: Path) -> Unpacked:
         begins = file.read(4)
         file.seek(0)
         # the content says how it is packed, whatever its name says
-        if begins.startswith(GZIP):
-            return _unpack(gzip.GzipFile(fileobj=file), path, gzip.compress)
-        if begins == ZSTANDARD:
+        if begins.startswith(GZIP_MAGIC):
+            return _unpack_content(gzip.GzipFile(fileobj=file), path, gzip.compress)
+        if begins == ZSTANDARD_MAGIC:
             import zstandard  # few files are packed so
 
             reader = zstandard.ZstdDecompressor().stream_reader(
                 file,
                 read_across_frames=True,
             )
-            return _unpack(reader, path, zstandard.ZstdCompressor().compress)
+            return _unpack_content(reader, path, zstandard.ZstdCompressor().compress)
 
         require_size(path.stat().st_size, path.suffix)
-        return Unpacked(file.read(), path.suffix, bytes)
+        return UnpackedFile(file.read(), path.suffix, bytes)
 
 
-def _unpack(
+def _unpack_content(
     source: IO[bytes] | Any,
     path: Path,
     pack: Callable[[bytes], bytes],
-) -> Unpacked:
+) -> UnpackedFile:
     ending = Path(path.stem).suffix
     content = io.BytesIO()
     # in blocks, so that a small file can't unpack to more than the memory holds
@@ -84,20 +84,20 @@ def _unpack(
         require_size(content.tell(), ending)
 
     unpacked = content.getvalue()
-    if unpacked.startswith((GZIP, ZSTANDARD, PARQUET)):
-        raise NotLookedInto("it is packed twice")
-    return Unpacked(unpacked, ending, pack)
+    if unpacked.startswith((GZIP_MAGIC, ZSTANDARD_MAGIC, PARQUET_MAGIC)):
+        raise FileNotSearched("it is packed twice")
+    return UnpackedFile(unpacked, ending, pack)
 
 
 def require_size(size: int, ending: str) -> None:
     """Refuse what is larger than a file with this ending may be."""
     # rows can be read one after the other, so that more of them are allowed
-    largest = LARGEST_FILE_OF_ROWS_BYTES if ending in ENDINGS_OF_ROWS else LARGEST_WHOLE_FILE_BYTES
+    largest = MAX_ROW_FILE_BYTES if ending in ROW_FILE_ENDINGS else MAX_WHOLE_FILE_BYTES
     if size > largest:
-        raise NotLookedInto(f"it has more than {largest >> 20} MB")
+        raise FileNotSearched(f"it has more than {largest >> 20} MB")
 
 
-def yield_within_time(rows: Iterable[T]) -> Iterator[T]:
+def yield_within_time(rows: Iterable[RowT]) -> Iterator[RowT]:
     """Yield rows until a file has taken too long.
 
     Raises:
@@ -106,13 +106,13 @@ def yield_within_time(rows: Iterable[T]) -> Iterator[T]:
     until = time.monotonic() + FILE_SEARCH_SECONDS
     for row in rows:
         if time.monotonic() > until:
-            raise NotLookedInto(f"it takes longer than {FILE_SEARCH_SECONDS:g} s")
+            raise FileNotSearched(f"it takes longer than {FILE_SEARCH_SECONDS:g} s")
         yield row
 
 
 def explain_unsearched_file(failure: Exception) -> str:
     """Say why a file couldn't be searched; whatever stands in a file, the others are searched."""
-    if isinstance(failure, NotLookedInto):
+    if isinstance(failure, FileNotSearched):
         return failure.what
     if isinstance(failure, RecursionError):
         return "it is nested too deeply"

@@ -16,14 +16,14 @@ from pollex.errors import PollexError
 from pollex.outputs import write_file
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.services.forgetting_bounds import (
-    PARQUET,
-    NotLookedInto,
+    PARQUET_MAGIC,
+    FileNotSearched,
     explain_unsearched_file,
     require_size,
     unpack_file,
     yield_within_time,
 )
-from pollex.services.forgetting_toml import toml_without
+from pollex.services.forgetting_toml import remove_from_toml
 from pollex.store.folder import make_text_path
 from pollex.store.forgetting import CONVERSATION_ID_FIELDS, ToForget
 from pollex.store.fragments import FORGOTTEN_MARK
@@ -31,28 +31,28 @@ from pollex.store.fragments import FORGOTTEN_MARK
 RUBRIC_SET_MARK = b'"rubrics_digest"'
 """What every rubric set has in it."""
 
-ENCODING_MARKS = {
+ENCODINGS_BY_BYTE_ORDER_MARK = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
 """How texts begin that say their encoding."""
-BOM = "\ufeff"
+BYTE_ORDER_MARK = "\ufeff"
 """That mark as a character."""
 
-_BLOCKS = (
+_BLOCK_ELEMENT_NAMES = (
     "html|head|body|title|main|header|footer|nav|aside|section|article|div|p|ul|ol|li|dl|dt|dd|table|thead|tbody|tr|th|td"
     "|blockquote|figure|figcaption|details|summary|h[1-6]|pre"
 )
-_BLOCK = re.compile(rf"</?(?:{_BLOCKS})\b[^<>]*>", re.IGNORECASE)
-_PART = re.compile(
+_BLOCK_TAG_PATTERN = re.compile(rf"</?(?:{_BLOCK_ELEMENT_NAMES})\b[^<>]*>", re.IGNORECASE)
+_PAGE_PART_PATTERN = re.compile(
     r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>",
     re.DOTALL | re.IGNORECASE,
 )
-_PART_ENDS = re.compile(r"</(?:script|style)>", re.IGNORECASE)
-_TAG = re.compile(r"<[^>]*>")
-_ATTRIBUTE = re.compile(r'="([^"]*)"')
-_ROW = re.compile(
+_SCRIPT_END_PATTERN = re.compile(r"</(?:script|style)>", re.IGNORECASE)
+_TAG_PATTERN = re.compile(r"<[^>]*>")
+_ATTRIBUTE_PATTERN = re.compile(r'="([^"]*)"')
+_ROW_PATTERN = re.compile(
     r"<(tr|li)\b[^<>]*>(?:(?!<\1\b).)*?</\1>",
     re.DOTALL | re.IGNORECASE,
 )
@@ -88,35 +88,35 @@ def read_without_target(path: Path, target: ToForget) -> bytes | None:
     try:
         unpacked = unpack_file(path)
         # rows of Parquet go by a query; everything else is text
-        if unpacked.content.startswith(PARQUET):
+        if unpacked.content.startswith(PARQUET_MAGIC):
             return _remove_from_table(path, target)
         cleaned = _remove_from_content(unpacked.content, unpacked.ending, target)
         if cleaned is None:
             return None
         return unpacked.pack(cleaned)
     except Exception as failure:  # a stranger's file may do anything to who reads it
-        raise NotLookedInto(explain_unsearched_file(failure), where=str(path)) from failure
+        raise FileNotSearched(explain_unsearched_file(failure), where=str(path)) from failure
 
 
 def _remove_from_content(content: bytes, ending: str, target: ToForget) -> bytes | None:
     """Return text without the conversations, by its kind; None if it doesn't have them."""
     # UTF-8 unless the file begins with the mark of another encoding
     encoding = next(
-        (name for mark, name in ENCODING_MARKS.items() if content.startswith(mark)),
+        (name for mark, name in ENCODINGS_BY_BYTE_ORDER_MARK.items() if content.startswith(mark)),
         "utf-8",
     )
     whole = content.decode(encoding, "replace")
-    text = whole.removeprefix(BOM)
+    text = whole.removeprefix(BYTE_ORDER_MARK)
     # an unknown kind of file is cleaned line by line
-    clean = _KINDS.get(ending, _remove_from_lines)
+    clean = _CLEANERS_BY_ENDING.get(ending, _remove_from_lines)
     cleaned = clean(text, target)
     if cleaned == text:
         return None
     # what is no text would be replaced in rows of others, too
     if whole.encode(encoding, "replace") != content:
-        raise NotLookedInto("it quotes them, and isn't UTF-8 in all places: edit it")
+        raise FileNotSearched("it quotes them, and isn't UTF-8 in all places: edit it")
     # the mark that was at the beginning stays there
-    return f"{BOM * (len(whole) - len(text))}{cleaned}".encode(encoding)
+    return f"{BYTE_ORDER_MARK * (len(whole) - len(text))}{cleaned}".encode(encoding)
 
 
 def _remove_from_json(text: str, target: ToForget) -> str:
@@ -146,12 +146,12 @@ def require_exact(text: str) -> None:
     def check_number(digits: str) -> float:
         number = float(digits)
         if Decimal(digits) != Decimal(repr(number)):
-            raise NotLookedInto("it quotes them beside numbers that would be rounded: edit it")
+            raise FileNotSearched("it quotes them beside numbers that would be rounded: edit it")
         return number
 
     def check_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
-            raise NotLookedInto("it quotes them beside a key that stands twice: edit it")
+            raise FileNotSearched("it quotes them beside a key that stands twice: edit it")
         return dict(pairs)
 
     json.loads(text, parse_float=check_number, object_pairs_hook=check_keys)
@@ -163,9 +163,9 @@ def _remove_from_toml(text: str, target: ToForget) -> str:
     if not target.traces.within(_unescape_text(text)):
         return text
 
-    cleaned = toml_without(text, target)
+    cleaned = remove_from_toml(text, target)
     if cleaned is None:
-        raise NotLookedInto("it quotes them where nothing can be taken out: edit it")
+        raise FileNotSearched("it quotes them where nothing can be taken out: edit it")
     return cleaned
 
 
@@ -197,7 +197,7 @@ def _remove_from_json_line(line: str, target: ToForget) -> str:
 def _remove_from_csv(text: str, target: ToForget) -> str:
     """Return a table of text without the rows of the conversations, and without quotes in others."""
     try:
-        records = list(yield_within_time(_records_of(text)))
+        records = list(yield_within_time(_iterate_csv_records(text)))
     except (ValueError, csv.Error):
         return _remove_from_lines(text, target)
 
@@ -225,7 +225,7 @@ def _remove_from_csv(text: str, target: ToForget) -> str:
     return "".join(cleaned)
 
 
-def _records_of(text: str) -> Iterator[tuple[list[str], str]]:
+def _iterate_csv_records(text: str) -> Iterator[tuple[list[str], str]]:
     """Yield the cells of each record of a table, and its text as it stands there."""
     # lines of the record at hand, as they were written
     lines: list[str] = []
@@ -292,42 +292,44 @@ def _remove_from_page(page: str, target: ToForget) -> str:
     """
     # a page has ids in escaped form
     ids = [html.escape(id_) for id_ in target.ids]
-    page = _ROW.sub(
-        lambda row: "" if any(_row_names_id(row[0], id_) for id_ in ids) else row[0],
+    page = _ROW_PATTERN.sub(
+        lambda row: "" if any(_names_id_in_row(row[0], id_) for id_ in ids) else row[0],
         page,
     )
     # what stands between tags is masked apart from the tags
     page_parts = []
-    for part, is_tag in _parts_of_page(page):
+    for part, is_tag in _iterate_page_parts(page):
         page_parts.append(
-            _remove_from_tag(part, target) if is_tag else _remove_from_run(part, target)
+            _remove_from_tag(part, target) if is_tag else _remove_from_text_run(part, target)
         )
 
     page = "".join(page_parts)
     # a quote that runs over tags inside a block takes the whole block with it
-    parts = re.split(f"({_BLOCK.pattern})", page, flags=_BLOCK.flags)
+    parts = re.split(f"({_BLOCK_TAG_PATTERN.pattern})", page, flags=_BLOCK_TAG_PATTERN.flags)
 
     cleaned_parts = []
     for place, part in enumerate(parts):
         cleaned_parts.append(
-            FORGOTTEN_MARK if place % 2 == 0 and target.traces.within(_text_of_page(part)) else part
+            FORGOTTEN_MARK
+            if place % 2 == 0 and target.traces.within(_extract_page_text(part))
+            else part
         )
 
     return "".join(cleaned_parts)
 
 
-def _parts_of_page(page: str) -> Iterator[tuple[str, bool]]:
+def _iterate_page_parts(page: str) -> Iterator[tuple[str, bool]]:
     """Yield tags, scripts and what stands between them, each with whether it is a tag or script.
 
     The time grows with the length alone: a script is looked for where one ends later, and a tag
     where a `>` follows.
     """
     # scripts and styles up to the last one that ends; from there on tags only
-    scripts_end = max((end.end() for end in _PART_ENDS.finditer(page)), default=0)
+    scripts_end = max((end.end() for end in _SCRIPT_END_PATTERN.finditer(page)), default=0)
     tags_end = max(scripts_end, page.rfind(">") + 1)
     for pattern, text in (
-        (_PART, page[:scripts_end]),
-        (_TAG, page[scripts_end:tags_end]),
+        (_PAGE_PART_PATTERN, page[:scripts_end]),
+        (_TAG_PATTERN, page[scripts_end:tags_end]),
     ):
         position = 0
         for tag in pattern.finditer(text):
@@ -340,12 +342,12 @@ def _parts_of_page(page: str) -> Iterator[tuple[str, bool]]:
     yield page[tags_end:], False
 
 
-def _row_names_id(row: str, id_: str) -> bool:
+def _names_id_in_row(row: str, id_: str) -> bool:
     """Tell whether a row of a table or list has an id as one of its cells or links."""
     return re.search(rf"[>/=\"]{re.escape(id_)}[<\"&#?]", row) is not None
 
 
-def _remove_from_run(text: str, target: ToForget) -> str:
+def _remove_from_text_run(text: str, target: ToForget) -> str:
     plain = html.unescape(text)
     masked = target.masked(plain)
     if masked == plain:
@@ -358,13 +360,17 @@ def _remove_from_tag(tag: str, target: ToForget) -> str:
     # scripts and comments are lines of text, and have no attributes to mask
     if tag[:7].lower().startswith(("<script", "<style", "<!", "<?")):
         return _remove_from_lines(tag, target)
-    return _ATTRIBUTE.sub(lambda match: f'="{_remove_from_run(match[1], target)}"', tag)
+    return _ATTRIBUTE_PATTERN.sub(
+        lambda match: f'="{_remove_from_text_run(match[1], target)}"', tag
+    )
 
 
-def _text_of_page(page: str) -> str:
+def _extract_page_text(page: str) -> str:
     """Return the text that a page of HTML shows, comments included."""
     # what a comment says is said, too
-    parts = (" " if is_tag and part[1] != "!" else part for part, is_tag in _parts_of_page(page))
+    parts = (
+        " " if is_tag and part[1] != "!" else part for part, is_tag in _iterate_page_parts(page)
+    )
     return html.unescape("".join(parts))
 
 
@@ -383,7 +389,7 @@ def _renew_digest(value: Any) -> Any:
     )
 
 
-_KINDS = {
+_CLEANERS_BY_ENDING = {
     ".json": _remove_from_json,
     ".jsonl": _remove_from_json_lines,
     ".csv": _remove_from_csv,
@@ -428,8 +434,8 @@ def _remove_from_table(path: Path, target: ToForget) -> bytes | None:
         try:
             changed: dict[str, int] = {}
             with memory.open(f"/{name}.jsonl", "wb") as lines:
-                for line in yield_within_time(_lines_of(rows)):
-                    change = _change_of_row(json.loads(line), changed, target)
+                for line in yield_within_time(_iterate_lines(rows)):
+                    change = _find_change_of_row(json.loads(line), changed, target)
                     if change is not None:
                         lines.write(f"{json.dumps(change)}\n".encode())
                     # changes, too, stay within the bounds of a file
@@ -440,7 +446,7 @@ def _remove_from_table(path: Path, target: ToForget) -> bytes | None:
             if not is_changed:
                 return None
             # rows that go and values that change are joined to the file by the number of the row
-            query = _query_of_changes(source, types, changed)
+            query = _build_changes_query(source, types, changed)
             copy = f"COPY ({query}) TO 'memory://{name}.parquet' (FORMAT parquet)"
             database.execute(copy, [place, f"memory://{name}.jsonl"])
             return bytes(memory.cat_file(f"/{name}.parquet"))
@@ -452,15 +458,15 @@ def _remove_from_table(path: Path, target: ToForget) -> bytes | None:
 
 ROW_NUMBER_COLUMN = "file_row_number"
 """What DuckDB calls the number of a row in its file."""
-PLAIN_TYPES = {"VARCHAR", "JSON", "STRUCT", "MAP", "BOOLEAN", "DOUBLE"}
-PLAIN_TYPES |= {"TINYINT", "SMALLINT", "INTEGER", "BIGINT"}
-PLAIN_TYPES |= {"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+PLAIN_DUCKDB_TYPES = {"VARCHAR", "JSON", "STRUCT", "MAP", "BOOLEAN", "DOUBLE"}
+PLAIN_DUCKDB_TYPES |= {"TINYINT", "SMALLINT", "INTEGER", "BIGINT"}
+PLAIN_DUCKDB_TYPES |= {"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 """Those of columns that JSON gives back as they were."""
-_TYPE = re.compile(r'"(?:[^"]|"")*"|\b([A-Z][A-Z0-9_]*)\b')
+_DUCKDB_TYPE_PATTERN = re.compile(r'"(?:[^"]|"")*"|\b([A-Z][A-Z0-9_]*)\b')
 """A name in quotes, or a type."""
 
 
-def _change_of_row(
+def _find_change_of_row(
     row: dict[str, Any],
     changed: dict[str, int],
     target: ToForget,
@@ -477,7 +483,7 @@ def _change_of_row(
     cleaned = target.cleaned(row)
     # the name of a column holds for all rows, so that it can't be masked in one
     if cleaned.keys() != row.keys():
-        raise NotLookedInto("a column is named as one of them: edit it")
+        raise FileNotSearched("a column is named as one of them: edit it")
 
     change: dict[str, Any] = {}
     for column, value in cleaned.items():
@@ -488,7 +494,7 @@ def _change_of_row(
     return {"row": number, **change} if change else None
 
 
-def _query_of_changes(
+def _build_changes_query(
     source: str,
     types: Mapping[str, str],
     changed: Mapping[str, int],
@@ -502,16 +508,16 @@ def _query_of_changes(
     read = {"row": "BIGINT", "goes": "BOOLEAN"}
     for column, place in changed.items():
         type_names = set()
-        for type_ in _TYPE.findall(types[column]):
+        for type_ in _DUCKDB_TYPE_PATTERN.findall(types[column]):
             if type_:
                 type_names.add(type_)
 
-        others = type_names - PLAIN_TYPES
+        others = type_names - PLAIN_DUCKDB_TYPES
         if others:
-            raise NotLookedInto(f"a column of {', '.join(sorted(others))} quotes them: edit it")
+            raise FileNotSearched(f"a column of {', '.join(sorted(others))} quotes them: edit it")
         read |= {f"new{place}": types[column], f"is{place}": "BOOLEAN"}
 
-    columns = ", ".join(f"{name}: {_quoted(type_)}" for name, type_ in read.items())
+    columns = ", ".join(f"{name}: {_quote_sql_text(type_)}" for name, type_ in read.items())
     values = []
     for column in types:
         name = '"' + column.replace('"', '""') + '"'
@@ -529,12 +535,12 @@ def _query_of_changes(
     )
 
 
-def _lines_of(rows: Any) -> Iterator[str]:
+def _iterate_lines(rows: Any) -> Iterator[str]:
     # few at a time: a row may be long
     while batch := rows.fetchmany(64):
         for (line,) in batch:
             yield f"{line}\n"
 
 
-def _quoted(text: str) -> str:
+def _quote_sql_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

@@ -7,7 +7,7 @@ import tomllib
 from pollex.store.forgetting import ToForget
 from pollex.store.fragments import FORGOTTEN_MARK
 
-_TOKEN = re.compile(
+_TOKEN_PATTERN = re.compile(
     r'(?P<string>"""(?:[^\\"]|\\.|"(?!""))*"{3,5}'
     r"|'''(?:[^']|'(?!''))*'{3,5}"
     r'|"(?:[^"\\\n]|\\.)*"'
@@ -19,7 +19,7 @@ _TOKEN = re.compile(
 """What can quote: strings of the four kinds, comments, and names and numbers without quotation marks."""
 
 
-def toml_without(text: str, target: ToForget) -> str | None:
+def remove_from_toml(text: str, target: ToForget) -> str | None:
     """Return TOML without the conversations, which can be read as before.
 
     Returns:
@@ -32,7 +32,7 @@ def toml_without(text: str, target: ToForget) -> str | None:
         return None
 
     # masked in place; the result has to be TOML without a quote
-    cleaned = _TOKEN.sub(lambda token: _token_without(token, target), text)
+    cleaned = _TOKEN_PATTERN.sub(lambda token: _remove_from_token(token, target), text)
     try:
         tomllib.loads(cleaned)
     except tomllib.TOMLDecodeError:
@@ -41,7 +41,7 @@ def toml_without(text: str, target: ToForget) -> str | None:
     return None if target.traces.within(cleaned) else cleaned
 
 
-def _token_without(token: re.Match[str], target: ToForget) -> str:
+def _remove_from_token(token: re.Match[str], target: ToForget) -> str:
     """Return a string, comment or name without quotes; as it was written if it has none."""
     written = token[0]
     # comments and names have no escapes
@@ -51,16 +51,16 @@ def _token_without(token: re.Match[str], target: ToForget) -> str:
             return written
         if token["comment"]:
             return f"# {FORGOTTEN_MARK}"
-        return _quoted(FORGOTTEN_MARK)
+        return _quote_toml_string(FORGOTTEN_MARK)
 
     # a string is searched as what it says, without its escapes
     value = tomllib.loads(f"value = {written}")["value"]
     masked = target.masked(value)
     if masked == value:
         return written
-    return _quoted(masked)
+    return _quote_toml_string(masked)
 
 
-def _quoted(text: str) -> str:
+def _quote_toml_string(text: str) -> str:
     """Return a text as a string of TOML on one line."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

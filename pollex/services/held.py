@@ -28,7 +28,7 @@ HELD_RUBRICS_QUERY = """
 """What holds in each conversation of a run: its answer is expected above the middle. One that never applied doesn't."""
 
 
-class Seen(NamedTuple):
+class ScoredConversation(NamedTuple):
     """A conversation of a scored run."""
 
     id: str
@@ -39,21 +39,21 @@ class Seen(NamedTuple):
     held: frozenset[str]
 
 
-def read_held_rubrics(store: Store, run: Run) -> list[Seen]:
+def read_held_rubrics(store: Store, run: Run) -> list[ScoredConversation]:
     """Return the conversations of a scored run with what holds in each."""
     # only the run's rubrics: answers to other questions say nothing here
     ids = []
     for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]):
         ids.append(row["id"])
 
-    conversations: list[Seen] = []
+    conversations: list[ScoredConversation] = []
     for row in store.ask(run.id, HELD_RUBRICS_QUERY, [ids]):
-        conversations.append(_seen(row, run))
+        conversations.append(_read_scored_conversation(row, run))
 
     return conversations
 
 
-def _seen(row: Mapping[str, Any], run: Run) -> Seen:
+def _read_scored_conversation(row: Mapping[str, Any], run: Run) -> ScoredConversation:
     metadata = json.loads(row["metadata"] or "{}")
     # a conversation without a thumb is on neither side
     down = {"negative": True, "positive": False}.get(row["label"])
@@ -67,4 +67,4 @@ def _seen(row: Mapping[str, Any], run: Run) -> Seen:
 
     asked_ids = frozenset(row["asked"])
     held = frozenset(row["held"] or ())
-    return Seen(row["id"], down, f"{day:%G-W%V}", release, asked_ids, held)
+    return ScoredConversation(row["id"], down, f"{day:%G-W%V}", release, asked_ids, held)

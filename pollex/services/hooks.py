@@ -19,7 +19,7 @@ from pollex.store.runs import Run
 from pollex.store.store import Store
 
 
-class AgentStore(Protocol):
+class AgentToolStore(Protocol):
     """What a tool of a room knows of the store that an agent asks."""
 
     @property
@@ -63,12 +63,12 @@ class AgentTool(ABC):
     """A question that a coding agent may ask of a store, beside those that every agent has."""
 
     @abstractmethod
-    def of(self, store: AgentStore) -> Callable[..., str]:
+    def of(self, store: AgentToolStore) -> Callable[..., str]:
         """Make the function that an agent calls: its name, arguments and docstring are what the agent sees."""
 
 
 @dataclass(frozen=True)
-class AskedQuestions:
+class RunQuestionReader:
     """The questions of a command's runs, where they weren't about rubrics, for what a trace shows.
 
     Attributes:
@@ -81,7 +81,7 @@ class AskedQuestions:
 
 
 @dataclass(frozen=True)
-class RatedTexts:
+class RunRatingReader:
     """What the runs of a command say of texts that people may have answered about, too.
 
     Attributes:
@@ -131,7 +131,7 @@ class SetForms(ABC):
         """Return the files of a set in another tool's form, as texts by name."""
 
 
-def score_forms() -> ScoreForms:
+def get_score_forms() -> ScoreForms:
     """Return what writes scores for other tools.
 
     Raises:
@@ -144,8 +144,8 @@ def score_forms() -> ScoreForms:
     raise make_missing_room_error()
 
 
-def set_forms() -> SetForms:
-    """Return what writes rubric sets for other tools; raises as `score_forms`."""
+def get_set_forms() -> SetForms:
+    """Return what writes rubric sets for other tools; raises as `get_score_forms`."""
     for forms in hooks_of(SetForms):
         known_forms: SetForms = forms
         return known_forms
@@ -161,7 +161,7 @@ def make_missing_room_error() -> WrongUse:
 
 
 @dataclass(frozen=True)
-class OptionWork:
+class OptionService:
     """What a room does for a verb of the core, where an option of that verb asks for it.
 
     Attributes:
@@ -175,13 +175,13 @@ class OptionWork:
     does: str
 
 
-def work_of(verb: str, option: str) -> str:
+def find_option_service(verb: str, option: str) -> str:
     """Return the full name of the service that an option asks for.
 
     Raises:
         WrongUse: The room that has it isn't installed.
     """
-    works: tuple[OptionWork, ...] = hooks_of(OptionWork)
+    works: tuple[OptionService, ...] = hooks_of(OptionService)
     for work in works:
         if (work.verb, work.option) == (verb, option):
             return work.does
@@ -217,7 +217,7 @@ class ToolInterface(Protocol):
 
 
 @dataclass(frozen=True)
-class FetchedLogs:
+class LogSourceTools:
     """The tools that logs can be fetched from by `pollex pull`.
 
     Attributes:

@@ -23,9 +23,9 @@ from pollex.store.rows import conversation_rows
 from pollex.store.tables import QueueRow, now
 from pollex.text import TerminalLines, format_count
 
-COMMAND = "queue"
+QUEUE_COMMAND = "queue"
 """Of its run, which has conversations and no scores."""
-RANDOM = "random"
+RANDOM_QUEUE_KIND = "random"
 REPEATED_SHARE = 0.05
 """Share of conversations that a person gets twice, to see how far they agree with themselves."""
 
@@ -55,7 +55,7 @@ class LabelQueue(Result):
         yield f"The queue {self.name!r} has {drawn} ({self.run}). Label it in `pollex serve`, page Label"
 
 
-def queue_log(
+def draw_label_queue(
     logs: Sources | Logs,
     name: str,
     *,
@@ -93,7 +93,7 @@ def queue_log(
     # the queue has a run of its own, which holds its conversations, and judges nothing
     with workspace(run, progress, read) as work:
         began = work.store.begin(
-            COMMAND,
+            QUEUE_COMMAND,
             arguments=arguments,
             fingerprint={},
             versions=versions(),
@@ -102,7 +102,7 @@ def queue_log(
         queue = QueueRow(
             id=secrets.token_hex(4),
             name=name,
-            kind=RANDOM,
+            kind=RANDOM_QUEUE_KIND,
             run=began.id,
             random_share=1.0,
             overlap=1,

@@ -49,16 +49,27 @@ from pollex.runs.pool_review import (
 from pollex.runs.roles import RunRoles, embedded_roles, hire
 from pollex.runs.usage import ModelUsage
 from pollex.runs.workspace import Workspace, workspace
-from pollex.services.dry_run import Planned, plan_learning
-from pollex.services.few_thumbs import FewThumbs, Thumbs, strip_figures, write_queue
+from pollex.services.dry_run import DryRunEnded, plan_learning
+from pollex.services.few_thumbs import FewThumbsAdvice, ThumbCounts, strip_figures, write_queue
 from pollex.services.learn_result import (
     LearnResult,
-    learned_result,
+    require_distinct_paths,
     require_not_edited,
-    require_places,
+    write_learn_result,
 )
-from pollex.services.logs import Sources, files_of, labeled_logs, names_of, say_repeats
-from pollex.services.starter import FEWEST, read_starter_answers, starter_of, with_starter
+from pollex.services.logs import (
+    Sources,
+    list_file_names,
+    list_source_names,
+    read_labeled_logs,
+    report_repeats,
+)
+from pollex.services.starter import (
+    FEWEST_THUMBS_WITH_STARTER,
+    add_starter_to_set,
+    read_starter,
+    read_starter_answers,
+)
 from pollex.store.rubric_sets import rubric_set_rows
 from pollex.store.store import Store
 from pollex.text import format_count
@@ -109,32 +120,36 @@ def learn(
         start, rubrics_from, out, settings, run, model, review=review, adapt=adapt
     )
     require_free_places(out, domain, rubrics_from, logs)
-    elsewhere = None if starter is None else starter_of(starter, run.store, model)
-    profile = keep_reading_in_profile(profile_of(domain), reading)
-    read = labeled_logs(logs, reading, run.store, progress)
-    task = settle_task(beginning, read, profile, settings, elsewhere, model)
-    tell_of_log(read, model, progress, adapts_blindly=adapt and domain is None)
+    elsewhere = None if starter is None else read_starter(starter, run.store, model)
+    profile = keep_reading_in_profile(load_domain_profile(domain), reading)
+    read = read_labeled_logs(logs, reading, run.store, progress)
+    task = make_learn_task(beginning, read, profile, settings, elsewhere, model)
+    report_log(read, model, progress, adapts_blindly=adapt and domain is None)
 
     # plan
     if run.dry_run:
-        raise Planned(plan_learning(task.learning, run, model, adapt=adapt))
+        raise DryRunEnded(plan_learning(task.learning, run, model, adapt=adapt))
 
     # run: the starter's answers come first, as the model of the probability takes both
     helper = elsewhere and read_starter_answers(
         *elsewhere, read, run=run, model=model, progress=progress
     )
-    task = task.with_helpers(helper, people_at(beginning.pool, people, run))
-    arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
-    with workspace(run, progress, read) as opened, pool_written(beginning.pool):
-        learned, usage = opened.run(hire_and_learn(opened, task, model, arguments))
+    task = task.with_helpers(helper, choose_pool_editor(beginning.pool, people, run))
+    arguments = {"logs": list_source_names(logs), "out": out and str(out), "model": model.name}
+    with workspace(run, progress, read) as opened, write_pool_while_waiting(beginning.pool):
+        learned, usage = opened.run(learn_in_run(opened, task, model, arguments))
         learned = finish_set(learned, task, opened.store)
 
     # report
-    few = None if task.few is None else tell_few_thumbs(task, names_of(logs), out, reading)
-    return learned_result(read, learned, usage, out, run, few)
+    few = (
+        None
+        if task.few is None
+        else describe_few_thumbs(task, list_source_names(logs), out, reading)
+    )
+    return write_learn_result(read, learned, usage, out, run, few)
 
 
-class Beginning(NamedTuple):
+class RunBeginning(NamedTuple):
     """Where a run begins.
 
     Attributes:
@@ -157,13 +172,13 @@ class LearnTask:
     """What is to be learned, read and checked.
 
     Attributes:
-        adapt: See `Beginning`.
+        adapt: See `RunBeginning`.
         few: The thumbs, where they are too few for more than hints, which are the rubrics then.
     """
 
     learning: Learning
     adapt: bool
-    few: Thumbs | None
+    few: ThumbCounts | None
 
     def with_helpers(self, starter: Starter | None, people: People | None) -> LearnTask:
         """Return the task with the answers of a starter, and who edits the pool."""
@@ -180,7 +195,7 @@ def parse_beginning(
     *,
     review: bool,
     adapt: bool,
-) -> Beginning:
+) -> RunBeginning:
     """Return where a run begins, with the rubrics that the user wrote.
 
     Raises:
@@ -196,7 +211,7 @@ def parse_beginning(
             option="from",
         )
 
-    pool = _pool_file(rubrics_from, out, run) if review and not node else None
+    pool = _get_pool_file(rubrics_from, out, run) if review and not node else None
     # a reviewed file is the pool itself; any other file has rubrics to fit
     rubrics = () if pool else read_given_rubrics(rubrics_from, settings, model)
     if adapt:
@@ -204,11 +219,13 @@ def parse_beginning(
 
     # beside a node the rubrics are the pool from there on, and no rubrics to fit
     if node:
-        return Beginning((), Fork(named, node, rows_of(rubrics)), pool, review, adapt)
-    return Beginning(rubrics, Fork(named, "") if named else None, pool, review, adapt)
+        return RunBeginning((), Fork(named, node, rows_of(rubrics)), pool, review, adapt)
+    return RunBeginning(rubrics, Fork(named, "") if named else None, pool, review, adapt)
 
 
-def _pool_file(rubrics_from: str | Path | None, out: Path | None, run: RunOptions) -> Path | None:
+def _get_pool_file(
+    rubrics_from: str | Path | None, out: Path | None, run: RunOptions
+) -> Path | None:
     """Return the file that people edit the pool in; None where there is no place for it.
 
     Raises:
@@ -277,11 +294,11 @@ def require_adaptable(rubrics: Sequence[Rubric], model: ModelOptions) -> None:
 def require_free_places(out: Path | None, *read: object) -> None:
     """Refuse to write over an input, or over a set that a person edited."""
     if out is not None:
-        require_places(out, *files_of(*read))
+        require_distinct_paths(out, *list_file_names(*read))
         require_not_edited(out)
 
 
-def profile_of(domain: Path | DomainProfile | None) -> DomainProfile:
+def load_domain_profile(domain: Path | DomainProfile | None) -> DomainProfile:
     """Return a domain profile that is given as itself, as a file, or not at all."""
     return domain if isinstance(domain, DomainProfile) else load_profile(domain)
 
@@ -303,8 +320,8 @@ def keep_reading_in_profile(profile: DomainProfile, reading: ReadOptions) -> Dom
     return profile.model_copy(update={"log": log | ({"roles": roles} if roles else {})})
 
 
-def settle_task(
-    beginning: Beginning,
+def make_learn_task(
+    beginning: RunBeginning,
     logs: Logs,
     profile: DomainProfile,
     settings: LearnSettings,
@@ -321,16 +338,16 @@ def settle_task(
     """
     rubrics = beginning.rubrics
     if elsewhere is not None:
-        settings = replace(settings, minimum=min(settings.minimum, FEWEST))
+        settings = replace(settings, minimum=min(settings.minimum, FEWEST_THUMBS_WITH_STARTER))
 
     # too few thumbs to choose by, and neither rubrics, a model nor a starter: only hints are left
-    thumbs = Thumbs.of(logs)
+    thumbs = ThumbCounts.of(logs)
     hints: tuple[Rubric, ...] = ()
     if thumbs.few and not (rubrics or model.name or elsewhere):
         hints = write_rubrics_of_frequent_deeds([c for c in logs if c.turns])
     if hints:  # no rubric can be chosen: what is there is fitted, and nothing is said of it
         rubrics = hints
-        settings = replace(settings, minimum=FEWEST)
+        settings = replace(settings, minimum=FEWEST_THUMBS_WITH_STARTER)
 
     require_enough_labels(logs, settings.minimum)
     # how much is held out depends on the smaller class
@@ -356,7 +373,7 @@ def choose_held_out_share(settings: LearnSettings, logs: Logs) -> float:
     return resolve_held_out_share(settings.test_fraction, smaller=smaller)
 
 
-def tell_of_log(
+def report_log(
     logs: Logs, model: ModelOptions, progress: Progress, *, adapts_blindly: bool
 ) -> None:
     """Tell what is to be known of a log before it is learned from.
@@ -375,10 +392,10 @@ def tell_of_log(
     if model.name and (note := describe_cut_sources(logs, model.settings.sources)):
         progress.note(note)
 
-    say_repeats(logs, progress)
+    report_repeats(logs, progress)
 
 
-def people_at(pool: Path | None, people: People | None, run: RunOptions) -> People | None:
+def choose_pool_editor(pool: Path | None, people: People | None, run: RunOptions) -> People | None:
     """Return who edits the pool: a file that they edited, where a run is resumed, else those who are here."""
     if pool and pool.exists() and run.resume and (edited := read_pool(pool)):
         return lambda _pool: edited
@@ -386,7 +403,7 @@ def people_at(pool: Path | None, people: People | None, run: RunOptions) -> Peop
 
 
 @contextmanager
-def pool_written(pool: Path | None) -> Iterator[None]:
+def write_pool_while_waiting(pool: Path | None) -> Iterator[None]:
     """Write the pool to a file for people where a run waits for them, and have the error say where."""
     try:
         yield
@@ -399,7 +416,7 @@ def pool_written(pool: Path | None) -> Iterator[None]:
         raise
 
 
-async def hire_and_learn(
+async def learn_in_run(
     opened: Workspace,
     task: LearnTask,
     model: ModelOptions,
@@ -499,7 +516,7 @@ def describe_judging(rubrics: Sequence[Rubric], staff: RunRoles) -> Iterator[str
 def finish_set(learned: Learned, task: LearnTask, store: Store) -> Learned:
     """Return a learned set with what its starter adds; hints lose the figures that few thumbs seem to give."""
     learning = task.learning
-    learned = with_starter(learned, learning.starter, learning.logs, store)
+    learned = add_starter_to_set(learned, learning.starter, learning.logs, store)
     if task.few is not None:
         learned = strip_figures(learned, task.few)
         # the run has stored the set with figures: hints replace it
@@ -508,12 +525,12 @@ def finish_set(learned: Learned, task: LearnTask, store: Store) -> Learned:
     return learned
 
 
-def tell_few_thumbs(
+def describe_few_thumbs(
     task: LearnTask,
     log_names: Sequence[str],
     out: Path | None,
     reading: ReadOptions,
-) -> FewThumbs:
+) -> FewThumbsAdvice:
     """Return what is told in place of figures; write what to label next, where `out` names a place."""
     assert task.few is not None, "with enough thumbs figures are told"
     learning = task.learning
@@ -521,4 +538,4 @@ def tell_few_thumbs(
     if out:
         queue = write_queue(learning.logs, learning.rubrics, out, reading, learning.settings.seed)
 
-    return FewThumbs(task.few, tuple(log_names), queue)
+    return FewThumbsAdvice(task.few, tuple(log_names), queue)

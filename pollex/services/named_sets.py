@@ -11,7 +11,7 @@ from pollex.store.rubric_sets import find_set
 from pollex.store.store import Store
 
 
-def read_set(
+def read_rubric_set(
     rubrics: Path | str | RubricSet,
     store: Path | None = None,
     *,
@@ -53,12 +53,12 @@ def read_set(
     return rubric_set
 
 
-def store_of(run: RunOptions | None) -> Path | None:
+def get_store_folder(run: RunOptions | None) -> Path | None:
     """Return where runs are kept; None for the usual place."""
     return None if run is None else run.store
 
 
-def name_of(rubrics: Path | str | RubricSet) -> str:
+def name_rubric_set(rubrics: Path | str | RubricSet) -> str:
     """Return how a set is called in messages; empty for one in memory."""
     if isinstance(rubrics, RubricSet):
         return ""

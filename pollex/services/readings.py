@@ -28,15 +28,15 @@ from pollex.store.folder import LOG_PREFIX, make_private
 from pollex.store.seal import read_object
 from pollex.store.tables import now
 
-FOLDER = "logs"
+LOGS_FOLDER_NAME = "logs"
 """Folder of a store with a folder for each log that was brought."""
-FILE = "reading.json"
-LONGEST_NAME = 60
-_ID = re.compile(r"[0-9a-f]{12}")
-_NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
-_MAPPINGS = ("columns", "roles")
+READING_FILE_NAME = "reading.json"
+MAX_LOG_NAME_CHARACTERS = 60
+_LOG_ID_PATTERN = re.compile(r"[0-9a-f]{12}")
+_NOT_IN_NAMES_PATTERN = re.compile(r"[^\w.+-]+")
+_MAPPING_OPTIONS = ("columns", "roles")
 _NO_OPTION = object()
-_OPTIONS = {option.name: option.default for option in fields(ReadOptions)}
+_DEFAULTS_OF_OPTIONS = {option.name: option.default for option in fields(ReadOptions)}
 """Options of reading, with what is usual."""
 
 
@@ -114,9 +114,9 @@ def list_readings(store: Path, *, kept_only: bool = True) -> list[LogReading]:
     Args:
         kept_only: Only those of which a person said how they are read.
     """
-    folders = (store / FOLDER).glob("*") if (store / FOLDER).is_dir() else ()
+    folders = (store / LOGS_FOLDER_NAME).glob("*") if (store / LOGS_FOLDER_NAME).is_dir() else ()
     # a folder of another name is none of a log
-    read = (_read(folder) for folder in folders if _ID.fullmatch(folder.name))
+    read = (_read_reading(folder) for folder in folders if _LOG_ID_PATTERN.fullmatch(folder.name))
     readings = []
     for reading in read:
         if reading is not None:
@@ -161,26 +161,26 @@ def find_reading(store: Path, name: str) -> LogReading:
     return matching[0]
 
 
-def new_reading(store: Path, title: str) -> LogReading:
+def make_reading(store: Path, title: str) -> LogReading:
     """Return a log without files, whose private folder is there; it is kept once it has some.
 
     Args:
         title: Of its first file or its place; its name is made of it.
     """
-    make_private(store / FOLDER)
+    make_private(store / LOGS_FOLDER_NAME)
     id_ = secrets.token_hex(6)
-    folder = store / FOLDER / id_
+    folder = store / LOGS_FOLDER_NAME / id_
     folder.mkdir(mode=0o700)
 
     return LogReading(
         id=id_,
-        name=free_name(store, title),
+        name=find_free_name(store, title),
         created=now(),
         folder=folder,
     )
 
 
-def free_name(store: Path, title: str, but: str = "") -> str:
+def find_free_name(store: Path, title: str, but: str = "") -> str:
     """Return a name for a log that no other log of a store has.
 
     Args:
@@ -194,7 +194,7 @@ def free_name(store: Path, title: str, but: str = "") -> str:
         "",
         stem,
     )
-    base = _NOT_IN_NAMES.sub("-", stem).strip("-.")[:LONGEST_NAME] or "log"
+    base = _NOT_IN_NAMES_PATTERN.sub("-", stem).strip("-.")[:MAX_LOG_NAME_CHARACTERS] or "log"
     others = list_readings(store, kept_only=False)
     taken_names = set()
     for reading in others:
@@ -215,11 +215,11 @@ def keep_reading(reading: LogReading) -> LogReading:
             content[name] = value
 
     # written aside and moved into place: a reader never sees half of it
-    draft = reading.folder / f".{FILE}.{secrets.token_hex(4)}"
+    draft = reading.folder / f".{READING_FILE_NAME}.{secrets.token_hex(4)}"
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(content, file, ensure_ascii=True, indent=1)
 
-    draft.replace(reading.folder / FILE)
+    draft.replace(reading.folder / READING_FILE_NAME)
     return reading
 
 
@@ -228,14 +228,14 @@ def remove_reading(reading: LogReading) -> None:
     shutil.rmtree(reading.folder)
 
 
-def remove_halves(store: Path) -> None:
+def remove_incomplete_logs(store: Path) -> None:
     """Remove folders of logs that never came whole, as an upload that was cut off leaves them."""
-    for folder in (store / FOLDER).glob("*"):
-        if _ID.fullmatch(folder.name) and not (folder / FILE).exists():
+    for folder in (store / LOGS_FOLDER_NAME).glob("*"):
+        if _LOG_ID_PATTERN.fullmatch(folder.name) and not (folder / READING_FILE_NAME).exists():
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def reading_like(store: Path, columns: Sequence[str]) -> LogReading | None:
+def find_reading_of_columns(store: Path, columns: Sequence[str]) -> LogReading | None:
     """Return the last log of the same columns of which a person said how it is read; None if there is none."""
     for reading in list_readings(store):
         if columns and set(reading.columns) == set(columns):
@@ -243,7 +243,7 @@ def reading_like(store: Path, columns: Sequence[str]) -> LogReading | None:
     return None
 
 
-def named_readings(logs: object, store: Path) -> list[LogReading]:
+def find_named_readings(logs: object, store: Path) -> list[LogReading]:
     """Return the logs among some sources that are named as `log:NAME`.
 
     Raises:
@@ -258,23 +258,23 @@ def named_readings(logs: object, store: Path) -> list[LogReading]:
     return [find_reading(store, name) for name in names]
 
 
-def named_sources(logs: tuple[str, ...], store: Path) -> tuple[str, ...]:
-    """Return sources with those of a log in place of `log:NAME`. Raises as `named_readings`."""
+def replace_named_sources(logs: tuple[str, ...], store: Path) -> tuple[str, ...]:
+    """Return sources with those of a log in place of `log:NAME`. Raises as `find_named_readings`."""
     sources: list[str] = []
     for source in logs:
         # a log gives way to its files and places; everything else stays
-        readings = named_readings((source,), store)
+        readings = find_named_readings((source,), store)
         sources += readings[0].sources if readings else [source]
     return tuple(sources)
 
 
-def sample_named(source: str | Path, store: Path) -> str | Path:
+def resolve_named_sample(source: str | Path, store: Path) -> str | Path:
     """Return a sample to compare: `log:NAME` as its one file, anything else as it is.
 
     Raises:
         WrongUse: It isn't there, or is made of several files.
     """
-    readings = named_readings((str(source),), store)
+    readings = find_named_readings((str(source),), store)
     if not readings:
         return source
 
@@ -285,13 +285,13 @@ def sample_named(source: str | Path, store: Path) -> str | Path:
     return sources[0]
 
 
-def named_options(logs: object, store: Path) -> Mapping[str, Any]:
+def read_named_options(logs: object, store: Path) -> Mapping[str, Any]:
     """Return the options of the logs that are named as `log:NAME`; none where there are none.
 
     Raises:
         WrongUse: One of them isn't there, or two are read in different ways.
     """
-    readings = named_readings(logs, store)
+    readings = find_named_readings(logs, store)
     if not readings:
         return {}
 
@@ -331,16 +331,16 @@ class _ReadingFile(BaseModel):
         return self
 
 
-def _read(folder: Path) -> LogReading | None:
+def _read_reading(folder: Path) -> LogReading | None:
     """Return the log of a folder; None where it never came whole, or what its file says isn't sound."""
     try:
-        content = _ReadingFile.model_validate(read_object(folder / FILE))
+        content = _ReadingFile.model_validate(read_object(folder / READING_FILE_NAME))
     except ValidationError:
         return None
 
     options = {}
     for name, value in content.options.items():
-        if _is_sound(name, value):
+        if _is_sound_option(name, value):
             options[name] = value
 
     return LogReading(
@@ -361,19 +361,19 @@ def _read(folder: Path) -> LogReading | None:
     )
 
 
-def _is_sound(name: str, value: Any) -> bool:
+def _is_sound_option(name: str, value: Any) -> bool:
     """Return whether a value is one of an option of reading: no other option of a verb is taken from a store."""
-    usual = _OPTIONS.get(name, _NO_OPTION)
+    usual = _DEFAULTS_OF_OPTIONS.get(name, _NO_OPTION)
     if usual is _NO_OPTION:
         return False
-    if name in _MAPPINGS and isinstance(value, dict):
-        return all(map(_is_words, value.values()))
+    if name in _MAPPING_OPTIONS and isinstance(value, dict):
+        return all(map(_is_text_or_texts, value.values()))
     if isinstance(usual, bool | int):
         return type(value) is type(usual)
-    return _is_words(value)
+    return _is_text_or_texts(value)
 
 
-def _is_words(value: Any) -> bool:
+def _is_text_or_texts(value: Any) -> bool:
     """Return whether a value is a text, or a list of texts."""
     if isinstance(value, list):
         return all(isinstance(part, str) for part in value)

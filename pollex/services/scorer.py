@@ -49,7 +49,7 @@ from pollex.rubrics.score import NetSat, Score, ScoreColumns, list_requested_jud
 from pollex.runs.options import ModelOptions
 from pollex.runs.roles import embedded_judge, hire_judge
 from pollex.runs.workspace import COLLECTED_AFTER, Background, run_to_end
-from pollex.services.named_sets import read_set
+from pollex.services.named_sets import read_rubric_set
 from pollex.store.store import DEFAULT, Store
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
 
     from pollex.gateway.transport import ChatModel
 
-LOG = logging.getLogger(__name__)
-MOST_KEPT_VECTORS = 20_000
+LOGGER = logging.getLogger(__name__)
+MAX_KEPT_VECTORS = 20_000
 """Vectors kept from batch to batch: 30 MB of the bundled model's, however long the log."""
 CONVERSATIONS_IN_BATCH = 64
 """Conversations that are read together by a judge that asks no model; then an interrupt is heard."""
@@ -110,7 +110,7 @@ class BatchScorer:
         judge = embedded_judge(self.rubrics, None, self.embedding_model)
         if isinstance(judge, EmbeddedJudge):
             judge.remembered = 1  # it is asked about all rubrics at once
-            judge.embedder.remembered = MOST_KEPT_VECTORS
+            judge.embedder.remembered = MAX_KEPT_VECTORS
         return judge
 
     @cached_property
@@ -177,8 +177,8 @@ class BatchScorer:
         return await asyncio.gather(*map(one, conversations))
 
 
-SHAPES = 'give a Conversation, a dict with "messages", or a list of messages'
-Given = Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]
+CONVERSATION_SHAPES_HINT = 'give a Conversation, a dict with "messages", or a list of messages'
+ConversationLike = Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]
 """A conversation of ours, a dict with `messages`, or a list of OpenAI-style messages."""
 
 
@@ -224,7 +224,7 @@ class Scorer:
         # θ and the curve belong to the words that they were fitted to
         rubrics.require_unedited()
         if rubrics.at_chance:
-            LOG.warning(rubrics.at_chance)
+            LOGGER.warning(rubrics.at_chance)
 
         self.rubrics = rubrics
         # a judge that asks no model would leave a model unused: better to say so
@@ -283,10 +283,10 @@ class Scorer:
             options: Those of the class.
         """
         store = options.get("store")
-        return cls(read_set(path, None if store is None else Path(store)), **options)
+        return cls(read_rubric_set(path, None if store is None else Path(store)), **options)
 
-    def score(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
-        """Score a conversation; see `Given` for possible types.
+    def score(self, conversation: ConversationLike, judges: Sequence[str] = ()) -> Score:
+        """Score a conversation; see `ConversationLike` for possible types.
 
         Args:
             judges: People whose thumbs the set was learnt from, and whose own probabilities are
@@ -295,13 +295,13 @@ class Scorer:
         Raises:
             WrongUse: It is no conversation, one of the judges is not known; see `score_many`, too.
         """
-        return self.batch([conversation_from(conversation)], judges)[0]
+        return self.batch([parse_conversation(conversation)], judges)[0]
 
-    async def ascore(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
+    async def ascore(self, conversation: ConversationLike, judges: Sequence[str] = ()) -> Score:
         """Score a conversation; see `score`."""
         # names are checked before anything is asked
         work = self._batch(
-            [conversation_from(conversation)],
+            [parse_conversation(conversation)],
             list_requested_judges(self._netsat.thumb_model, judges),
         )
         # the model is asked on the scorer's own event loop; this one only waits
@@ -313,13 +313,15 @@ class Scorer:
             )
         )[0]
 
-    def score_many(self, conversations: Iterable[Given], judges: Sequence[str] = ()) -> list[Score]:
+    def score_many(
+        self, conversations: Iterable[ConversationLike], judges: Sequence[str] = ()
+    ) -> list[Score]:
         """Score conversations in order; those that can't be scored have an `outcome`.
 
         Raises:
             WrongUse: One of them is no conversation, or one of the judges is not known.
         """
-        return list(self.batch(list(number_all(conversations)), judges))
+        return list(self.batch(list(iterate_numbered_conversations(conversations)), judges))
 
     def batch(
         self, conversations: Sequence[Conversation], judges: Sequence[str] = ()
@@ -367,7 +369,7 @@ class Scorer:
             store = opened.enter_context(Store.open(self._folder))
             chat = None
             if self._chat is not None:
-                chat = chat_model(self._chat)
+                chat = wrap_chat_model(self._chat)
             staff = await hire_judge(
                 replace(self._options, chat=chat),
                 self.rubrics,
@@ -389,7 +391,7 @@ def _close_scorer(background: Background, opened: ExitStack) -> None:
     opened.close()
 
 
-def chat_model(model: BaseChatModel) -> ChatModel:
+def wrap_chat_model(model: BaseChatModel) -> ChatModel:
     """Wrap a user's LangChain model for the gateway.
 
     Raises:
@@ -409,7 +411,7 @@ def chat_model(model: BaseChatModel) -> ChatModel:
     return ChatModel(model)
 
 
-def conversation_from(
+def parse_conversation(
     messages: Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]],
 ) -> Conversation:
     """Convert common forms of a conversation.
@@ -428,7 +430,7 @@ def conversation_from(
     if not isinstance(messages, Mapping | Sequence) or isinstance(messages, str):
         raise WrongUse(
             f"not a conversation, but {type(messages).__name__}",
-            hint=SHAPES,
+            hint=CONVERSATION_SHAPES_HINT,
         )
 
     if isinstance(messages, Mapping):
@@ -447,12 +449,12 @@ def conversation_from(
         raise WrongUse(
             f"not a conversation: {error.what}",
             where=error.where,
-            hint=SHAPES,
+            hint=CONVERSATION_SHAPES_HINT,
         ) from error
 
     # one turn in a row has its conversation spread over rows
     if draft is None:
-        raise WrongUse("not a conversation, but a part of one", hint=SHAPES)
+        raise WrongUse("not a conversation, but a part of one", hint=CONVERSATION_SHAPES_HINT)
 
     return Conversation(
         id=str(draft.rest.get("id", "conversation")),
@@ -460,12 +462,12 @@ def conversation_from(
     )
 
 
-def number_all(records: Iterable[Given]) -> Iterator[Conversation]:
+def iterate_numbered_conversations(records: Iterable[ConversationLike]) -> Iterator[Conversation]:
     """Yield conversations of a collection; errors name the number of the item."""
     # people count items from 1
     for number, record in enumerate(records, 1):
         try:
-            yield conversation_from(record)
+            yield parse_conversation(record)
         except WrongUse as error:
             where = ", ".join(filter(None, [f"item {number}", error.where]))
             raise WrongUse(
@@ -478,10 +480,10 @@ def number_all(records: Iterable[Given]) -> Iterator[Conversation]:
 
 LEAST_PARALLEL_CONVERSATIONS = 1000
 """Conversations for which it pays to start processes: each takes a second."""
-MOST_TRIES = 3
+MAX_WORKER_TRIES = 3
 
 
-class WorkerDied(PollexError):
+class WorkerProcessDied(PollexError):
     """Worker processes die at the same conversations."""
 
     exit_code = 1
@@ -536,11 +538,11 @@ class ScoringPool:
         while missing := [number for number in range(len(cuts)) if number not in columns_by_part]:
             tries[missing[0]] += 1
             # the same part in front several times: something in it ends the workers
-            if tries[missing[0]] > MOST_TRIES:
+            if tries[missing[0]] > MAX_WORKER_TRIES:
                 first = cuts[missing[0]][0].id
                 last = cuts[missing[0]][-1].id
-                raise WorkerDied(
-                    f"{MOST_TRIES} processes ended, each at the conversations from {first!r:.60} to {last!r:.60}",
+                raise WorkerProcessDied(
+                    f"{MAX_WORKER_TRIES} processes ended, each at the conversations from {first!r:.60} to {last!r:.60}",
                     hint="score them in one process (`--set workers=1`), or look for too little memory",
                 )
 
@@ -563,7 +565,7 @@ class ScoringPool:
                 self._started = ProcessPoolExecutor(
                     self._workers,
                     context,
-                    begin_worker,
+                    initialize_worker,
                     (self._scorer,),
                 )
 
@@ -571,7 +573,7 @@ class ScoringPool:
             with protect_children():  # they are started with the first of these
                 sent = {}
                 for number, cut in cuts.items():
-                    sent[number] = self._started.submit(score_in_worker, packed_turns(cut))
+                    sent[number] = self._started.submit(score_in_worker, pack_turns(cut))
 
             # in order, so that after a break the first missing part is the suspect
             for number, future in sent.items():
@@ -598,30 +600,30 @@ class ScoringPool:
         self.close()
 
 
-_scorers: list[BatchScorer] = []
+_WORKER_SCORERS: list[BatchScorer] = []
 """In a worker process its own."""
 
 
-def begin_worker(scorer: BatchScorer) -> None:
+def initialize_worker(scorer: BatchScorer) -> None:
     """Make this process a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that began this one decides
-    _scorers[:] = [scorer]
+    _WORKER_SCORERS[:] = [scorer]
     # what is loaded stays to the end: the collector need not look through it
     gc.freeze()
     gc.set_threshold(COLLECTED_AFTER)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     # What is frozen is never freed, and libraries in C++ would tell of each object of theirs at the
     # end.
-    Finalize(None, _end_at_once, exitpriority=-1000)
+    Finalize(None, _exit_without_cleanup, exitpriority=-1000)
 
 
-def _end_at_once() -> None:
+def _exit_without_cleanup() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     # without its parent a worker would wait for work for ever
     if parent := multiprocessing.parent_process():
         parent.join()
@@ -630,10 +632,10 @@ def _end_with_parent() -> None:
 
 def score_in_worker(records: Sequence[Any]) -> ScoreColumns:
     """Score conversations in a worker process."""
-    return asyncio.run(_scorers[0].batch(unpacked_turns(records)))
+    return asyncio.run(_WORKER_SCORERS[0].batch(unpack_turns(records)))
 
 
-def packed_turns(conversations: Sequence[Conversation]) -> list[Any]:
+def pack_turns(conversations: Sequence[Conversation]) -> list[Any]:
     """Return what a judge reads of conversations, in a form that travels quickly."""
     turns: list[Any] = []
     # metadata, labels and ids of users stay behind
@@ -649,8 +651,8 @@ def packed_turns(conversations: Sequence[Conversation]) -> list[Any]:
     return turns
 
 
-def unpacked_turns(records: Sequence[Any]) -> list[Conversation]:
-    """Return the conversations of `packed_turns`."""
+def unpack_turns(records: Sequence[Any]) -> list[Conversation]:
+    """Return the conversations of `pack_turns`."""
     # without validation, which the first process has done
     conversations = []
     for id_, flags, turns in records:

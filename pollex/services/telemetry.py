@@ -12,40 +12,43 @@ from pollex.errors import WrongUse
 from pollex.gateway.endpoint import refuse_no_address
 from pollex.rubrics.score import Score
 
-EVENT = "gen_ai.evaluation.result"
-NAME = "gen_ai.evaluation.name"
-VALUE = "gen_ai.evaluation.score.value"
-LABEL = "gen_ai.evaluation.score.label"
-CONVERSATION = "gen_ai.conversation.id"
-ERROR = "error.type"
-RUBRICS = "pollex.rubric_set"
+EVENT_NAME = "gen_ai.evaluation.result"
+NAME_ATTRIBUTE = "gen_ai.evaluation.name"
+VALUE_ATTRIBUTE = "gen_ai.evaluation.score.value"
+LABEL_ATTRIBUTE = "gen_ai.evaluation.score.label"
+CONVERSATION_ATTRIBUTE = "gen_ai.conversation.id"
+ERROR_ATTRIBUTE = "error.type"
+RUBRIC_SET_ATTRIBUTE = "pollex.rubric_set"
 
 
-def events_of(score: Score, digest: str) -> list[dict[str, str | float]]:
+def make_event_attributes(score: Score, digest: str) -> list[dict[str, str | float]]:
     """Return the attributes of an event a figure; of one event with the reason where there is no score.
 
     Args:
         digest: Of the rubric set.
     """
-    about: dict[str, str | float] = {CONVERSATION: score.conversation_id, RUBRICS: digest}
+    about: dict[str, str | float] = {
+        CONVERSATION_ATTRIBUTE: score.conversation_id,
+        RUBRIC_SET_ATTRIBUTE: digest,
+    }
     # without a score the event has the reason in its place
     if score.netsat is None:
-        return [{**about, NAME: "pollex.netsat", ERROR: score.outcome}]
+        return [{**about, NAME_ATTRIBUTE: "pollex.netsat", ERROR_ATTRIBUTE: score.outcome}]
 
     attributes: list[dict[str, str | float]] = [
-        {**about, NAME: "pollex.netsat", VALUE: score.netsat}
+        {**about, NAME_ATTRIBUTE: "pollex.netsat", VALUE_ATTRIBUTE: score.netsat}
     ]
     if score.probability is not None:
         attributes.append(
             {
                 **about,
-                NAME: "pollex.probability",
-                VALUE: score.probability,
+                NAME_ATTRIBUTE: "pollex.probability",
+                VALUE_ATTRIBUTE: score.probability,
             }
         )
         # the decision is one about the probability
         if score.decision is not None:
-            attributes[-1][LABEL] = score.decision
+            attributes[-1][LABEL_ATTRIBUTE] = score.decision
 
     return attributes
 
@@ -54,16 +57,16 @@ def emit_score_events(score: Score, digest: str) -> None:
     """Emit a score's events in the span that is current; nothing is done with them unless an exporter is set up."""
     from opentelemetry._logs import get_logger  # an extra
 
-    _send(get_logger("pollex"), score, digest)
+    _send_score_events(get_logger("pollex"), score, digest)
 
 
-def _send(logger: Any, score: Score, digest: str) -> None:
-    for attributes in events_of(score, digest):
-        logger.emit(event_name=EVENT, attributes=attributes)
+def _send_score_events(logger: Any, score: Score, digest: str) -> None:
+    for attributes in make_event_attributes(score, digest):
+        logger.emit(event_name=EVENT_NAME, attributes=attributes)
 
 
 @contextmanager
-def exporter_of(url: str | None, digest: str) -> Iterator[Callable[[Score], None] | None]:
+def open_event_exporter(url: str | None, digest: str) -> Iterator[Callable[[Score], None] | None]:
     """Give what sends a score's events to an OpenTelemetry collector; None without an address.
 
     The SDK's own exporter sends them in batches, the last one at the end. Proxies of the
@@ -104,7 +107,7 @@ def exporter_of(url: str | None, digest: str) -> Iterator[Callable[[Score], None
     exporter = OTLPLogExporter(f"{url.rstrip('/')}/v1/logs", session=session)
     provider.add_log_record_processor(BatchLogRecordProcessor(exporter))
     try:
-        yield partial(_send, provider.get_logger("pollex"), digest=digest)
+        yield partial(_send_score_events, provider.get_logger("pollex"), digest=digest)
     # what waits in the batch is sent before it ends
     finally:
         provider.shutdown()

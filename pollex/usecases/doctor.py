@@ -9,7 +9,7 @@ from pollex.usecases.families import StoreOptions, declare_model_option, declare
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.services.doctor import Health
+    from pollex.services.doctor import ExaminationResult
 
 
 @use_case("doctor")
@@ -27,7 +27,7 @@ class CheckInstallation(StoreOptions, UseCase["Health"]):
       pollex doctor --rebuild
     """
 
-    does = "doctor.doctor"
+    does = "doctor.examine_installation"
     apart = True
     model: str | None = declare_model_option("LLM for all roles; default: built-in (no LLM).")
     base_url: str | None = declare_url_option()
@@ -40,6 +40,6 @@ class CheckInstallation(StoreOptions, UseCase["Health"]):
         """Return the model that is asked."""
         return ModelOptions(model=self.model, base_url=self.base_url)
 
-    def exit_code(self, result: Health) -> int:
+    def exit_code(self, result: ExaminationResult) -> int:
         """Return 1 where something doesn't work."""
         return 0 if result.well else 1

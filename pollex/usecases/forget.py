@@ -9,7 +9,7 @@ from pollex.usecases.families import StoreOptions
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.services.forget import Forgotten
+    from pollex.services.forget import ForgetResult
 
 
 @use_case("forget")

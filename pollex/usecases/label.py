@@ -97,11 +97,11 @@ class LabelNext(JudgedLogOptions, UseCase[Any]):
 
         self.require_one()
         if self.rubrics is not None:
-            return self.call("label.next_conversations", context)
+            return self.call("label.choose_next_conversations", context)
 
-        from pollex.services.hooks import work_of  # tables alone need it
+        from pollex.services.hooks import find_option_service  # tables alone need it
 
-        return self.call_at(work_of("label next", "calibrator"), context)
+        return self.call_at(find_option_service("label next", "calibrator"), context)
 
     def as_answers(self, context: CallContext) -> str:
         """Return the table of a judge's answers, for a calibrator."""
@@ -156,7 +156,7 @@ class QueueLog(Reading, StoreOptions, UseCase["LabelQueue"]):
       pollex learn logs.jsonl --set label_sources=log,person
     """
 
-    does = "label_queue.queue_log"
+    does = "label_queue.draw_label_queue"
     labels_needed = False
     logs: tuple[str, ...] | Data = opt(
         kw_only=False,

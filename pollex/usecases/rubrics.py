@@ -15,7 +15,7 @@ from pollex.usecases.families import StoreOptions, declare_url_option
 from pollex.usecases.use_case import CallContext, UseCase, declare_options, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.services.sets import EditedSet, LintResult, SetDifference
+    from pollex.services.sets import EditedRubricSet, LintResult, RubricSetDifference
     from pollex.usecases.families import Rubrics
 
 

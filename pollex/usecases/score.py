@@ -143,9 +143,9 @@ class ScoreLogs(JudgedLogOptions, UseCase["ScoreResult"]):
         # a dry run counts calls, which is alike for a file and a folder
         service = "pollex.services.score.score"
         if self.into_parts and not context.run.dry_run:
-            from pollex.services.hooks import work_of  # parts alone need it
+            from pollex.services.hooks import find_option_service  # parts alone need it
 
-            service = work_of("score", "engine")
+            service = find_option_service("score", "engine")
 
         result: ScoreResult = self.call_at(service, context)
         return result

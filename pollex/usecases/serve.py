@@ -142,13 +142,13 @@ class ServeStore(TerminalUseCase):
 
     def work(self) -> int:
         """Serve pages, or scores."""
-        from pollex.services.hooks import work_of  # verbs alone that run load services
+        from pollex.services.hooks import find_option_service  # verbs alone that run load services
 
         # pages are the core's, scores a room's
         if self.score is None:
             server = "pollex.web.server.serve"
         else:
-            server = work_of("serve", "score")
+            server = find_option_service("serve", "score")
 
         code: int = import_by_name(server)(self)
         return code

@@ -31,7 +31,7 @@ class EstimateShare(GroupOptions, JudgedLogOptions, UseCase["ShareResult"]):
       pollex share logs.jsonl --drawn voluntary --by started:week
     """
 
-    does = "share.share"
+    does = "share.estimate_share_of_logs"
     resumable = True
     goes_on_in_browser = True
     plans = True

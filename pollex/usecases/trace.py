@@ -8,7 +8,7 @@ from pollex.usecases.families import StoreOptions
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.services.history import ConversationHistory, NodeState, RunTree
+    from pollex.services.history import ConversationHistory, NodeState, RunTrace
 
 
 @use_case("trace")

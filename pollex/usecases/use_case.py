@@ -243,12 +243,12 @@ class UseCase(Generic[Result_co]):
             what = f"nothing counts the calls of {self.verb} before it runs"
             raise WrongUse(what, hint="leave it out", option="dry_run")
 
-        from pollex.services.dry_run import Planned  # the roles of a model come with it
+        from pollex.services.dry_run import DryRunEnded  # the roles of a model come with it
 
-        # the run ends by `Planned` where its first call would be made
+        # the run ends by `DryRunEnded` where its first call would be made
         try:
             self.carry_out(replace(context, run=replace(context.run, dry_run=True)))
-        except Planned as ended:
+        except DryRunEnded as ended:
             return ended.plan
 
         # nothing was to be asked

@@ -9,7 +9,7 @@ from pollex.usecases.families import StoreOptions
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.services.history import Origin
+    from pollex.services.history import RubricOrigin
 
 
 @use_case("why")

@@ -68,14 +68,14 @@ def estimate_good(site: Site, run: Run) -> Figure | None:
 
 def measure_drift_of_set(netsat: Floats, rubric_set: RubricSet) -> StabilityIndex | None:
     """Compare NetSAT with that of the conversations a set was learned from; None for too few."""
-    from pollex.services.score_result import drift_from  # as above
+    from pollex.services.score_result import measure_drift  # as above
 
     if rubric_set.spread is None:
         return None
 
     # counted in the bins that the set keeps of its own conversations
     places = np.searchsorted(rubric_set.spread.edges, netsat, side="right")
-    return drift_from(
+    return measure_drift(
         rubric_set.spread,
         np.bincount(places, minlength=len(rubric_set.spread.counts)).tolist(),
     )

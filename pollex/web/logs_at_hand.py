@@ -8,7 +8,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from pollex.errors import PollexError
-from pollex.services.bring import require_readable
+from pollex.services.bring import require_still_allowed
 from pollex.services.readings import list_readings
 from pollex.store.outputs import list_outputs
 from pollex.text import format_count
@@ -47,7 +47,7 @@ def _list_brought(site: Site) -> Iterator[LogAtHand]:
     for reading in list_readings(site.store.folder):
         # a place that the server may not read, or no longer, is none
         try:
-            require_readable(reading, site.roots)
+            require_still_allowed(reading, site.roots)
         except PollexError:
             continue
 

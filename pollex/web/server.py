@@ -19,8 +19,8 @@ from starlette.types import ASGIApp
 
 from pollex.errors import WrongUse
 from pollex.runs.recorded import RUBRICS, Recording, sets_in
-from pollex.services.bring import Roots
-from pollex.services.readings import remove_halves
+from pollex.services.bring import AllowedRoots
+from pollex.services.readings import remove_incomplete_logs
 from pollex.store.database import FILE
 from pollex.store.folder import STORE, remove_copies
 from pollex.store.store import Store
@@ -86,13 +86,13 @@ def serve(example: ServeStore) -> int:
             profiles=profiles,
             here=Path() if is_for_its_owner(example) else None,
             local_endpoints=example.allow_local_endpoints or is_for_its_owner(example),
-            roots=Roots(tuple(example.roots), is_open=is_for_its_owner(example)),
+            roots=AllowedRoots(tuple(example.roots), is_open=is_for_its_owner(example)),
             max_upload=example.max_upload,
         )
         # what an earlier server left: its commands, uploads cut off halfway, folders to look at
         if not example.read_only:
             site.children.find_again()
-            remove_halves(folder)
+            remove_incomplete_logs(folder)
             begin_watching(site, example)
 
         begin_served(site, {"calibrators": example.calibrators, "studies": example.studies})

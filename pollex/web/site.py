@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from pollex.errors import BadCalibrator, PollexError
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import MOST_UPLOAD, ModelOptions
-from pollex.services.bring import Roots
-from pollex.services.named_sets import read_set
+from pollex.services.bring import AllowedRoots
+from pollex.services.named_sets import read_rubric_set
 from pollex.store.columns import RUNS as RUNS_FOLDER
 from pollex.store.resume import find_run, runs
 from pollex.store.rubric_sets import KeptSet, list_kept_sets, set_digest
@@ -109,7 +109,7 @@ class Site:
     begun: dict[str, Any] = field(default_factory=dict)
     here: Path | None = None
     local_endpoints: bool = False
-    roots: Roots = field(default_factory=Roots)
+    roots: AllowedRoots = field(default_factory=AllowedRoots)
     max_upload: int = MOST_UPLOAD
     receiving: int = 0
     reader: LogReader = field(default_factory=get_shared_reader)
@@ -328,9 +328,9 @@ def read_sets(paths: Sequence[Path], store: Path) -> dict[str, RubricSet]:
 def load_set(path: Path, store: Path) -> RubricSet:
     """Read a rubric set; where its calibrator's arrays are missing, it can still be looked at."""
     try:
-        return read_set(path, store)
+        return read_rubric_set(path, store)
     except BadCalibrator:
-        return read_set(path, store, arrays=False)
+        return read_rubric_set(path, store, arrays=False)
 
 
 def count_seconds_since(time_: str) -> float:

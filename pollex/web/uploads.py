@@ -19,14 +19,14 @@ from starlette.routing import Route
 
 from pollex.errors import PollexError, StoreFull
 from pollex.services.bring import (
+    FilesTooLarge,
     SentFile,
-    TooLarge,
-    file_too_large_error,
-    require_room,
+    keep_sent_files,
+    make_too_large_error,
+    require_disk_space,
     shorten_file_name,
-    take_files,
 )
-from pollex.services.readings import LogReading, free_name, new_reading
+from pollex.services.readings import LogReading, find_free_name, make_reading
 from pollex.store.folder import make_write_error
 from pollex.web import frame
 from pollex.web.faults import Clash, Fault
@@ -160,7 +160,7 @@ class ReceivedUpload:
         # counted as it comes, since a browser may announce less
         self._size += end - start
         if self._size > self.most:
-            raise file_too_large_error(self._title, self.most)
+            raise make_too_large_error(self._title, self.most)
 
         # kept until enough has come to be written at once, in a thread
         self._pieces.append((self._file, data[start:end]))
@@ -251,8 +251,8 @@ async def receive_files(request: Request, site: Site) -> LogReading:
         announced = request.headers.get("content-length", "")
         # refused before anything has come, where the disk has no room for it
         if announced.isdigit():
-            await run_in_threadpool(require_room, store, int(announced))
-        reading = await run_in_threadpool(new_reading, store, "log")
+            await run_in_threadpool(require_disk_space, store, int(announced))
+        reading = await run_in_threadpool(make_reading, store, "log")
         received = ReceivedUpload(reading, site.max_upload)
         await _read_body(request, received, boundary)
         require_same_site(site, received.fields)
@@ -330,8 +330,8 @@ def require_same_site(site: Site, fields: Mapping[str, str]) -> None:
 def _keep_files(store: Path, received: ReceivedUpload) -> LogReading:
     # the first file gives the log its name
     title = received.files[0].title if received.files else ""
-    name = free_name(store, title)
-    return take_files(
+    name = find_free_name(store, title)
+    return keep_sent_files(
         replace(received.reading, name=name),
         received.files,
         received.most,
@@ -343,5 +343,5 @@ def make_refusal(error: PollexError) -> PollexError:
     if isinstance(error, Fault | StoreFull):
         return error
 
-    kind = RefusedUpload if isinstance(error, TooLarge) else Fault
+    kind = RefusedUpload if isinstance(error, FilesTooLarge) else Fault
     return kind(error.what, where=error.where, hint=error.advice)

@@ -17,8 +17,8 @@ from pollex.measures.intervals import Figure
 from pollex.reports.transcript import mark_turns
 from pollex.rooms import hooks_of
 from pollex.rubrics.answers import Question
-from pollex.services.agreement import agreement
-from pollex.services.hooks import RatedTexts
+from pollex.services.agreement import measure_agreement
+from pollex.services.hooks import RunRatingReader
 from pollex.store.labels import Opinion, read_opinions, settle_answers
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
@@ -56,7 +56,7 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
         return {
             "question": question,
             "questions": questions,
-            "all": agreement(people),
+            "all": measure_agreement(people),
             "pairs": [{"people": [a, b], "alpha": alpha} for a, b, alpha in measure_pairs(people)],
             "with_oneself": measure_self_agreement(site.store, question),
             "each_with_oneself": each_with_oneself,
@@ -83,11 +83,11 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
         "each": {name: measure_self_agreement(site.store, question, name) for name in names}
         if len(names) > 1
         else {},
-        "all": agreement(people),
+        "all": measure_agreement(people),
         "pairs": measure_pairs(people),
-        "log": agreement([*people, *log]) if question == QUESTION else None,
-        "rubrics": agreement([*people, *rubrics]) if question == QUESTION else None,
-        "judge": agreement([*people, *judge]) if judge else None,
+        "log": measure_agreement([*people, *log]) if question == QUESTION else None,
+        "rubrics": measure_agreement([*people, *rubrics]) if question == QUESTION else None,
+        "judge": measure_agreement([*people, *judge]) if judge else None,
         "ensembles": _measure_ensembles(rated, people, question),
         "n": len(people),
         "random": sum(person.drawn == "random" for person in people),
@@ -175,7 +175,7 @@ Rated = tuple[Run, Question, Mapping[str, str]]
 
 def _list_rating_runs(site: Site) -> list[Rated]:
     # how the ratings of a run are read, by its command
-    readers = {kind.command: kind.ratings for kind in hooks_of(RatedTexts)}
+    readers = {kind.command: kind.ratings for kind in hooks_of(RunRatingReader)}
     rated: list[Rated] = []
     for run in site.runs():
         # unfinished runs have not rated all texts yet
@@ -232,7 +232,7 @@ def _measure_ensembles(
                 )
 
         if answers:
-            rows.append((run, agreement([*people, *answers])))
+            rows.append((run, measure_agreement([*people, *answers])))
 
     return rows
 
@@ -489,7 +489,7 @@ def measure_self_agreement(store: Store, question: str, annotator: str = "") -> 
                 )
             )
 
-    return agreement(both)
+    return measure_agreement(both)
 
 
 def read_opinions_in_words(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
@@ -519,7 +519,7 @@ def measure_pairs(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
             if opinion.annotator in (a, b):
                 opinions_of_pair.append(opinion)
 
-        rows.append((a, b, agreement(opinions_of_pair)))
+        rows.append((a, b, measure_agreement(opinions_of_pair)))
 
     return rows
 

@@ -34,7 +34,7 @@ from pollex.web.site import SCORING_COMMANDS, NamedSet, Site
 from pollex.web.views import Data, page
 
 if TYPE_CHECKING:
-    from pollex.services.compare import Comparison
+    from pollex.services.compare import SampleComparison
 
 FLIPS = 50
 MOST = 10_000
@@ -157,7 +157,7 @@ def compare_by_one_set(
     runs: tuple[Run, Run],
     lenses: tuple[RunColumns, RunColumns],
     sets: Sequence[NamedSet | None],
-) -> Comparison | None:
+) -> SampleComparison | None:
     """Return what `pollex compare` finds, where one rubric set scored both runs."""
     named = sets[0]
     if named is None or not _have_same_rubrics(sets) or max(map(len, lenses)) > MOST:

@@ -18,7 +18,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.known_answers import count_unasked
 from pollex.runs.options import ModelOptions
 from pollex.runs.workspace import run_to_end
-from pollex.services.rejudging import find_changed_rubrics, planned_preview, preview_edits
+from pollex.services.rejudging import estimate_preview_calls, find_changed_rubrics, preview_edits
 from pollex.store.folder import COPIES
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
@@ -309,7 +309,7 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
         and find_changed_rubrics(rubric_set, on)
         and judge not in judges
     ):
-        plan = planned_preview(site.store, run.id, rubric_set, on, rng)
+        plan = estimate_preview_calls(site.store, run.id, rubric_set, on, rng)
         prices = {
             name: compute_cost(judge, plan["prompt_tokens"], plan["completion_tokens"])
             for name, judge in judges.items()

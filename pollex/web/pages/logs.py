@@ -17,19 +17,19 @@ from starlette.responses import Response
 from pollex.errors import PollexError, WrongUse
 from pollex.rooms import hooks_of
 from pollex.services.bring import (
-    bring_bundled,
-    bring_place,
-    require_readable,
+    keep_bundled_log,
+    keep_place_as_log,
+    require_still_allowed,
 )
-from pollex.services.hooks import FetchedLogs, ToolInterface
+from pollex.services.hooks import LogSourceTools, ToolInterface
 from pollex.services.readings import (
     LogReading,
+    find_free_name,
     find_reading,
-    free_name,
+    find_reading_of_columns,
     keep_reading,
     list_readings,
-    new_reading,
-    reading_like,
+    make_reading,
     remove_reading,
 )
 from pollex.text import format_size
@@ -91,7 +91,7 @@ def list_tools() -> list[Tool]:
 
 def list_interfaces() -> list[ToolInterface]:
     """Return the interfaces of tools that logs can be fetched from."""
-    return [interface for logs in hooks_of(FetchedLogs) for interface in logs.interfaces()]
+    return [interface for logs in hooks_of(LogSourceTools) for interface in logs.interfaces()]
 
 
 def _make_tool(interface: ToolInterface) -> Tool:
@@ -249,7 +249,7 @@ def _get_view(
         return None
 
     # checked at each look, as the server may be started anew with fewer folders to read
-    require_readable(reading, site.roots)
+    require_still_allowed(reading, site.roots)
     future: Future[dict[str, Any]] = site.reader.look(reading.sources, options)
     try:
         view = future.result(seconds)
@@ -284,7 +284,7 @@ def _read_as_before(
 ) -> tuple[LogReading | None, dict[str, Any] | None]:
     """Return an earlier log of the same columns with what is read in its way; else the view as it is."""
     columns = [column["path"] for column in view["columns"]]
-    like = reading_like(site.store.folder, columns)
+    like = find_reading_of_columns(site.store.folder, columns)
     # a log is not its own model, and a log without options has nothing to take over
     if like is None or like.id == reading.id or not like.options:
         return None, view
@@ -341,7 +341,7 @@ def keep(
         kept_reading = keep_reading(
             replace(
                 reading,
-                name=free_name(site.store.folder, name or reading.name, but=reading.id),
+                name=find_free_name(site.store.folder, name or reading.name, but=reading.id),
                 options=view["options"],
                 columns=tuple(column["path"] for column in view["columns"]),
                 conversations=view["conversations"],
@@ -369,7 +369,7 @@ def remove(site: Site, log_id: str) -> Done:
 def place(site: Site, place_: str) -> Done:
     """Bring what is at a place that the server may read."""
     try:
-        reading = bring_place(
+        reading = keep_place_as_log(
             site.store.folder,
             place_,
             site.roots,
@@ -384,7 +384,7 @@ def place(site: Site, place_: str) -> Done:
 @post("/api/logs/bundled")
 def bundled(site: Site) -> Done:
     """Bring the log that comes with pollex."""
-    reading = bring_bundled(site.store.folder)
+    reading = keep_bundled_log(site.store.folder)
     return links.log(reading.id), {"log": reading.id}
 
 
@@ -416,7 +416,7 @@ def pull(
     store = site.store.folder
     # kept before any file has come, so that its page can show how far the command is
     title = f"{tool} {project}".strip()
-    reading = keep_reading(new_reading(store, title.replace("/", "-")))
+    reading = keep_reading(make_reading(store, title.replace("/", "-")))
     # a made-up name, as the title is a visitor's and may have any characters
     name = f"{secrets.token_hex(8)}.jsonl"
     arguments = ["pull", tool, "--out", str(reading.folder / name), "--json"]

@@ -10,7 +10,7 @@ from pollex.rubrics.edits import forget_judgment
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions
-from pollex.services.rejudging import ask_conversation_again, estimate_calls
+from pollex.services.rejudging import ask_conversation_again, estimate_judge_calls
 from pollex.services.sets import diff_words
 from pollex.store.runs import Run
 from pollex.store.tables import ReplayRow, now, pack, unpack
@@ -72,7 +72,7 @@ def _describe_price(
     conversation: Any,
     options: ModelOptions,
 ) -> dict[str, Any]:
-    estimate: dict[str, Any] = dict(estimate_calls(rubric_set.rubrics, conversation))
+    estimate: dict[str, Any] = dict(estimate_judge_calls(rubric_set.rubrics, conversation))
     price = options.limits.price
     return estimate | {
         "cost": price.cost(estimate["prompt_tokens"], estimate["completion_tokens"])

@@ -61,7 +61,7 @@ def share(site: Site, run: str = "", by: str = "") -> Data:
 
 
 def _estimate_share(site: Site, run: Run, by: str) -> ShareResult:
-    from pollex.services.share import NO_SCORE, share_of  # as above
+    from pollex.services.share import PROBABILITY_WITHOUT_SCORE, estimate_share  # as above
 
     lens = load_run_columns(site, run)
     if len(lens) > MOST:
@@ -80,7 +80,7 @@ def _estimate_share(site: Site, run: Run, by: str) -> ShareResult:
     # a conversation without a score has a value that stands for that, not NaN
     probability = np.nan_to_num(
         np.array([probability_by_id[conversation.id] for conversation in conversations]),
-        nan=NO_SCORE,
+        nan=PROBABILITY_WITHOUT_SCORE,
     )
     # labels of the log, and those that people settled on
     labels = [*list_conversation_labels(conversations, VOLUNTARY_DRAW), *_collect_labels(site, run)]
@@ -90,7 +90,7 @@ def _estimate_share(site: Site, run: Run, by: str) -> ShareResult:
             hint="make a random queue under Label, and answer it",
         )
 
-    return share_of(
+    return estimate_share(
         conversations,
         labels,
         named.rubric_set if named else None,

@@ -18,7 +18,7 @@ import pollex
 from pollex.examples.route_to_a_person import graph_of
 from pollex.langchain import ScoreMiddleware
 from pollex.langgraph import LiveScore, score_node
-from pollex.services.scorer import conversation_from
+from pollex.services.scorer import parse_conversation
 
 
 class State(MessagesState):
@@ -150,7 +150,7 @@ def test_messages_are_read_as_a_log_and_are_a_conversation_to_score() -> None:
     for given in (*one, [MESSAGES], [{"messages": MESSAGES, "id": "a"}]):
         assert [said(conversation) for conversation in pollex.read_logs(given)] == [TURNS]
     for given in (*one, {"values": {"messages": MESSAGES}}):
-        assert said(conversation_from(given)) == TURNS
+        assert said(parse_conversation(given)) == TURNS
 
 
 def test_a_states_thumb_and_its_failure_are_read() -> None:
@@ -158,7 +158,7 @@ def test_a_states_thumb_and_its_failure_are_read() -> None:
     thread: Any = {"configurable": {"thread_id": "t"}, "metadata": {"feedback": "up"}}
     graph.invoke({"messages": MESSAGES[:1]}, thread)
     state = graph.get_state(thread)
-    assert said(conversation_from(state)) == TURNS
+    assert said(parse_conversation(state)) == TURNS
     (conversation,) = pollex.read_logs([state])
     assert (conversation.id, conversation.label.value, said(conversation)) == (
         "t",

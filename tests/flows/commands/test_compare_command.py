@@ -16,7 +16,7 @@ from web_site import client_of, made_app
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.compare import Arm, compare_unlabeled, keep_comparable
+from pollex.services.compare import ScoredArm, compare_unlabeled, keep_comparable
 from pollex.store.resume import runs
 from pollex.store.store import Store
 
@@ -163,7 +163,9 @@ def test_what_only_one_of_two_runs_scored_is_in_neither_sample() -> None:
     told = [
         Conversation(id=str(n), turns=(Turn(role="user", content=f"Hello {n}"),)) for n in range(4)
     ]
-    whole = Arm("all", told, np.linspace(0.2, 0.8, 4), np.linspace(-2, 2, 4), np.zeros((4, 1)))
+    whole = ScoredArm(
+        "all", told, np.linspace(0.2, 0.8, 4), np.linspace(-2, 2, 4), np.zeros((4, 1))
+    )
     part = replace(
         whole.without(frozenset({told[3].text_hash})),
         name="part",
@@ -176,9 +178,9 @@ def test_what_only_one_of_two_runs_scored_is_in_neither_sample() -> None:
     )
 
 
-def arm(rng: np.random.Generator, *means: float) -> Arm:
+def arm(rng: np.random.Generator, *means: float) -> ScoredArm:
     values = np.array(means) + rng.normal(0, 0.01, (200, len(means)))
-    return Arm("of a test", [], rng.random(200), rng.normal(0, 1, 200), values)
+    return ScoredArm("of a test", [], rng.random(200), rng.normal(0, 1, 200), values)
 
 
 def test_means_that_crowd_at_the_middle_move_a_rubrics_index_only_where_the_answer_moves() -> None:

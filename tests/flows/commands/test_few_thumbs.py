@@ -9,7 +9,7 @@ from small_runs import Pollex
 from pollex.conversations.conversation import Label
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.few_thumbs import FEWEST, Thumbs
+from pollex.services.few_thumbs import FEWEST_THUMBS_OF_EACH_CLASS, ThumbCounts
 
 BIKES = Path(__file__).parents[3] / "examples" / "bikes.jsonl"
 
@@ -75,7 +75,8 @@ def test_what_to_label_next_needs_no_set_and_inspect_tells_the_same(
 
 
 @pytest.mark.parametrize(
-    ("up", "down", "few"), [(7, 5, True), (FEWEST, 30, True), (10, 10, False), (1, 9, False)]
+    ("up", "down", "few"),
+    [(7, 5, True), (FEWEST_THUMBS_OF_EACH_CLASS, 30, True), (10, 10, False), (1, 9, False)],
 )
 def test_thumbs_are_few_below_ten_of_a_class(up: int, down: int, few: bool) -> None:
-    assert Thumbs(up, down).few is few
+    assert ThumbCounts(up, down).few is few

@@ -9,7 +9,7 @@ from small_runs import Pollex
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.services.bring import write_private
-from pollex.services.readings import find_reading, keep_reading, new_reading
+from pollex.services.readings import find_reading, keep_reading, make_reading
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 
@@ -43,7 +43,7 @@ def store(tmp_path: Path) -> Path:
 def test_a_conversation_goes_out_of_a_log_that_was_brought(
     store: Path, pollex: Pollex, name: str, content: str
 ) -> None:
-    reading = new_reading(store, name)
+    reading = make_reading(store, name)
     write_private(reading.folder / name, content.encode())
     keep_reading(replace(reading, files=(name,), titles=(name,), conversations=2))
     tried = pollex("forget", "--conversation", "anna-1", "--dry-run")

@@ -211,7 +211,7 @@ ODD: dict[str, Callable[[Path], object]] = {
 def test_what_cannot_be_looked_into_is_named_and_the_rest_is_forgotten(
     folder: Path, pollex: Pollex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forgetting_bounds, "LARGEST_WHOLE_FILE_BYTES", 2_000_000)
+    monkeypatch.setattr(forgetting_bounds, "MAX_WHOLE_FILE_BYTES", 2_000_000)
     (folder / "reports").mkdir()
     for name, write in ODD.items():
         write(folder / "reports" / name)

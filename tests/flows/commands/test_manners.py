@@ -21,7 +21,7 @@ from small_log import read_rows, small_log, write_log
 from small_runs import run_here
 
 from pollex.runs.options import ModelOptions
-from pollex.services.doctor import Examined
+from pollex.services.doctor import ExaminedEndpoint
 
 ALL = manners()
 IDEAL = "openai_chat"
@@ -235,7 +235,7 @@ def test_doctor_says_what_each_endpoint_can_do_and_what_is_lost_without_the_rest
 ) -> None:
     known = ALL[manner]
     server.behave(known)
-    endpoint = Examined(ModelOptions(model="m", base_url=server.url))
+    endpoint = ExaminedEndpoint(ModelOptions(model="m", base_url=server.url))
     able = endpoint.look()
     notes = " ".join(endpoint.notes)
     found = endpoint.capabilities

@@ -8,7 +8,7 @@ import pytest
 from small_runs import Learnt, Pollex
 
 from pollex.errors import WrongUse
-from pollex.services.telemetry import exporter_of
+from pollex.services.telemetry import open_event_exporter
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason='pip install "pollex[otel]"')
 
@@ -73,6 +73,6 @@ def test_an_address_that_is_none_is_refused_before_anything_is_scored() -> None:
     for place in ("localhost:4318", "collector", "ftp://collector"):
         with (
             pytest.raises(WrongUse, match=r"not an http\(s\) address"),
-            exporter_of(place, "0"),
+            open_event_exporter(place, "0"),
         ):
             pass

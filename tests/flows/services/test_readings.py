@@ -13,12 +13,12 @@ from pollex.errors import WrongUse
 from pollex.services.readings import (
     LogReading,
     find_reading,
+    find_reading_of_columns,
     keep_reading,
     list_readings,
-    named_options,
-    new_reading,
-    reading_like,
-    remove_halves,
+    make_reading,
+    read_named_options,
+    remove_incomplete_logs,
     remove_reading,
 )
 
@@ -31,7 +31,7 @@ GERMAN = {
 
 
 def brought(store: Path, title: str = "Chats März.csv") -> LogReading:
-    reading = new_reading(store, title)
+    reading = make_reading(store, title)
     lines = [
         f"{n},{who},{said},{note}"
         for n, note in enumerate(("gut", "schlecht"))
@@ -71,8 +71,8 @@ def test_logs_that_are_read_in_different_ways_are_not_read_together(tmp_path: Pa
     second = keep_reading(replace(brought(tmp_path), options={}))
     assert second.name == "Chats-März-2"
     with pytest.raises(WrongUse, match="are read in different ways"):
-        named_options((first.argument, second.argument), tmp_path)
-    assert named_options(("other.jsonl",), tmp_path) == {}
+        read_named_options((first.argument, second.argument), tmp_path)
+    assert read_named_options(("other.jsonl",), tmp_path) == {}
 
 
 def test_logs_are_listed_and_found_by_columns_and_only_their_owner_may_read_them(
@@ -86,8 +86,8 @@ def test_logs_are_listed_and_found_by_columns_and_only_their_owner_may_read_them
         reading.id,
         draft.id,
     }
-    assert reading_like(tmp_path, ["was", "wer", "note", "nr"]) == reading
-    assert reading_like(tmp_path, []) is None
+    assert find_reading_of_columns(tmp_path, ["was", "wer", "note", "nr"]) == reading
+    assert find_reading_of_columns(tmp_path, []) is None
     modes = {
         stat.S_IMODE(path.stat().st_mode)
         for path in (reading.folder, reading.folder / "reading.json")
@@ -97,10 +97,10 @@ def test_logs_are_listed_and_found_by_columns_and_only_their_owner_may_read_them
 
 def test_a_removed_log_a_damaged_one_and_half_an_upload_are_not_listed(tmp_path: Path) -> None:
     reading = brought(tmp_path)
-    half = new_reading(tmp_path, "half.csv")
+    half = make_reading(tmp_path, "half.csv")
     damaged = brought(tmp_path)
     (damaged.folder / "reading.json").write_text("[", "utf-8")
-    remove_halves(tmp_path)
+    remove_incomplete_logs(tmp_path)
     assert not half.folder.exists()
     assert find_reading(tmp_path, reading.id).sources == (str(reading.folder / "ab.csv"),)
     remove_reading(reading)

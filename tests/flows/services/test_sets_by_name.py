@@ -9,7 +9,7 @@ from small_runs import Learnt, Pollex
 import pollex
 from pollex.errors import BadRubrics, StoreDamaged
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.named_sets import read_set
+from pollex.services.named_sets import read_rubric_set
 from pollex.store.rubric_sets import find_set, list_kept_sets, set_digest
 from pollex.store.store import Store
 from pollex.store.tables import FactRow
@@ -35,7 +35,7 @@ def test_a_set_is_found_by_run_number_and_digests_and_scores_as_its_file_does(
         set_digest(of_file),
     ]
     for name in names:
-        found = read_set(Path(name), own)
+        found = read_rubric_set(Path(name), own)
         assert found == of_file
         assert found.arrays == of_file.arrays
     by_file, by_run = (
@@ -68,7 +68,7 @@ def test_commands_take_the_name_of_a_run(
 
 def test_a_name_that_nothing_has_is_told_with_where_it_was_looked_for(own: Path) -> None:
     with pytest.raises(BadRubrics, match="no rubric set of this run or digest"):
-        read_set(Path("learn-77"), own)
+        read_rubric_set(Path("learn-77"), own)
 
 
 def test_arrays_that_were_changed_in_the_store_are_refused(own: Path) -> None:

@@ -18,8 +18,8 @@ from httpx2 import AsyncClient
 from small_runs import run_here
 from web_site import client_of, made_app
 
-from pollex.services.bring import Roots
-from pollex.services.readings import FOLDER, list_readings
+from pollex.services.bring import AllowedRoots
+from pollex.services.readings import LOGS_FOLDER_NAME, list_readings
 from pollex.store.seal import Seal
 from pollex.store.store import Store
 from pollex.store.tables import AnnotatorRow, now
@@ -50,7 +50,7 @@ def empty(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 async def web(empty: Store, tmp_path: Path) -> AsyncIterator[AsyncClient]:
     (tmp_path / "logs").mkdir()
-    roots = Roots((str(tmp_path / "logs"),), is_open=False)
+    roots = AllowedRoots((str(tmp_path / "logs"),), is_open=False)
     async with client_of(made_app(empty, roots=roots, max_upload=MOST)) as opened:
         yield opened
 
@@ -77,7 +77,7 @@ async def seen(web: AsyncClient, address: str, **query: str) -> dict[str, Any]:
 
 def files_in(store: Store) -> list[Path]:
     """All that the store holds of logs that were brought."""
-    return [path for path in (store.folder / FOLDER).rglob("*") if path.is_file()]
+    return [path for path in (store.folder / LOGS_FOLDER_NAME).rglob("*") if path.is_file()]
 
 
 async def test_a_table_with_german_columns_is_brought_corrected_and_kept(
@@ -421,7 +421,7 @@ async def test_the_servers_password_goes_to_no_database_that_a_visitor_typed(
     pytest.importorskip("psycopg")
     monkeypatch.setenv("PGPASSWORD", "canary")
     monkeypatch.setenv("PGHOST", "own")
-    app = made_app(empty, roots=Roots(is_open=True))
+    app = made_app(empty, roots=AllowedRoots(is_open=True))
     async with client_of(app) as web:
         typed = {"place": f"postgres:{place}?SELECT 1"}
         answer = await web.post("/api/logs/place", data=typed)

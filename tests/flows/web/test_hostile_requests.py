@@ -7,8 +7,8 @@ import pytest
 from hostile_requests import Target, hostile_requests
 from web_site import BASE, TOKEN, client_of, made_app
 
-from pollex.services.bring import Roots, bring_place
-from pollex.services.readings import FOLDER
+from pollex.services.bring import AllowedRoots, keep_place_as_log
+from pollex.services.readings import LOGS_FOLDER_NAME
 from pollex.store.seal import Seal
 from pollex.store.store import Store
 
@@ -21,7 +21,7 @@ def files_outside(folder: Path) -> set[Path]:
     return {
         path
         for path in folder.rglob("*")
-        if path.is_file() and f"/.pollex/{FOLDER}/" not in str(path)
+        if path.is_file() and f"/.pollex/{LOGS_FOLDER_NAME}/" not in str(path)
     }
 
 
@@ -32,8 +32,8 @@ async def test_no_hostile_request_ends_in_an_error_or_leaves_anything_outside_of
     (tmp_path / "roots").mkdir()
     with Store.open(tmp_path / ".pollex") as store:
         (tmp_path / "roots" / "a.jsonl").write_text(f"{json.dumps(ROW)}\n" * 2, "utf-8")
-        roots = Roots((str(tmp_path / "roots"),))
-        reading = bring_place(store.folder, "a.jsonl", roots, 100_000)
+        roots = AllowedRoots((str(tmp_path / "roots"),))
+        reading = keep_place_as_log(store.folder, "a.jsonl", roots, 100_000)
         app = made_app(store, roots=roots, max_upload=100_000)
         target = Target(BASE.partition("://")[2], TOKEN, (reading.id,))
         Seal.of(store.folder)  # a server makes its token of it at its start

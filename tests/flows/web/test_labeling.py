@@ -17,7 +17,7 @@ from web_site import client_of, conversation, made_app
 
 from pollex.conversations.conversation import Source
 from pollex.formats.read_logs import read_logs
-from pollex.services.agreement import agreement
+from pollex.services.agreement import measure_agreement
 from pollex.store.labels import Opinion, read_opinions, settle_answers
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
@@ -276,11 +276,11 @@ def test_answers_that_are_near_each_other_agree_more_where_options_have_an_order
             for who, every in (("ann", ann), ("bob", bob))
             for n, v in enumerate(every)
         ]
-        return float(agreement(said(*rows)).value or 0.0)
+        return float(measure_agreement(said(*rows)).value or 0.0)
 
     assert between(float, 2.5) - between(float, 10.0) > 0.2
     assert between(str, 2.5) - between(str, 10.0) <= 0.2
-    few = agreement(said(("ann", "a", "up"), ("bob", "a", "up"), ("ann", "b", "up")))
+    few = measure_agreement(said(("ann", "a", "up"), ("bob", "a", "up"), ("ann", "b", "up")))
     assert (few.value, few.undefined[:7]) == (None, "too few")
 
 

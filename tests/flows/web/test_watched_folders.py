@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from web_site import client_of, made_app
 
-from pollex.services.bring import Roots
+from pollex.services.bring import AllowedRoots
 from pollex.store.store import Store
 from pollex.web.alerts import Alert
 from pollex.web.children import Child
@@ -45,7 +45,7 @@ class NotedCommands:
 
 @pytest.fixture
 def watcher(own: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watcher:
-    site = Site(own, {}, roots=Roots((str(tmp_path),)))
+    site = Site(own, {}, roots=AllowedRoots((str(tmp_path),)))
     commands = NotedCommands(site)
     monkeypatch.setattr(site.children, "start", commands.start)
     monkeypatch.setattr("pollex.web.watching.Watcher._reading_words", lambda *_: [])
@@ -216,7 +216,7 @@ async def test_a_folder_is_named_only_under_those_that_may_be_read(
     own: Store, tmp_path: Path
 ) -> None:
     (tmp_path / "logs" / "today").mkdir(parents=True)
-    app = made_app(own, roots=Roots((str(tmp_path / "logs"),)))
+    app = made_app(own, roots=AllowedRoots((str(tmp_path / "logs"),)))
     watcher = get_watcher(app.app.state.site)  # type: ignore[attr-defined]
     async with client_of(app) as client:
         for place in ("/etc", "..", "../..", str(tmp_path), "today/../../", "nowhere", "a\0b"):
@@ -275,7 +275,7 @@ async def test_folders_and_an_address_that_a_stranger_wrote_wait_for_a_yes(
         "secret": "x",
     }
     (own.folder / "watched.json").write_text(json.dumps(hostile))
-    app = made_app(own, roots=Roots((str(tmp_path / "in"),)), local_endpoints=True)
+    app = made_app(own, roots=AllowedRoots((str(tmp_path / "in"),)), local_endpoints=True)
     watcher = get_watcher(app.app.state.site)  # type: ignore[attr-defined]
     watcher.look()
     assert (watcher.folders, watcher.files, watcher.webhook) == ({}, {}, "")
@@ -292,7 +292,7 @@ async def test_folders_and_an_address_that_a_stranger_wrote_wait_for_a_yes(
         assert (await client.post("/api/watch/offer", json=stale)).status_code == 409
         assert (await client.post("/api/watch/offer", json=yes)).status_code == 400, "no root"
         assert watcher.webhook == ""
-        watcher.site.roots = Roots((str(tmp_path),))
+        watcher.site.roots = AllowedRoots((str(tmp_path),))
         assert (await client.post("/api/watch/offer", json=yes)).status_code == 200
         assert watcher.webhook == hostile["webhook"]
         assert watcher.secret != "x"
@@ -305,7 +305,7 @@ def test_a_folder_is_looked_at_only_while_the_server_may_read_it(
     watcher: Watcher, tmp_path: Path
 ) -> None:
     (tmp_path / "in" / "a.jsonl").write_text("{}\n")
-    watcher.site.roots = Roots(())
+    watcher.site.roots = AllowedRoots(())
     assert looked(watcher) == []
     (folder,) = watcher.folders.values()
     assert "in no folder that this server may read" in watcher.refusal_of(folder)

@@ -10,7 +10,7 @@ from pollex.cli.session import Screen, show_result
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import measure_worth
-from pollex.services.sets import rubrics_told
+from pollex.services.sets import describe_rubrics
 
 UP = np.arange(200) >= 100
 BAD = measure_worth(np.arange(200) < 60, UP)
@@ -37,7 +37,7 @@ def shown(rubrics: RubricSet, *, verbose: bool = False, terminal: bool = False) 
     screen = Screen(verbose=verbose)
     out = io.StringIO()
     screen.console = Console(file=out, width=80, force_terminal=terminal, color_system=None)
-    show_result(screen, rubrics_told(rubrics, verbose))
+    show_result(screen, describe_rubrics(rubrics, verbose))
     return out.getvalue().splitlines()
 
 

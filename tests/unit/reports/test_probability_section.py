@@ -12,7 +12,7 @@ from pollex.reports.learning import render_learning_page
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import CalibratorRecord, GradeRow, ProbabilityFigures, RatingRecord
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.learn_result import lead_in_words
+from pollex.services.learn_result import describe_lead
 
 NONE = Figure(value=None, n=20, undefined="1 given thumbs had probability 0")
 
@@ -66,7 +66,7 @@ def test_how_far_the_chosen_model_lies_from_netsats_curve_is_its_own_lead_and_no
         record = judged(chosen=chosen).calibrator
         assert record is not None
         record = record.model_copy(update={"compared": (*record.compared, worse)})
-        assert lead_in_words(record) == f"; cross-validated log-loss {told} that of NetSAT's curve"
+        assert describe_lead(record) == f"; cross-validated log-loss {told} that of NetSAT's curve"
 
 
 def test_what_is_missing_is_told_in_words() -> None:

@@ -14,7 +14,7 @@ from pollex.rooms.exchange.formats.peers.targets import EMBEDDED, TARGETS, Targe
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.runs.options import RunOptions
-from pollex.services.named_sets import read_set, store_of
+from pollex.services.named_sets import get_store_folder, read_rubric_set
 from pollex.services.results import Result
 from pollex.text import TerminalLines, render_notes
 
@@ -82,7 +82,7 @@ def export_rubrics(
         WrongUse: No such tool is known, or the folder can't be written.
     """
     del progress  # it takes no time
-    loaded = read_set(rubrics, store_of(run), arrays=False)
+    loaded = read_rubric_set(rubrics, get_store_folder(run), arrays=False)
     # all texts are made before the folder is touched
     texts = export_texts(loaded, to)
 

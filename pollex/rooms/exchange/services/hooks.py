@@ -7,7 +7,7 @@ from typing import Any
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
-from pollex.services.hooks import FetchedLogs, ScoreForms, SetForms, ToolInterface
+from pollex.services.hooks import LogSourceTools, ScoreForms, SetForms, ToolInterface
 
 
 class PeerScores(ScoreForms):
@@ -64,4 +64,4 @@ def interfaces() -> Sequence[ToolInterface]:
     return [interface for interface in INTERFACES.values() if interface.streams]
 
 
-HOOKS = (PeerScores(), PeerSets(), FetchedLogs(interfaces))
+HOOKS = (PeerScores(), PeerSets(), LogSourceTools(interfaces))

@@ -58,8 +58,8 @@ from pollex.runs.run import RunSettings, kept_ids
 from pollex.runs.usage import ModelUsage, usage_by_stage
 from pollex.runs.workspace import workspace
 from pollex.services.dry_run import plan_dry_run
-from pollex.services.logs import Sources, count_and_lines, names_of
-from pollex.services.results import Shown, line_of_outcomes
+from pollex.services.logs import Sources, format_count_with_lines, list_source_names
+from pollex.services.results import TabularResult, format_outcomes
 from pollex.store.resume import BATCH, answers_of, conversations_of, step
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
@@ -70,7 +70,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class GradeResult(Shown):
+class GradeResult(TabularResult):
     """Grades of answers, with their means and distributions.
 
     Attributes:
@@ -146,7 +146,7 @@ class GradeResult(Shown):
         yield from render_first_lines(
             "answer is not or not wholly graded", "answers are not or not wholly graded", failed
         )
-        yield line_of_outcomes(self.outcomes)
+        yield format_outcomes(self.outcomes)
         yield from usage_by_stage(self.usage)
         yield f"Wrote {self.out} and {self.page} ({self.judge}; run {self.run})"
 
@@ -191,7 +191,7 @@ def grade(
     """
     judge = require_model(model, "grading against references needs an LLM")
     # no output may be a file that is read
-    read_files = (answers, profile, *human, *names_of(questions))
+    read_files = (answers, profile, *human, *list_source_names(questions))
     if out is not None:
         require_known_ending(out, *read_files)
     if page is not None:
@@ -200,7 +200,7 @@ def grade(
 
     require_distinct_outputs(out, page)
     # questions, answers and people's grades, joined by id
-    cases = _read(names_of(questions), answers, human, human_field, reading)
+    cases = _read(list_source_names(questions), answers, human, human_field, reading)
     rules = profile_for(profile, cases)
     cases = usable_grades(cases, rules.lowest, rules.highest)
     note_cases(cases, progress)
@@ -218,7 +218,7 @@ def grade(
         if any(case.answered_by == judge for case in cases):
             progress.note(f"Note: {judge} grades answers of its own; judges tend to prefer these")
         arguments = {
-            "questions": names_of(questions),
+            "questions": list_source_names(questions),
             "out": out and str(out),
             "profile": rules.language,
         }
@@ -289,7 +289,7 @@ def note_cases(cases: Cases, progress: Progress) -> None:
     for note in cases.notes:
         progress.note(f"Note: {note}")
 
-    for line in count_and_lines(
+    for line in format_count_with_lines(
         "bad row was left out", "bad rows were left out", [str(row) for row in cases.bad_rows]
     ):
         progress.note(line)

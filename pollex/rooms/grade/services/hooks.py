@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from pollex.rubrics.answers import Question
-from pollex.services.hooks import AskedQuestions
+from pollex.services.hooks import RunQuestionReader
 from pollex.store.store import Store
 
 
@@ -14,4 +14,4 @@ def questions_of(store: Store, run: str) -> Mapping[str, Question]:
     return asked_in(store, run)
 
 
-HOOKS = (AskedQuestions("grade", questions_of),)
+HOOKS = (RunQuestionReader("grade", questions_of),)

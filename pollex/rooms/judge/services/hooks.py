@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from pollex.rubrics.answers import Question
-from pollex.services.hooks import AskedQuestions, RatedTexts
+from pollex.services.hooks import RunQuestionReader, RunRatingReader
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
@@ -24,4 +24,4 @@ def ratings(store: Store, run: Run) -> tuple[Question, Mapping[str, str]] | None
     return rated and (persons_question(rated[0]), rated[1])
 
 
-HOOKS = (AskedQuestions("judge", questions_of), RatedTexts("judge", ratings))
+HOOKS = (RunQuestionReader("judge", questions_of), RunRatingReader("judge", ratings))

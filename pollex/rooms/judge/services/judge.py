@@ -37,8 +37,8 @@ from pollex.runs.roles import RunRoles, embedded_workers, embedder_for, hire
 from pollex.runs.run import RunSettings
 from pollex.runs.usage import ModelUsage
 from pollex.runs.workspace import Workspace, workspace
-from pollex.services.dry_run import NO_CALLS, CallPlan, Planned, call_plan
-from pollex.services.logs import Sources, files_of, logs_from, names_of
+from pollex.services.dry_run import NO_CALLS_PLAN, CallPlan, DryRunEnded, make_call_plan
+from pollex.services.logs import Sources, list_file_names, list_source_names, logs_from
 from pollex.store.resume import conversations_of, find_run
 from pollex.store.spans import Tracer
 from pollex.text import read_file_text
@@ -220,7 +220,7 @@ def judge(
         WrongUse: What is asked for can't be carried out.
     """
     # no output may be a file that is read, and each needs a place of its own
-    read_files = files_of(logs, options.domain, options.instructions)
+    read_files = list_file_names(logs, options.domain, options.instructions)
     require_places(out, accepted, read=read_files)
     if votes is not None:
         require_known_ending(votes, *read_files)
@@ -240,7 +240,7 @@ def judge(
         raise BadLabels(what, hint="name their field", option="label_field")
     # a plan counts calls and stops here: nothing is stored
     if run.dry_run:
-        raise Planned(
+        raise DryRunEnded(
             _plan(
                 read,
                 task,
@@ -255,7 +255,7 @@ def judge(
     with workspace(run, progress, read) as opened:
         about = {"question": options.question, "options": list(options.options)}
         # what the run was called with, for a later look at it
-        arguments = {"logs": names_of(logs)} | about
+        arguments = {"logs": list_source_names(logs)} | about
         judged, staff = opened.run(
             _judge(
                 opened,
@@ -318,7 +318,7 @@ def _plan(
     model: ModelOptions,
 ) -> CallPlan:
     if not members:
-        return NO_CALLS
+        return NO_CALLS_PLAN
 
     # a planner for each model of the panel: they differ in price and window
     plans = []
@@ -365,7 +365,7 @@ def _plan(
     for name, table in zip(members[1:], others, strict=True):
         panel.append((name, ModelUsage(table, model.limits.price)))
 
-    return call_plan(
+    return make_call_plan(
         replace(model, model=members[0]),
         first,
         probed=False,

@@ -48,8 +48,8 @@ from pollex.rooms.judge.services.judge_runs import truth_of
 from pollex.rooms.judge.store.votes import verdicts_of, votes_of
 from pollex.rubrics.answers import RETRYABLE, Answer
 from pollex.runs.usage import ModelUsage, usage_json
-from pollex.services.agreement import agreement, find_texts_of_several
-from pollex.services.results import Shown, describe_unread, line_of_outcomes
+from pollex.services.agreement import find_texts_of_several, measure_agreement
+from pollex.services.results import TabularResult, describe_unread, format_outcomes
 from pollex.store.folder import store_option
 from pollex.store.labels import THUMB, Opinion, read_opinions
 from pollex.store.resume import BATCH, count_unread
@@ -93,7 +93,7 @@ class VerdictFiles:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class JudgeResult(Shown):
+class JudgeResult(TabularResult):
     """The result of a run of `judge` or `review`.
 
     Attributes:
@@ -159,7 +159,7 @@ class JudgeResult(Shown):
         """Yield the results of a run, the files written, and how to ask people."""
         judged = self.judged
         store_words = store_option(store)
-        yield line_of_outcomes(self.outcomes)
+        yield format_outcomes(self.outcomes)
         yield from _summary(self, store_words)
         if self.precision:
             yield from precision_told(self.precision)
@@ -459,7 +459,7 @@ class People:
         return cls(
             len(values),
             sum(len(values_of_text) == 1 for values_of_text in values.values()),
-            agreement(of_texts),
+            measure_agreement(of_texts),
         )
 
     @property

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from pollex.rubrics.answers import Question
-from pollex.services.hooks import AskedQuestions, OptionWork
+from pollex.services.hooks import OptionService, RunQuestionReader
 from pollex.store.store import Store
 
 
@@ -16,8 +16,8 @@ def questions_of_a_questionnaire(store: Store, run: str) -> Mapping[str, Questio
 
 
 HOOKS = (
-    AskedQuestions("ask", questions_of_a_questionnaire),
-    OptionWork(
+    RunQuestionReader("ask", questions_of_a_questionnaire),
+    OptionService(
         "label next",
         "calibrator",
         "pollex.rooms.questionnaire.services.next_texts.next_texts",

@@ -23,8 +23,8 @@ from pollex.rooms.remedy.services.prompt_text import PromptText, render_prompt_f
 from pollex.rooms.remedy.services.sample import CASES_FACT_KIND, assign_parts
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import RunOptions
-from pollex.services.logs import Sources, files_of
-from pollex.services.results import Shown
+from pollex.services.logs import Sources, list_file_names
+from pollex.services.results import TabularResult
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, now, pack
 from pollex.text import TerminalLines, format_count, render_notes
@@ -34,7 +34,7 @@ DEFAULT_MAX_CASES = 40
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CasesResult(Shown):
+class CasesResult(TabularResult):
     """Cases in a tool's form.
 
     Attributes:
@@ -192,7 +192,7 @@ def write_cases(
         model = rubric_set.judge.name
 
     texts = render_case_files(to, shown, model)
-    write_folder(out, texts, *files_of(logs, rubrics, prompt))
+    write_folder(out, texts, *list_file_names(logs, rubrics, prompt))
     # kept, so that a later proof knows what somebody may have tuned on
     hashes = sorted({contexts[case.id].conversation.text_hash[:16] for case in shown})
     with Store.open(run.store) as store:

@@ -29,7 +29,11 @@ from pollex.rooms.remedy.services.people import estimate_preference
 from pollex.rooms.remedy.services.result import STRATUM_NAMES, VERDICTS_BY_RANK
 from pollex.rooms.remedy.services.trials import GatheredContexts
 from pollex.selection.threshold import fit_calibration
-from pollex.services.evaluate import FEWEST, count_user_turns, cut_after_turns
+from pollex.services.evaluate import (
+    FEWEST_CONVERSATIONS_OF_TURNS,
+    count_user_turns,
+    cut_after_turns,
+)
 from pollex.services.scorer import BatchScorer
 
 MAX_DIVERGED_SHARE = 0.1
@@ -263,7 +267,10 @@ def estimate_thumbs_effect(
         if conversation.label is not Label.NONE and count_user_turns(conversation) >= depth:
             labeled.append(conversation)
 
-    if judged.sum() < FEWEST // 2 or len(labeled) < FEWEST:
+    if (
+        judged.sum() < FEWEST_CONVERSATIONS_OF_TURNS // 2
+        or len(labeled) < FEWEST_CONVERSATIONS_OF_TURNS
+    ):
         return {
             "value": None,
             "reason": f"{int(judged.sum())} replies after turn {depth}, where a probability helps",

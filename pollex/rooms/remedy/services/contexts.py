@@ -25,7 +25,7 @@ from pollex.runs.options import RunOptions
 from pollex.runs.roles import embedded_judge, embedder_for, embeds_with
 from pollex.runs.workspace import run_to_end
 from pollex.services.logs import Sources, logs_from
-from pollex.services.named_sets import read_set
+from pollex.services.named_sets import read_rubric_set
 from pollex.store.store import Store
 from pollex.text import format_count
 
@@ -69,7 +69,7 @@ def read_rubric_occurrences(
         BadRubrics: See `find_rubric_occurrences`.
         WrongUse: See `find_target`.
     """
-    rubric_set = read_set(rubrics, run.store, arrays=False)
+    rubric_set = read_rubric_set(rubrics, run.store, arrays=False)
     read = logs_from(logs, reading, progress)
     held = find_rubric_occurrences(rubric_set, read.conversations, run.store)
 

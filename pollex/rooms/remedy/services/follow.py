@@ -18,7 +18,7 @@ from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.workspace import run_to_end
 from pollex.services.compare import compare
 from pollex.services.logs import Sources
-from pollex.services.results import Shown
+from pollex.services.results import TabularResult
 from pollex.store.resume import find_run, runs, step
 from pollex.store.store import Store
 from pollex.text import TerminalLines
@@ -56,7 +56,7 @@ def read_promised_effect(traffic: Mapping[str, float] | float | None) -> float |
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class FollowResult(Shown):
+class FollowResult(TabularResult):
     """What a remedy promised, and what came of it.
 
     Attributes:

@@ -10,8 +10,8 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import RunOptions
 from pollex.services.hooks import (
-    AgentStore,
     AgentTool,
+    AgentToolStore,
     MendedRubrics,
     RubricFacts,
     describe_figure,
@@ -25,7 +25,7 @@ MAX_RELEASES_TOLD = 3
 class BriefTool(AgentTool):
     """What fails in replies, for a coding agent."""
 
-    def of(self, store: AgentStore) -> Callable[..., str]:
+    def of(self, store: AgentToolStore) -> Callable[..., str]:
         """Make the tool `brief`."""
 
         def brief(run: str = "", target: str = "", offset: int = 0) -> str:

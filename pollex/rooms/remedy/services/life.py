@@ -20,7 +20,7 @@ from pollex.rubrics.rubric import Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import measure_share
 from pollex.runs.options import RunOptions
-from pollex.services.held import Seen, read_held_rubrics
+from pollex.services.held import ScoredConversation, read_held_rubrics
 from pollex.services.results import Result
 from pollex.store.database import FILE
 from pollex.store.resume import runs
@@ -364,7 +364,7 @@ RUBRIC_BY_PREFIX_QUERY = (
 def build_lives(
     store: Store,
     rubrics: Sequence[Rubric | Mapping[str, Any]],
-    read_seen: Callable[[Run], list[Seen]] | None = None,
+    read_seen: Callable[[Run], list[ScoredConversation]] | None = None,
 ) -> list[RubricLife]:
     """Return the lives of some rubrics of an open store.
 
@@ -375,7 +375,7 @@ def build_lives(
     """
     # conversations by id: a later run's scores take the place of an earlier one's
     every = runs(store)
-    scored_by_id: dict[str, tuple[Seen, dict[str, set[str]]]] = {}
+    scored_by_id: dict[str, tuple[ScoredConversation, dict[str, set[str]]]] = {}
     for run in every:
         if run.command in SCORING_COMMANDS and run.status in FINISHED:
             rows = store.rows(
@@ -431,7 +431,7 @@ def _group_ids_by_family(rubrics: Iterable[Mapping[str, Any]]) -> dict[str, set[
 
 def _build_life(
     rubric: Mapping[str, Any],
-    scored: Iterable[tuple[Seen, dict[str, set[str]]]],
+    scored: Iterable[tuple[ScoredConversation, dict[str, set[str]]]],
     remarks: Mapping[str, list[RubricState]],
     sets: Sequence[LearnedSetWords],
     events: Sequence[tuple[str, LifeEvent]],

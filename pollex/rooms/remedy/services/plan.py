@@ -31,7 +31,7 @@ from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.plan import Plan
 from pollex.runs.roles import options_as_before, seed_of
 from pollex.runs.usage import ModelUsage
-from pollex.services.dry_run import CallPlan, call_plan
+from pollex.services.dry_run import CallPlan, make_call_plan
 
 ASSUMED_EFFECT_SPREAD = 0.32
 """Standard deviation of a user's difference with two replies an arm, for plans; as in the benchmark's world."""
@@ -80,7 +80,7 @@ def count_calls(
         panel.append((role, ModelUsage(role_plan.planner.table, calls.models[role].limits.price)))
 
     probed = first == "judge" and calls.known
-    counted = call_plan(
+    counted = make_call_plan(
         calls.models[first],
         plan.planner.table,
         probed=probed,

@@ -20,7 +20,7 @@ from pollex.rooms.remedy.measures.advice import advise_on_change
 from pollex.rooms.remedy.reports.remedies import render_remedy_page
 from pollex.rubrics.answers import Answer
 from pollex.runs.usage import ModelUsage, usage_json
-from pollex.services.results import Shown
+from pollex.services.results import TabularResult
 from pollex.store.store import Store
 from pollex.store.tables import unpack
 from pollex.text import TerminalLine, TerminalLines, render_notes, replace_nan_by_none
@@ -57,7 +57,7 @@ VERDICTS_BY_RANK = ("better, people agree", "judged better", "judged better, by 
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ProvenEdit(Shown):
+class ProvenEdit(TabularResult):
     """What one change of the prompt does; all are JSON values.
 
     Attributes:
@@ -164,7 +164,7 @@ def _format_interval(effect: dict[str, Any]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RemedyResult(Shown):
+class RemedyResult(TabularResult):
     """What changes of the prompt do, each with its level of evidence.
 
     Attributes:

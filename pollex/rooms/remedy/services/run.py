@@ -45,8 +45,8 @@ from pollex.rooms.remedy.services.trials import (
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.workspace import workspace
-from pollex.services.dry_run import Planned
-from pollex.services.logs import Sources, files_of, names_of
+from pollex.services.dry_run import DryRunEnded
+from pollex.services.logs import Sources, list_file_names, list_source_names
 from pollex.store.database import FILE
 from pollex.store.resume import read_facts, runs
 from pollex.store.store import Store
@@ -111,7 +111,7 @@ def prove_prompt_changes(
         for prompt in (*options.prompts, *options.edits):
             edits.append(str(parse_named_file(prompt)[1]))
 
-        require_writable(out, *files_of(logs, rubrics, edits), regular=True)
+        require_writable(out, *list_file_names(logs, rubrics, edits), regular=True)
     require_writable_places(out, people=options.people > 0)
 
     # prompts by the names that their users gave
@@ -143,12 +143,15 @@ def prove_prompt_changes(
     # tools that act need a yes, before the first call
     require_safe_tools(gathered, assistant.given)
     if run.dry_run:
-        raise Planned(count_calls(gathered, assistant, run, model))
+        raise DryRunEnded(count_calls(gathered, assistant, run, model))
 
     from pollex.rooms.remedy.services.desk import carry_out_remedy  # LangGraph takes a while
 
     # what the run was called with, for a later look at it
-    arguments: dict[str, Any] = {"logs": names_of(logs), "rubrics": ", ".join(names_of(rubrics))}
+    arguments: dict[str, Any] = {
+        "logs": list_source_names(logs),
+        "rubrics": ", ".join(list_source_names(rubrics)),
+    }
     arguments |= {
         "target": options.target,
         "edit": list(map(str, options.edits)),

@@ -1,8 +1,8 @@
 """What the room does for verbs of the core."""
 
-from pollex.services.hooks import OptionWork
+from pollex.services.hooks import OptionService
 
 HOOKS = (
-    OptionWork("score", "engine", "pollex.rooms.scale.services.score_parts.score_parts"),
-    OptionWork("serve", "score", "pollex.rooms.scale.web.live.server.serve_scores"),
+    OptionService("score", "engine", "pollex.rooms.scale.services.score_parts.score_parts"),
+    OptionService("serve", "score", "pollex.rooms.scale.web.live.server.serve_scores"),
 )

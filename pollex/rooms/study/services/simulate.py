@@ -32,7 +32,7 @@ from pollex.runs.run import RunSettings, digest_json
 from pollex.runs.usage import ModelUsage, usage_by_stage
 from pollex.runs.workspace import workspace
 from pollex.services.dry_run import plan_dry_run
-from pollex.services.results import Shown, line_of_outcomes
+from pollex.services.results import TabularResult, format_outcomes
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
 from pollex.text import TerminalLines, render_first_lines
@@ -105,7 +105,7 @@ def scenes_of(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class SimulateResult(Shown):
+class SimulateResult(TabularResult):
     """Simulated dialogues, with their endings and quality.
 
     Attributes:
@@ -165,7 +165,7 @@ class SimulateResult(Shown):
 
     def told(self) -> TerminalLines:
         """Yield how dialogues ended, their quality, and which failed."""
-        yield line_of_outcomes(self.outcomes)
+        yield format_outcomes(self.outcomes)
         for ending, n in self.endings.items():
             yield f"{ENDED[ending]}: {n}"
 

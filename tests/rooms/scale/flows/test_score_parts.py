@@ -24,7 +24,7 @@ from pollex.rooms.scale.services.score_parts import PartsResult, score_parts
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.runs.options import ModelOptions
-from pollex.services.scorer import BatchScorer, packed_turns, unpacked_turns
+from pollex.services.scorer import BatchScorer, pack_turns, unpack_turns
 
 UNIT_BYTES = 3000
 
@@ -211,7 +211,7 @@ def test_calls_of_tools_and_their_results_travel_with_their_turns() -> None:
         Turn(role="assistant", content=call.mark, calls=(call,)),
         Turn(role="tool", content="no room", result=ToolResult(id="1", error="full")),
     )
-    (travelled,) = unpacked_turns(packed_turns([Conversation(id="c", turns=turns)]))
+    (travelled,) = unpack_turns(pack_turns([Conversation(id="c", turns=turns)]))
     assert travelled.turns == turns
     assert travelled.text_hash == Conversation(id="c", turns=turns).text_hash
 

@@ -13,7 +13,7 @@ from pollex.rooms.remedy.services.life import (
 from pollex.rubrics.headlines import list_headlines
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.held import Seen, read_held_rubrics
+from pollex.services.held import ScoredConversation, read_held_rubrics
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.faults import Fault
@@ -29,7 +29,7 @@ def get_lives(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
     """Return the lives of rubrics, counted anew when a run has ended or something was said; runs are read once."""
 
     # what a run saw doesn't change once it has ended
-    def seen(run: Run) -> list[Seen]:
+    def seen(run: Run) -> list[ScoredConversation]:
         return site.kept(
             ("seen", run.id, run.finished or ""),
             lambda: read_held_rubrics(site.store, run),

@@ -14,7 +14,7 @@ import click
 from pollex.errors import WrongUse
 from pollex.rooms.scale.web.live.app import application
 from pollex.rooms.scale.web.live.waiting_line import Figures, WaitingLine, opened
-from pollex.services.telemetry import exporter_of
+from pollex.services.telemetry import open_event_exporter
 from pollex.store.folder import STORE
 from pollex.usecases.serve import ServeStore
 from pollex.web.guard import is_loopback
@@ -55,7 +55,7 @@ def serve_scores(serve_store: ServeStore) -> int:
 
     # the file of events is open as long as the service runs
     async def run() -> None:
-        with exporter_of(serve_store.events, scorer.rubrics.rubrics_digest) as emit:
+        with open_event_exporter(serve_store.events, scorer.rubrics.rubrics_digest) as emit:
             line = WaitingLine(
                 rubrics,
                 scorer,

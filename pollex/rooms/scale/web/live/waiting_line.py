@@ -19,7 +19,7 @@ from pollex.formats.scores import iterate_score_rows
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.services.evaluate import count_user_turns, score_beginnings
-from pollex.services.named_sets import read_set
+from pollex.services.named_sets import read_rubric_set
 from pollex.services.scorer import Scorer
 
 MOST = 16
@@ -224,7 +224,7 @@ def opened(path: Path, store: Path) -> Scorer:
     Raises:
         PollexError: It can't be read, or can't score.
     """
-    rubric_set = read_set(path, store)
+    rubric_set = read_rubric_set(path, store)
     if rubric_set.judge.built_in:
         return Scorer(rubric_set)
     return Scorer(rubric_set, store=store)
