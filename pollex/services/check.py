@@ -26,16 +26,16 @@ from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.compare import (
-    Arm,
-    Comparison,
+    SampleComparison,
+    ScoredArm,
     compare_two,
     keep_comparable,
     read_run_arm,
     score_arms,
 )
 from pollex.services.hooks import MendedRubrics
-from pollex.services.logs import files_of
-from pollex.services.results import Result, write_interval
+from pollex.services.logs import list_file_names
+from pollex.services.results import Result, format_interval
 from pollex.services.score import read_unedited
 from pollex.store.store import Store
 from pollex.text import (
@@ -48,20 +48,22 @@ from pollex.text import (
     render_notes,
 )
 
-Status = Literal["passed", "undecided", "failed"]
+ConditionStatus = Literal["passed", "undecided", "failed"]
 
-DIFFERENCE = re.compile(
+DIFFERENCE_CONDITION_PATTERN = re.compile(
     r"(?:mean\((?P<of>[^()]+)\)|(?P<share>share)) (?P<way>drops|rises) by (?P<limit>\d*\.?\d+)"
 )
-DRIFT = re.compile(r"drift\((?P<of>[^()]+)\) (?:above|over|>) (?P<limit>\d*\.?\d+)")
-UNLIKE = re.compile(r"(?P<of>unlike) (?:above|over|>) (?P<limit>\d*\.?\d+)")
-FORMS = (
+DRIFT_CONDITION_PATTERN = re.compile(
+    r"drift\((?P<of>[^()]+)\) (?:above|over|>) (?P<limit>\d*\.?\d+)"
+)
+UNLIKE_CONDITION_PATTERN = re.compile(r"(?P<of>unlike) (?:above|over|>) (?P<limit>\d*\.?\d+)")
+CONDITION_FORMS_HINT = (
     "'mean(p) drops by 0.03', 'share drops by 0.05', 'mean(RUBRIC) rises by 1', "
     "'drift(p) above 0.25', 'unlike above 0.2'"
 )
 HOLDS_PREFIX = "holds "
 """Before the id of a rubric: whether it holds, in place of its mean."""
-LARGEST_ANSWER = 10.0
+LARGEST_ANSWER_VALUE = 10.0
 """Largest answer to a rubric."""
 
 
@@ -92,7 +94,7 @@ class Condition:
         """
         plain = " ".join(text.split())
         # only a difference has a direction; drift and unlikeness fail where they are too large
-        if match := DIFFERENCE.fullmatch(plain):
+        if match := DIFFERENCE_CONDITION_PATTERN.fullmatch(plain):
             sign = -1 if match["way"] == "drops" else 1
             condition = cls(
                 plain,
@@ -101,19 +103,19 @@ class Condition:
                 float(match["limit"]),
                 sign,
             )
-        elif match := DRIFT.fullmatch(plain):
+        elif match := DRIFT_CONDITION_PATTERN.fullmatch(plain):
             condition = cls(
                 plain,
                 "drift",
                 match["of"].strip(),
                 float(match["limit"]),
             )
-        elif match := UNLIKE.fullmatch(plain):
+        elif match := UNLIKE_CONDITION_PATTERN.fullmatch(plain):
             return cls(plain, "unlike", "unlike", float(match["limit"]))
         else:
             raise WrongUse(
                 f"{plain!r} is no condition",
-                hint=f"forms are {FORMS}",
+                hint=f"forms are {CONDITION_FORMS_HINT}",
                 option="fail_if",
             )
 
@@ -142,12 +144,12 @@ class ConditionResult:
     """
 
     condition: str
-    status: Status
+    status: ConditionStatus
     figure: Figure
     message: str
 
 
-STYLES = {
+STATUS_STYLES = {
     "failed": "red",
     "undecided": "yellow",
     "passed": "green",
@@ -177,7 +179,7 @@ class CheckResult(Result):
     )
 
     verdicts: tuple[ConditionResult, ...]
-    comparison: Comparison
+    comparison: SampleComparison
     again: bool
     strict: bool
     unscored: int
@@ -202,7 +204,7 @@ class CheckResult(Result):
             rows.append(
                 (
                     verdict.condition,
-                    TerminalLine(verdict.status, STYLES[verdict.status]),
+                    TerminalLine(verdict.status, STATUS_STYLES[verdict.status]),
                     verdict.message,
                 )
             )
@@ -215,7 +217,7 @@ class CheckResult(Result):
             yield "Intervals hold at every look, however often this is run."
 
         for name, good in zip(("before", "now"), self.comparison.good, strict=True):
-            yield f"Good {name}: about {good.value:.0%}, by the mean of their probabilities ({write_interval(good)})"
+            yield f"Good {name}: about {good.value:.0%}, by the mean of their probabilities ({format_interval(good)})"
 
         yield from render_notes(self.comparison.notes)
         if self.unscored:
@@ -261,7 +263,7 @@ def check(
     Args:
         new: File, glob, or run of the store.
         against: The baseline, likewise.
-        fail_if: Conditions; see `FORMS`.
+        fail_if: Conditions; see `CONDITION_FORMS_HINT`.
         again: Whether the check is run again and again while `new` grows: intervals hold at every
             look.
         strict: Whether a condition that the data leave undecided fails, too.
@@ -289,7 +291,7 @@ def check(
     # before the work: neither file may replace an input
     written = tuple(path for path in (page, xml) if path is not None)
     for path in written:
-        require_writable(path, *files_of([new, against], rubrics, labels))
+        require_writable(path, *list_file_names([new, against], rubrics, labels))
 
     arms, lost = score_arms(
         [against, new],
@@ -359,7 +361,7 @@ def check_runs(
     *,
     again: bool = False,
     strict: bool = False,
-    comparison: Comparison | None = None,
+    comparison: SampleComparison | None = None,
 ) -> CheckResult:
     """Check a run of an open store against another, both scored by one rubric set, as `check` does.
 
@@ -399,8 +401,8 @@ def check_runs(
 
 def _decide_conditions(
     conditions: Sequence[Condition],
-    comparison: Comparison,
-    arms: Sequence[Arm],
+    comparison: SampleComparison,
+    arms: Sequence[ScoredArm],
     rubric_set: RubricSet,
     *,
     again: bool,
@@ -414,7 +416,7 @@ def _decide_conditions(
         verdicts.append(
             decide_condition(
                 condition,
-                bound_every_look(condition.of, a, b, rubric_set)
+                bound_difference_at_every_look(condition.of, a, b, rubric_set)
                 if again
                 else measure_condition(condition, comparison),
             )
@@ -426,7 +428,7 @@ def _decide_conditions(
 def judge_recurrence(
     id_: str,
     state: object,
-    arms: Sequence[Arm],
+    arms: Sequence[ScoredArm],
     rubric_set: RubricSet,
 ) -> ConditionResult | None:
     """Return the verdict on a mended rubric that holds more often than in the baseline; None where it doesn't.
@@ -434,7 +436,7 @@ def judge_recurrence(
     The bound holds at every look: a build server asks every night.
     """
     a, b, _ = keep_comparable(arms[0], arms[1])
-    figure = bound_every_look(f"{HOLDS_PREFIX}{id_}", a, b, rubric_set)
+    figure = bound_difference_at_every_look(f"{HOLDS_PREFIX}{id_}", a, b, rubric_set)
     # a rise counts only if the whole interval is above 0
     if figure.low is None or figure.low <= 0:
         return None
@@ -469,7 +471,7 @@ def parse_conditions(
     if not conditions:
         raise WrongUse(
             "there is no condition",
-            hint=f"forms are {FORMS}",
+            hint=f"forms are {CONDITION_FORMS_HINT}",
             option="fail_if",
         )
 
@@ -491,7 +493,7 @@ def parse_conditions(
     return conditions
 
 
-def measure_condition(condition: Condition, comparison: Comparison) -> Figure:
+def measure_condition(condition: Condition, comparison: SampleComparison) -> Figure:
     """Return what a condition looks at, with the interval that fits."""
     if condition.kind == "unlike":
         return comparison.watch.unlike
@@ -519,10 +521,10 @@ def measure_condition(condition: Condition, comparison: Comparison) -> Figure:
     return {"p": comparison.probability, "netsat": comparison.netsat, **rubrics}[condition.of]
 
 
-def bound_every_look(
+def bound_difference_at_every_look(
     of: str,
-    a: Arm,
-    b: Arm,
+    a: ScoredArm,
+    b: ScoredArm,
     rubric_set: RubricSet,
 ) -> Figure:
     """Bound a difference of means for all looks, whenever one looks and however often.
@@ -533,7 +535,7 @@ def bound_every_look(
     """
     # bounds are made for values in 0 … 1, and differences in −1 … 1
     low, high = find_value_range(of, rubric_set)
-    before, after = (_first_of_users(of, arm, rubric_set) for arm in (a, b))
+    before, after = (_collect_first_values_of_users(of, arm, rubric_set) for arm in (a, b))
     # each conversation or user of the new sample is in the baseline, too: pairs bound more tightly
     if len(both := [key for key in after if key in before]) == len(after):
         pairs = []
@@ -582,18 +584,20 @@ def find_value_range(of: str, rubric_set: RubricSet) -> tuple[float, float]:
     if of == "p" or of.startswith(HOLDS_PREFIX):
         return 0.0, 1.0
     if of != "netsat":
-        return 0.0, LARGEST_ANSWER
+        return 0.0, LARGEST_ANSWER_VALUE
 
     # NetSAT is the sum of SAT answers less the sum of DSAT answers, each of 0 … 10
     sides = []
     for side in ("dsat", "sat"):
         sides.append(sum(rubric.polarity == side for rubric in rubric_set.rubrics))
 
-    return -LARGEST_ANSWER * sides[0], LARGEST_ANSWER * sides[1]
+    return -LARGEST_ANSWER_VALUE * sides[0], LARGEST_ANSWER_VALUE * sides[1]
 
 
-def _first_of_users(of: str, arm: Arm, rubric_set: RubricSet) -> dict[tuple[str, str], float]:
-    column = _column(of, arm, rubric_set)
+def _collect_first_values_of_users(
+    of: str, arm: ScoredArm, rubric_set: RubricSet
+) -> dict[tuple[str, str], float]:
+    column = _get_value_column(of, arm, rubric_set)
     first_values: dict[tuple[str, str], float] = {}
     for conversation, value in zip(arm.conversations, column.tolist(), strict=True):
         if conversation.group is None:
@@ -608,7 +612,7 @@ def _first_of_users(of: str, arm: Arm, rubric_set: RubricSet) -> dict[tuple[str,
     return first_values
 
 
-def _column(of: str, arm: Arm, rubric_set: RubricSet) -> Floats:
+def _get_value_column(of: str, arm: ScoredArm, rubric_set: RubricSet) -> Floats:
     if of in ("p", "netsat"):
         return arm.probability if of == "p" else arm.netsat
 
@@ -644,7 +648,7 @@ def decide_condition(condition: Condition, figure: Figure) -> ConditionResult:
     sure = 0.0
     most = condition.limit
     reached = condition.sign * figure.value >= most
-    status: Status
+    status: ConditionStatus
     # a failure takes the limit in value, and an interval that excludes no change at all
     if reached and worse[0] > sure:
         status = "failed"

@@ -27,7 +27,7 @@ from pollex.runs.usage import ModelUsage
 from pollex.runs.workspace import workspace
 from pollex.services.dry_run import plan_dry_run
 from pollex.services.label_queue import draw_conversations
-from pollex.services.logs import Sources, logs_from, names_of
+from pollex.services.logs import Sources, list_source_names, logs_from
 from pollex.services.results import Result
 from pollex.text import TerminalLines, format_count
 
@@ -111,7 +111,7 @@ def draft_from_log(
     progress.note(
         f"Asking {name} for a profile: one call with {format_count(len(shown), 'conversation')}"
     )
-    arguments = {"logs": names_of(logs), "command": run.typed}
+    arguments = {"logs": list_source_names(logs), "command": run.typed}
     with workspace(run, progress, read) as opened:
         drafted, usage = by_model(
             opened,

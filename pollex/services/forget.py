@@ -11,9 +11,9 @@ from pollex.errors import WrongUse
 from pollex.graphs.context import Progress
 from pollex.outputs import find_left_drafts
 from pollex.runs.options import RunOptions
-from pollex.services.forgetting_bounds import LARGEST_WHOLE_FILE_BYTES, NotLookedInto
+from pollex.services.forgetting_bounds import MAX_WHOLE_FILE_BYTES, FileNotSearched
 from pollex.services.forgetting_files import RUBRIC_SET_MARK, file_quotes_target, remove_quotes
-from pollex.services.readings import FILE as READING
+from pollex.services.readings import READING_FILE_NAME as READING
 from pollex.services.readings import keep_reading, list_readings
 from pollex.services.results import Result
 from pollex.store.forgetting import (
@@ -28,13 +28,26 @@ from pollex.store.resume import runs
 from pollex.store.store import Store
 from pollex.text import TerminalLine, TerminalLines
 
-ENDINGS = (".json", ".jsonl", ".html", ".toml", ".csv", ".md", ".parquet", ".xml", ".gz", ".zst")
-UNNAMED = "the store alone names it, and it isn't as pollex wrote it: name it, if it is yours"
-LINKED = "it is a link: name what it leads to, if that is yours"
+SEARCHED_FILE_ENDINGS = (
+    ".json",
+    ".jsonl",
+    ".html",
+    ".toml",
+    ".csv",
+    ".md",
+    ".parquet",
+    ".xml",
+    ".gz",
+    ".zst",
+)
+UNNAMED_FILE_REASON = (
+    "the store alone names it, and it isn't as pollex wrote it: name it, if it is yours"
+)
+LINKED_FILE_REASON = "it is a link: name what it leads to, if that is yours"
 
 
 @dataclass(frozen=True)
-class Forgotten(Result):
+class ForgetResult(Result):
     """What was forgotten.
 
     Attributes:
@@ -111,7 +124,7 @@ def forget_conversations(
     rewrite: bool = False,
     dry_run: bool = False,
     progress: Progress,
-) -> Forgotten:
+) -> ForgetResult:
     """Take conversations out of the store, and find the files that quote them.
 
     Args:
@@ -161,7 +174,7 @@ def forget_conversations(
             try:
                 if file_quotes_target(path, target):
                     quoting.append(path)
-            except NotLookedInto as refused:
+            except FileNotSearched as refused:
                 left[str(path)] = refused.what
 
         if dry_run:
@@ -185,7 +198,7 @@ def forget_conversations(
             # an interrupted writing may have left a draft beside a file
             for draft in [draft for path in search.outputs for draft in find_left_drafts(path)]:
                 draft.unlink()
-            note_places(store, search.outputs)
+            record_output_places(store, search.outputs)
 
     # neither rows nor files: most likely the name was mistyped
     if not any(gone.values()) and not quoting:
@@ -207,7 +220,7 @@ def forget_conversations(
         if path in search.unconfirmed:
             unconfirmed[str(path)] = search.unconfirmed[path]
 
-    return Forgotten(
+    return ForgetResult(
         len(target.ids),
         gone,
         tuple(quoting),
@@ -228,7 +241,7 @@ def reset_reading_counts(store: Path, rewritten: Collection[Path]) -> None:
 
 def rewrite_quoting_files(
     quoting: Sequence[Path],
-    search: Search,
+    search: FileSearch,
     target: ToForget,
     left: dict[str, str],
 ) -> list[Path]:
@@ -244,14 +257,14 @@ def rewrite_quoting_files(
         try:
             if remove_quotes(path, target):
                 rewritten.append(path)
-        except NotLookedInto as refused:
+        except FileNotSearched as refused:
             left[str(path)] = refused.what
 
     return rewritten
 
 
 @dataclass(frozen=True)
-class Search:
+class FileSearch:
     """Files outside the store that are looked into.
 
     Attributes:
@@ -276,7 +289,7 @@ def find_files_to_search(
     store: Store,
     target: ToForget,
     places: Sequence[Path],
-) -> Search:
+) -> FileSearch:
     """Find the files to look into: those named, those beside the store, and those that pollex wrote."""
     beside = store.folder.absolute().parent
     near = [*list_named_files(places), *list_pollex_files(beside)]
@@ -298,7 +311,7 @@ def find_files_to_search(
 
     # what the store says it wrote is checked before it is believed
     outputs, unsure, left = find_known_outputs(store, target, places, confirmed)
-    unconfirmed = {path.resolve(): LINKED for path in links} | unsure
+    unconfirmed = {path.resolve(): LINKED_FILE_REASON for path in links} | unsure
     confirmed |= set(outputs)
     own = frozenset(list_own_files(store.folder.resolve()))
 
@@ -307,7 +320,7 @@ def find_files_to_search(
         if path not in confirmed:
             left_unconfirmed[path] = why
 
-    return Search(
+    return FileSearch(
         tuple(dict.fromkeys([*confirmed, *own, *unconfirmed])),
         own,
         outputs,
@@ -342,7 +355,7 @@ def list_named_files(places: Iterable[Path]) -> Iterator[Path]:
             inside = [place]
 
         for path in inside:
-            if path.is_file() and path.suffix in ENDINGS:
+            if path.is_file() and path.suffix in SEARCHED_FILE_ENDINGS:
                 yield path
 
 
@@ -355,7 +368,7 @@ def list_pollex_files(folder: Path) -> Iterator[Path]:
 
 def is_set_file(path: Path) -> bool:
     """Tell whether a file looks like a rubric set; one that is too large to look into counts as one."""
-    return path.stat().st_size > LARGEST_WHOLE_FILE_BYTES or RUBRIC_SET_MARK in path.read_bytes()
+    return path.stat().st_size > MAX_WHOLE_FILE_BYTES or RUBRIC_SET_MARK in path.read_bytes()
 
 
 def find_known_outputs(
@@ -403,7 +416,7 @@ def find_known_outputs(
     # earlier stores have no digests, so that nothing of them can be sure
     for path in list_unlisted_outputs(store):
         if path.resolve() not in outputs:
-            unsure.setdefault(path.resolve(), UNNAMED)
+            unsure.setdefault(path.resolve(), UNNAMED_FILE_REASON)
 
     # What isn't there may have been moved.
     folders_named = []
@@ -415,7 +428,7 @@ def find_known_outputs(
     folders |= {path.parent for path in outputs}
     left: dict[str, str] = {}
     for output in missing:
-        if output.path not in doubted and not _may_hold(output, target):
+        if output.path not in doubted and not _may_hold_conversations(output, target):
             continue
         # what lies on another file system is not looked for
         if output.remote:
@@ -427,7 +440,9 @@ def find_known_outputs(
             outputs[moved.resolve()] = output
         elif output.path in doubted:
             path = doubted[output.path]
-            unsure[path.resolve()] = LINKED if path.is_symlink() else UNNAMED
+            unsure[path.resolve()] = (
+                LINKED_FILE_REASON if path.is_symlink() else UNNAMED_FILE_REASON
+            )
         elif output.remote:
             left[output.path] = "it lies on another file system: make it again, or remove it"
         else:
@@ -438,7 +453,7 @@ def find_known_outputs(
     return outputs, unsure, left
 
 
-def _may_hold(output: Output, target: ToForget) -> bool:
+def _may_hold_conversations(output: Output, target: ToForget) -> bool:
     """Tell whether a file that isn't there may have the conversations: not one of a run that never had them."""
     # without a digest no file was there that could be read, as where it went to a pipe
     written = bool(output.digest) or output.remote
@@ -473,7 +488,7 @@ def _list_files_below(folder: Path) -> Iterator[Path]:
             return
 
 
-def note_places(store: Store, outputs: Mapping[Path, Output]) -> None:
+def record_output_places(store: Store, outputs: Mapping[Path, Output]) -> None:
     """Keep where the files are now, and what stands in them."""
     renew_outputs(
         store,

@@ -19,8 +19,8 @@ from pollex.rubrics.score import describe_certainty, describe_verdict
 from pollex.runs.options import RunOptions
 from pollex.runs.run import cost_so_far, sent_so_far
 from pollex.runs.workspace import run_to_end
-from pollex.services.hooks import AskedQuestions
-from pollex.services.named_sets import read_set
+from pollex.services.hooks import RunQuestionReader
+from pollex.services.named_sets import read_rubric_set
 from pollex.services.results import Result
 from pollex.services.state_told import describe_state
 from pollex.store.resume import conversations_of, find_run, read_originals, runs
@@ -43,9 +43,9 @@ from pollex.text import (
     replace_surrogates,
 )
 
-LONGEST_SHOWN_LINE = 400
+MAX_LINE_CHARACTERS = 400
 """Characters shown of a line."""
-LONGEST_SHOWN_RUBRIC = 4000
+MAX_RUBRIC_CHARACTERS_SHOWN = 4000
 """Characters shown of a rubric that somebody asks about."""
 
 
@@ -135,7 +135,7 @@ class RunRow:
         return (
             run.id,
             run.started[5:16].replace("T", " "),
-            "" if self.seconds is None else _duration(1000 * self.seconds),
+            "" if self.seconds is None else _format_duration(1000 * self.seconds),
             run.status,
             ", ".join(role.removesuffix(" (no LLM)") for role in run.roles),
             escape_controls(Path(self.logs[0]).name + more if self.logs else "", 60),
@@ -166,7 +166,7 @@ class RunList(Result):
 
 
 @dataclass(frozen=True)
-class RunTree(Result):
+class RunTrace(Result):
     """Nodes and calls of a run, summed by name at each place of the tree."""
 
     json_fields = ("run", "tree=branches")
@@ -178,9 +178,9 @@ class RunTree(Result):
         """Yield the tree of a run."""
         roles = ", ".join(self.run.roles) or "unknown"
         head = f"{self.run.id}: {self.run.status}, roles: {roles}, started {self.run.started[:19]}"
-        yield TerminalLine(head, limit=LONGEST_SHOWN_LINE)
+        yield TerminalLine(head, limit=MAX_LINE_CHARACTERS)
         for branch in self.branches:
-            yield from _branch(branch, "")
+            yield from _render_branch(branch, "")
 
 
 @dataclass(frozen=True)
@@ -203,17 +203,19 @@ class ConversationHistory(Result):
         # what the split did with the conversation
         side = {"train": ", learnt from", "test": ", held out"}.get(trace.side, "")
         about = f"{self.run} · {trace.conversation.id} · label {trace.conversation.label}{side}"
-        yield TerminalLine(about, "bold", LONGEST_SHOWN_LINE)
+        yield TerminalLine(about, "bold", MAX_LINE_CHARACTERS)
         for number, turn in enumerate(trace.conversation.turns):
-            yield TerminalLine(f"  [{number}] {turn.role}: {turn.shown}", "dim", LONGEST_SHOWN_LINE)
+            yield TerminalLine(
+                f"  [{number}] {turn.role}: {turn.shown}", "dim", MAX_LINE_CHARACTERS
+            )
 
         for step in trace.steps:
-            took = f"{step.started[11:23]}  {step.name}  {_duration(step.ms)}"
-            yield TerminalLine(f"{took}  {step.error or 'ok'}", limit=LONGEST_SHOWN_LINE)
+            took = f"{step.started[11:23]}  {step.name}  {_format_duration(step.ms)}"
+            yield TerminalLine(f"{took}  {step.error or 'ok'}", limit=MAX_LINE_CHARACTERS)
 
-        yield from _findings(trace, self.questions)
+        yield from _render_findings(trace, self.questions)
         for name, original in self.originals.items():
-            yield TerminalLine(f"{name} stands for {original}", limit=LONGEST_SHOWN_LINE)
+            yield TerminalLine(f"{name} stands for {original}", limit=MAX_LINE_CHARACTERS)
 
     def as_json(self) -> dict[str, Any]:
         names = ("conversation", "side", "steps", "extraction", "answers", "score")
@@ -221,12 +223,12 @@ class ConversationHistory(Result):
         return record | (self.of("originals") if self.originals else {})
 
 
-MOST_REASONS = 5
+MAX_REASONS_SHOWN = 5
 """Reasons of a rubric that a terminal shows."""
 
 
 @dataclass(frozen=True)
-class Origin(Result):
+class RubricOrigin(Result):
     """The origin of a rubric.
 
     Attributes:
@@ -252,7 +254,7 @@ class Origin(Result):
         """Yield the rubric's reasons, quotes and conversations."""
         # tone has no reasons: all that is known of it is told in a line
         if self.tone:
-            yield TerminalLine(self.tone, limit=LONGEST_SHOWN_LINE)
+            yield TerminalLine(self.tone, limit=MAX_LINE_CHARACTERS)
             return
 
         rubric = self.rubric
@@ -260,30 +262,30 @@ class Origin(Result):
         side = {"dsat": "Goes along with thumbs down", "sat": "Goes along with thumbs up"}[
             rubric.polarity
         ]
-        yield TerminalLine(f"{side}: {' '.join(words)}", "bold", LONGEST_SHOWN_RUBRIC)
-        yield TerminalLine(f"({rubric.id}, {', '.join(self.roles)})", limit=LONGEST_SHOWN_LINE)
+        yield TerminalLine(f"{side}: {' '.join(words)}", "bold", MAX_RUBRIC_CHARACTERS_SHOWN)
+        yield TerminalLine(f"({rubric.id}, {', '.join(self.roles)})", limit=MAX_LINE_CHARACTERS)
 
         # a dropped rubric has only the reason why it is not in the set
         if isinstance(rubric, DroppedRubric):
-            yield TerminalLine(f"not in the set: {rubric.reason}", limit=LONGEST_SHOWN_LINE)
+            yield TerminalLine(f"not in the set: {rubric.reason}", limit=MAX_LINE_CHARACTERS)
         else:
-            yield from _standing(rubric)
+            yield from _render_standing(rubric)
             if rubric.choice:
-                yield _choice(rubric.choice)
+                yield _render_choice(rubric.choice)
             if self.weight is not None:
-                yield TerminalLine(say_weight(self.weight), limit=LONGEST_SHOWN_LINE)
+                yield TerminalLine(describe_weight(self.weight), limit=MAX_LINE_CHARACTERS)
 
-        for reason in self.reasons[:MOST_REASONS]:
+        for reason in self.reasons[:MAX_REASONS_SHOWN]:
             yield ""
             begins = ""
             # the store may no longer have the conversation: then its id stands alone
             if (conversation := self.conversations.get(reason.conversation_id)) is not None:
                 opening = escape_controls(conversation.opening, 100)
                 begins = f" ({format_count(len(conversation.turns), 'turn')}, label {conversation.label}): {opening}"
-            yield TerminalLine(reason.conversation_id + begins, limit=LONGEST_SHOWN_LINE)
-            yield from _reason(reason)
+            yield TerminalLine(reason.conversation_id + begins, limit=MAX_LINE_CHARACTERS)
+            yield from _render_reason(reason)
 
-        if (more := len(self.reasons) - MOST_REASONS) > 0:
+        if (more := len(self.reasons) - MAX_REASONS_SHOWN) > 0:
             yield f"… and {format_count(more, 'conversation')} more: --json has all"
 
         # reasons are in another store, or there never were any
@@ -293,7 +295,7 @@ class Origin(Result):
             yield gone if elsewhere else "no reasons: a person wrote it"
 
 
-def _standing(rubric: ChosenRubric) -> TerminalLines:
+def _render_standing(rubric: ChosenRubric) -> TerminalLines:
     standing = rubric.standing
     if isinstance(rubric, ChosenRubric) and rubric.circumstance:
         yield f"It {rubric.circumstance}"
@@ -307,11 +309,11 @@ def _standing(rubric: ChosenRubric) -> TerminalLines:
         yield f"of the {rubric.family.n} conversations where it holds:"
 
     for member in rubric.family.members if rubric.family else ():
-        yield TerminalLine(f"├─ {member.among}: {member.text}", limit=LONGEST_SHOWN_LINE)
+        yield TerminalLine(f"├─ {member.among}: {member.text}", limit=MAX_LINE_CHARACTERS)
         if member.quote:
             yield TerminalLine(
                 f"│    “{member.quote.text}” ({member.quote.place}, {member.quote.conversation_id})",
-                limit=LONGEST_SHOWN_LINE,
+                limit=MAX_LINE_CHARACTERS,
             )
 
 
@@ -325,11 +327,11 @@ def list_runs(run: RunOptions) -> RunList:
         return RunList(tuple(RunRow.of(run, progress.get(run.id, {})) for run in runs(store)))
 
 
-def trace_run(run: RunOptions, name: str) -> RunTree:
+def trace_run(run: RunOptions, name: str) -> RunTrace:
     """Return what a run did; `name` is an id, its beginning, or `last`."""
     with Store.open(run.store, read_only=True) as store:
         named_run = find_run(store, name)
-        return RunTree(named_run, tuple(run_tree(store, named_run.id)))
+        return RunTrace(named_run, tuple(run_tree(store, named_run.id)))
 
 
 @dataclass(frozen=True)
@@ -391,18 +393,18 @@ def trace_conversation(
         return ConversationHistory(
             named_run.id,
             trace,
-            questions_of(store, named_run),
+            read_run_questions(store, named_run),
             originals,
         )
 
 
-def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
+def explain_rubric(run: RunOptions, path: Path, name: str) -> RubricOrigin:
     """Return a rubric's reasons, quotes and conversations; `name` is a prefix of its id."""
     # without the model's arrays all but the weight is told
     try:
-        rubrics = read_set(path, run.store)
+        rubrics = read_rubric_set(path, run.store)
     except BadCalibrator:
-        rubrics = read_set(path, run.store, arrays=False)
+        rubrics = read_rubric_set(path, run.store, arrays=False)
 
     rubric = find_rubric_named(rubrics, name, path)
     reasons, choice = find_rubric_origin(run, rubrics, rubric)
@@ -410,18 +412,18 @@ def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
     if rubrics.tone and rubric.id == TONE:
         tone = rubrics.tone.told
 
-    return Origin(
+    return RubricOrigin(
         rubric,
         tuple(dict.fromkeys(rubrics.roles.values())),
         tuple(reasons),
         choice,
         rubrics.run,
-        weight_of(rubrics, rubric.id),
+        get_rubric_weight(rubrics, rubric.id),
         tone,
     )
 
 
-def weight_of(rubrics: RubricSet, rubric_id: str) -> float | None:
+def get_rubric_weight(rubrics: RubricSet, rubric_id: str) -> float | None:
     """Return what a rubric weighs in the model of the probability; None where there is none."""
     explainer = rubrics.explainer
     if explainer.thumb_model is None:
@@ -429,14 +431,14 @@ def weight_of(rubrics: RubricSet, rubric_id: str) -> float | None:
     return explainer.weights.get(rubric_id)
 
 
-def say_weight(weight: float) -> str:
+def describe_weight(weight: float) -> str:
     """Say what a rubric weighs in the probability of a thumb up."""
     return f"in the probability it weighs {weight:+.2f} log-odds, from its lowest answer to its highest"
 
 
-def questions_of(store: Store, run: Run) -> Mapping[str, Question]:
+def read_run_questions(store: Store, run: Run) -> Mapping[str, Question]:
     """Return the questions of a run by id, if it did not ask about rubrics."""
-    kinds: tuple[AskedQuestions, ...] = hooks_of(AskedQuestions)
+    kinds: tuple[RunQuestionReader, ...] = hooks_of(RunQuestionReader)
     for kind in kinds:
         if kind.command == run.command:
             return kind.questions(store, run.id)
@@ -490,40 +492,40 @@ def find_rubric_origin(
         return own_line, {}
 
 
-def _branch(branch: Branch, indent: str) -> TerminalLines:
+def _render_branch(branch: Branch, indent: str) -> TerminalLines:
     many = branch.count > 1
-    took = _duration(branch.ms)
+    took = _format_duration(branch.ms)
     if many:
-        took = f" × {branch.count}  {took} summed, longest {_duration(branch.longest_ms)}"
+        took = f" × {branch.count}  {took} summed, longest {_format_duration(branch.longest_ms)}"
     else:
         took = f"  {took}"
 
-    yield TerminalLine(f"{indent}{branch.name}{took}  ({branch.kind})", limit=LONGEST_SHOWN_LINE)
+    yield TerminalLine(f"{indent}{branch.name}{took}  ({branch.kind})", limit=MAX_LINE_CHARACTERS)
     inner = f"{indent}  "
     if branch.told:
-        yield TerminalLine(f"{inner}{branch.told}", limit=LONGEST_SHOWN_LINE)
+        yield TerminalLine(f"{inner}{branch.told}", limit=MAX_LINE_CHARACTERS)
 
     # the same error is told once, with how often it came
     for error, number in branch.errors.items():
-        yield TerminalLine(f"{inner}{number} × {error}", "red", LONGEST_SHOWN_LINE)
+        yield TerminalLine(f"{inner}{number} × {error}", "red", MAX_LINE_CHARACTERS)
 
     for child in branch.branches:
-        yield from _branch(child, inner)
+        yield from _render_branch(child, inner)
 
 
-def _duration(ms: float) -> str:
+def _format_duration(ms: float) -> str:
     return f"{ms / 1000:.2f} s" if ms >= 1000 else f"{ms:.1f} ms"
 
 
-def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> TerminalLines:
+def _render_findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> TerminalLines:
     # reasons, or why there are none
     extraction = trace.extraction
     if isinstance(extraction, Unanswered):
         yield TerminalLine(f"no reasons: {extraction.outcome}: {extraction.detail}")
     elif extraction is not None:
-        yield TerminalLine(extraction.summary, limit=LONGEST_SHOWN_LINE)
+        yield TerminalLine(extraction.summary, limit=MAX_LINE_CHARACTERS)
         for reason in extraction.reasons:
-            yield from _reason(reason)
+            yield from _render_reason(reason)
 
     for id_, answer in trace.answers.items():
         # a question of a questionnaire, or a rubric, whose text the run has
@@ -537,7 +539,7 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Te
             yield TerminalLine(
                 f"  {id_}  {text}  unanswered: {answer.outcome}: {answer.detail}",
                 "red",
-                LONGEST_SHOWN_LINE,
+                MAX_LINE_CHARACTERS,
             )
         else:
             options = question.options if question else answer.scale
@@ -560,7 +562,7 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Te
             earlier = f", asked in {answer.asked_in}" if answer.asked_in else ""
             yield TerminalLine(
                 f"  {id_}  {text}  {option} ({by}{earlier}); {answer.justification}",
-                limit=LONGEST_SHOWN_LINE,
+                limit=MAX_LINE_CHARACTERS,
             )
 
     # a score that is missing is told by the steps above
@@ -569,27 +571,27 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Te
             # the more likely side, at equal costs: a trace knows of no others
             decision = "positive" if score.probability >= 0.5 else "negative"
             yield TerminalLine(
-                describe_verdict(decision, score.probability), "bold", LONGEST_SHOWN_LINE
+                describe_verdict(decision, score.probability), "bold", MAX_LINE_CHARACTERS
             )
         label_text = f"label {score.label}, {describe_certainty(score.confident)}"
         yield TerminalLine(
             f"For statisticians: NetSAT {score.netsat:.2f}, {label_text}",
             "dim",
-            LONGEST_SHOWN_LINE,
+            MAX_LINE_CHARACTERS,
         )
 
 
-def _reason(reason: Reason) -> TerminalLines:
-    yield TerminalLine(f"  {reason.polarity.upper()} {reason.text}", limit=LONGEST_SHOWN_LINE)
+def _render_reason(reason: Reason) -> TerminalLines:
+    yield TerminalLine(f"  {reason.polarity.upper()} {reason.text}", limit=MAX_LINE_CHARACTERS)
     for quote in reason.quotes:
-        yield TerminalLine(f"      {quote.place}: “{quote.text}”", "dim", LONGEST_SHOWN_LINE)
+        yield TerminalLine(f"      {quote.place}: “{quote.text}”", "dim", MAX_LINE_CHARACTERS)
 
 
-def _choice(choice: Choice) -> TerminalLine:
+def _render_choice(choice: Choice) -> TerminalLine:
     if choice.stability is None:
         stability = ""
     else:
         stability = f"; chosen in {100 * choice.stability:.0f} % of halves"
 
     choice_text = f"chosen in step {choice.step}, when the loss of the set with it was {choice.loss:.4f}{stability}"
-    return TerminalLine(choice_text, limit=LONGEST_SHOWN_LINE)
+    return TerminalLine(choice_text, limit=MAX_LINE_CHARACTERS)

@@ -33,13 +33,13 @@ from pollex.store.store import Store
 if TYPE_CHECKING:
     from pollex.gateway.calls import Capabilities
 
-Answers = Mapping[str, Answer | Unanswered]
-MOST, FEW = 400, 20
+AnswersByRubric = Mapping[str, Answer | Unanswered]
+MAX_PREVIEW_CONVERSATIONS, MAX_MODEL_PREVIEW_CONVERSATIONS = 400, 20
 """Conversations that a preview looks at, and those that it asks a model about."""
 
 
 @dataclass(frozen=True)
-class AskedAgain:
+class RepeatedAnswers:
     """One conversation, answered before and again.
 
     Attributes:
@@ -54,8 +54,8 @@ class AskedAgain:
 
     conversation: str
     asked: dict[str, ChosenRubric]
-    before: Answers
-    after: Answers
+    before: AnswersByRubric
+    after: AnswersByRubric
     judge: str
     used: dict[str, Any]
     scores: tuple[Score, Score]
@@ -65,14 +65,14 @@ class AskedAgain:
     @property
     def flips(self) -> bool:
         """Whether the decision changes."""
-        return _flips(self.scores)
+        return _has_flipped(self.scores)
 
     def as_json(self) -> dict[str, Any]:
         """Return JSON values."""
         after = {}
         for id_, answer in self.after.items():
             if id_ in self.asked:
-                after[id_] = _answer_json(answer)
+                after[id_] = _make_answer_json(answer)
 
         probabilities = []
         for score in self.scores:
@@ -88,7 +88,7 @@ class AskedAgain:
             "flips": self.flips,
             "asked": {id_: rubric.text for id_, rubric in self.asked.items()},
             "before": {
-                id_: _answer_json(answer)
+                id_: _make_answer_json(answer)
                 for id_, answer in self.before.items()
                 if id_ in self.asked
             },
@@ -97,7 +97,7 @@ class AskedAgain:
 
 
 @dataclass(frozen=True)
-class Reworded:
+class RewordedRubricFigures:
     """The figures of a reworded rubric alone, on labeled conversations.
 
     Attributes:
@@ -126,7 +126,7 @@ class Reworded:
 
 
 @dataclass(frozen=True)
-class Preview:
+class EditPreview:
     """The effect of an edited set on a run's conversations, with the old θ and the old model of the probability.
 
     Attributes:
@@ -139,7 +139,7 @@ class Preview:
     """
 
     n: int
-    changed: tuple[Reworded, ...]
+    changed: tuple[RewordedRubricFigures, ...]
     shift: float
     flips: tuple[tuple[Score, Score], ...]
     by_model: bool
@@ -148,7 +148,7 @@ class Preview:
 def score_by_rubrics(
     rubric_set: RubricSet,
     rubrics: Iterable[ChosenRubric],
-    answers: Mapping[str, Answers],
+    answers: Mapping[str, AnswersByRubric],
 ) -> list[Score]:
     """Score conversations by edited rubrics, with all else as the set has it.
 
@@ -170,11 +170,11 @@ def score_by_rubrics(
     return list(scorer.score_all(counted))
 
 
-def _figures(score: Score) -> Floats:
+def _get_figures(score: Score) -> Floats:
     return np.array([score.netsat, score.probability], dtype=np.float64)
 
 
-def _flips(pair: tuple[Score, Score]) -> bool:
+def _has_flipped(pair: tuple[Score, Score]) -> bool:
     old, new = pair
     return None not in (old.decision, new.decision) and old.decision != new.decision
 
@@ -202,7 +202,7 @@ async def ask_conversation_again(
     rubric_set: RubricSet,
     rubrics: Sequence[ChosenRubric],
     model: ModelOptions | None = None,
-) -> AskedAgain:
+) -> RepeatedAnswers:
     """Ask about one conversation again: the rubrics in `rubrics`, or all by another judge.
 
     Args:
@@ -231,13 +231,15 @@ async def ask_conversation_again(
     able = None
     # the built-in judge needs words or signs that it knows; a model can read any sentence
     if model is None:
-        judge = await _own_judge(store, run, rubric_set, rubrics_asked)
-        require_signs(judge, rubrics_asked)
-        answers = await _asked(judge, conversation, rubric_set, rubrics_asked)
+        judge = await _build_own_judge(store, run, rubric_set, rubrics_asked)
+        require_answerable_without_model(judge, rubrics_asked)
+        answers = await _ask_rubrics(judge, conversation, rubric_set, rubrics_asked)
     else:
-        async with await hire(_as_before(model, rubric_set), rubric_set.domain, store) as staff:
+        async with await hire(
+            _keep_judge_scale(model, rubric_set), rubric_set.domain, store
+        ) as staff:
             judge = staff.roles.judge
-            answers = await _asked(judge, conversation, rubric_set, rubrics_asked)
+            answers = await _ask_rubrics(judge, conversation, rubric_set, rubrics_asked)
             used = staff.used()
             able = staff.capabilities
 
@@ -247,7 +249,7 @@ async def ask_conversation_again(
     (new,) = score_by_rubrics(rubric_set, rubrics, {conversation_id: after})
     by_id = {rubric.id: rubric for rubric in rubrics_asked}
 
-    return AskedAgain(
+    return RepeatedAnswers(
         conversation_id,
         by_id,
         before,
@@ -260,13 +262,13 @@ async def ask_conversation_again(
     )
 
 
-def require_signs(judge: Judge, rubrics: Iterable[ChosenRubric]) -> None:
+def require_answerable_without_model(judge: Judge, rubrics: Iterable[ChosenRubric]) -> None:
     """Raise WrongUse where the built-in judge has no event, signal or words for a rubric.
 
     How alike turns are to a sentence doesn't answer what it says.
     """
     for rubric in rubrics:
-        if describe_basis_of_judgment(_understood(judge, rubric)) == "likeness":
+        if describe_basis_of_judgment(_require_understood_rubric(judge, rubric)) == "likeness":
             what = f"the built-in judge can't tell this: it knows no event, sign or words for “{rubric.text[:120]}”"
             raise WrongUse(
                 what,
@@ -281,7 +283,7 @@ async def preview_edits(
     rubrics: Sequence[ChosenRubric],
     rng: np.random.Generator,
     model: ModelOptions | None = None,
-) -> Preview:
+) -> EditPreview:
     """Compute the effect of an edited set on a run's conversations, by the set's judge.
 
     Args:
@@ -292,14 +294,15 @@ async def preview_edits(
     """
     rubrics, _ = merge_equal_rubrics(rubrics)  # as a refit does: of equal texts one is asked
     # a model is asked about few conversations, as each of them is paid for
-    conversations = _draw_conversations(store, run, rng, FEW if model else MOST)
+    most = MAX_MODEL_PREVIEW_CONVERSATIONS if model else MAX_PREVIEW_CONVERSATIONS
+    conversations = _draw_conversations(store, run, rng, most)
     answers = answers_of(
         store,
         run,
         ids=[conversation.id for conversation in conversations],
     )
     rubrics_asked = find_changed_rubrics(rubric_set, rubrics)
-    again = dict[str, Answers]()
+    again = dict[str, AnswersByRubric]()
     by: dict[str, JudgedBy] = dict.fromkeys(
         [rubric.id for rubric in rubrics_asked],
         "model",
@@ -310,7 +313,7 @@ async def preview_edits(
             asking = []
             for conversation in conversations:
                 asking.append(
-                    _asked(
+                    _ask_rubrics(
                         staff.roles.judge,
                         conversation,
                         rubric_set,
@@ -325,15 +328,15 @@ async def preview_edits(
                 again[conversation.id] = outcomes
     # the built-in judge says of each rubric what it goes by
     elif rubrics_asked:
-        judge = await _own_judge(store, run, rubric_set, rubrics_asked)
+        judge = await _build_own_judge(store, run, rubric_set, rubrics_asked)
         await judge.prepare(conversations)
         by = {}
         for rubric in rubrics_asked:
-            by[rubric.id] = describe_basis_of_judgment(_understood(judge, rubric))
+            by[rubric.id] = describe_basis_of_judgment(_require_understood_rubric(judge, rubric))
 
         again = {}
         for conversation in conversations:
-            again[conversation.id] = await _asked(
+            again[conversation.id] = await _ask_rubrics(
                 judge,
                 conversation,
                 rubric_set,
@@ -361,18 +364,20 @@ async def preview_edits(
             whole.append(pair)
 
     # `[conversation, 2]`: change of NetSAT and of the probability; the largest of the latter first
-    moved = np.array([(_figures(new) - _figures(old)) for old, new in whole]).reshape(-1, 2)
+    moved = np.array([(_get_figures(new) - _get_figures(old)) for old, new in whole]).reshape(-1, 2)
     order = np.argsort(-np.abs(moved[:, 1]), kind="stable")
 
     changed = []
     for rubric in rubrics_asked:
-        changed.append(_reworded(rubric, by[rubric.id], conversations, answers, again, rng))
+        changed.append(
+            _measure_reworded_rubric(rubric, by[rubric.id], conversations, answers, again, rng)
+        )
 
-    return Preview(
+    return EditPreview(
         n=len(whole),
         changed=tuple(changed),
         shift=float(moved[:, 0].mean()) if whole else 0.0,
-        flips=tuple(filter(_flips, (whole[place] for place in order))),
+        flips=tuple(filter(_has_flipped, (whole[place] for place in order))),
         by_model=rubric_set.has_arrays,
     )
 
@@ -398,7 +403,7 @@ def _draw_conversations(
     return list(conversations_of(store, run, ids=ids))
 
 
-def planned_preview(
+def estimate_preview_calls(
     store: Store,
     run: str,
     rubric_set: RubricSet,
@@ -409,11 +414,11 @@ def planned_preview(
     # rubrics of equal text are asked once, as in the preview itself
     distinct, _ = merge_equal_rubrics(rubrics)
     rubrics_asked = find_changed_rubrics(rubric_set, distinct)
-    conversations = _draw_conversations(store, run, rng, FEW)
+    conversations = _draw_conversations(store, run, rng, MAX_MODEL_PREVIEW_CONVERSATIONS)
     if rubrics_asked:
         calls_each = []
         for conversation in conversations:
-            calls_each.append(estimate_calls(rubrics_asked, conversation))
+            calls_each.append(estimate_judge_calls(rubrics_asked, conversation))
     else:
         calls_each = []
 
@@ -425,7 +430,9 @@ def planned_preview(
     return calls_by_name | {"conversations": len(conversations)}
 
 
-def estimate_calls(rubrics: Sequence[ChosenRubric], conversation: Conversation) -> dict[str, int]:
+def estimate_judge_calls(
+    rubrics: Sequence[ChosenRubric], conversation: Conversation
+) -> dict[str, int]:
     """Return about how many calls and tokens another judge takes for one conversation."""
     # each side has a call of its own, with the whole conversation in it
     sides = len({rubric.polarity for rubric in rubrics})
@@ -439,7 +446,7 @@ def estimate_calls(rubrics: Sequence[ChosenRubric], conversation: Conversation) 
     }
 
 
-async def _own_judge(
+async def _build_own_judge(
     store: Store,
     run: str,
     rubric_set: RubricSet,
@@ -460,21 +467,21 @@ async def _own_judge(
         conversations_of(
             store,
             made_by,
-            ids=[row["id"] for row in rows[: 5 * MOST]],
+            ids=[row["id"] for row in rows[: 5 * MAX_PREVIEW_CONVERSATIONS]],
         )
     )
     # the judge learns from them how to judge the new words
     if training:
-        await judge.fit(training, [_understood(judge, rubric) for rubric in rubrics])
+        await judge.fit(training, [_require_understood_rubric(judge, rubric) for rubric in rubrics])
 
     return judge
 
 
-def _understood(judge: Judge, rubric: ChosenRubric) -> Rubric:
+def _require_understood_rubric(judge: Judge, rubric: ChosenRubric) -> Rubric:
     return judge.understood(rubric.plain)
 
 
-async def _asked(
+async def _ask_rubrics(
     judge: Judge,
     conversation: Conversation,
     rubric_set: RubricSet,
@@ -484,7 +491,7 @@ async def _asked(
     for rubric in rubrics:
         questions.append(
             Question.about(
-                _understood(judge, rubric),
+                _require_understood_rubric(judge, rubric),
                 rubric_set.judge.scale,
             )
         )
@@ -496,7 +503,7 @@ async def _asked(
     return answers_by_rubric
 
 
-def _as_before(model: ModelOptions, rubric_set: RubricSet) -> ModelOptions:
+def _keep_judge_scale(model: ModelOptions, rubric_set: RubricSet) -> ModelOptions:
     """Return options that ask another judge on the set's own scale."""
     record = rubric_set.judge
     # the set's own model has its own settings; another model only takes over the scale
@@ -505,37 +512,37 @@ def _as_before(model: ModelOptions, rubric_set: RubricSet) -> ModelOptions:
     return replace(model, settings=model.settings.but(scale=record.scale))
 
 
-def _reworded(
+def _measure_reworded_rubric(
     rubric: ChosenRubric,
     by: JudgedBy,
     conversations: Sequence[Conversation],
-    answers: Mapping[str, Answers],
-    again: Mapping[str, Answers],
+    answers: Mapping[str, AnswersByRubric],
+    again: Mapping[str, AnswersByRubric],
     rng: np.random.Generator,
-) -> Reworded:
-    up, values = _values(rubric, conversations, again)
+) -> RewordedRubricFigures:
+    up, values = _collect_values(rubric, conversations, again)
     # mean answer where the thumb is up and where it is down; None without such a thumb
     with_up, with_down = (float(values[side].mean()) if side.any() else None for side in (up, ~up))
     # the answers that the run has, by whatever judged the rubric then
-    then, old = _values(rubric, conversations, answers)
+    then, old = _collect_values(rubric, conversations, answers)
     judge_name = rubric.alone.by if rubric.alone else by
     before = None
     if len(old):
-        before = _detector(judge_name, then, old, rubric, rng)
+        before = _make_detector(judge_name, then, old, rubric, rng)
 
-    return Reworded(
+    return RewordedRubricFigures(
         rubric,
         with_up,
         with_down,
-        _detector(by, up, values, rubric, rng),
+        _make_detector(by, up, values, rubric, rng),
         before,
     )
 
 
-def _values(
+def _collect_values(
     rubric: ChosenRubric,
     conversations: Sequence[Conversation],
-    answers: Mapping[str, Answers],
+    answers: Mapping[str, AnswersByRubric],
 ) -> tuple[Bools, Floats]:
     """Return thumbs and a rubric's values `[conversation]`, of those that have both."""
     rows = []
@@ -551,7 +558,7 @@ def _values(
     )
 
 
-def _detector(
+def _make_detector(
     by: JudgedBy,
     up: Bools,
     values: Floats,
@@ -570,12 +577,14 @@ def _detector(
     return Detector(
         by,
         # ahead of a constant score, whose AUC is one half, in the direction of the rubric's side
-        _above_half(estimate_auc_difference(values * rubric.sign, np.zeros(len(up)), up, rng, 500)),
+        _shift_above_half(
+            estimate_auc_difference(values * rubric.sign, np.zeros(len(up)), up, rng, 500)
+        ),
         worth,
     )
 
 
-def _above_half(over_chance: Figure) -> Figure:
+def _shift_above_half(over_chance: Figure) -> Figure:
     value, low, high = (
         None if end is None else end + 0.5
         for end in (over_chance.value, over_chance.low, over_chance.high)
@@ -583,6 +592,6 @@ def _above_half(over_chance: Figure) -> Figure:
     return replace(over_chance, value=value, low=low, high=high)
 
 
-def _answer_json(answer: Answer | Unanswered) -> dict[str, Any]:
+def _make_answer_json(answer: Answer | Unanswered) -> dict[str, Any]:
     answer_json = answer.model_dump(mode="json")
     return answer_json | {"value": answer.value() if isinstance(answer, Answer) else None}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-MOST_SHOWN_ROWS = 10
+MAX_ROWS_SHOWN = 10
 """Rows of a result that a notebook shows."""
 
 
@@ -72,7 +72,7 @@ class Result(ABC):
         return values_by_name | (usage_json(getattr(self, "usage")) if "usage" in names else {})  # noqa: B009
 
 
-class Shown(Result):
+class TabularResult(Result):
     """A result that tells itself in a line, shows itself in a notebook, and becomes a table.
 
     Attributes:
@@ -84,7 +84,7 @@ class Shown(Result):
     @property
     def headline(self) -> str:
         """Return the result in a line."""
-        return line_of_outcomes(getattr(self, "outcomes"))  # noqa: B009
+        return format_outcomes(getattr(self, "outcomes"))  # noqa: B009
 
     @abstractmethod
     def records(self) -> Iterable[dict[str, Any]]:
@@ -100,7 +100,7 @@ class Shown(Result):
         return DataFrame(list(self.records()))
 
     def _repr_html_(self) -> str:
-        rows = list(islice(self.records(), MOST_SHOWN_ROWS))
+        rows = list(islice(self.records(), MAX_ROWS_SHOWN))
         # without columns of its own, all names in the order in which rows have them
         names = self.columns or tuple(dict.fromkeys(name for row in rows for name in row))
         cell_rows = []
@@ -126,7 +126,7 @@ def describe_unread(number: int, example: str) -> TerminalLines:
         )
 
 
-def line_of_outcomes(outcomes: Mapping[str, int]) -> str:
+def format_outcomes(outcomes: Mapping[str, int]) -> str:
     """Return outcomes in a line."""
     outcome_texts = []
     for outcome, number in outcomes.items():
@@ -148,7 +148,7 @@ def describe_figures(sides: Mapping[str, Assessment | None]) -> TerminalLines:
     )
     rows = []
     without_interval = False
-    for name, title in FIGURES.items():
+    for name, title in METRIC_NAMES.items():
         metrics = [figures.shown(name) for figures in shown.values()]
         rows.append((title, *metrics))
         without_interval |= any(
@@ -157,7 +157,7 @@ def describe_figures(sides: Mapping[str, Assessment | None]) -> TerminalLines:
 
     yield TerminalTable(("", *heads), rows)
     if without_interval:
-        yield WITHOUT_INTERVAL
+        yield NO_INTERVAL_NOTE
 
 
 def describe_probabilities(figures: ProbabilityFigures) -> str:
@@ -168,7 +168,7 @@ def describe_probabilities(figures: ProbabilityFigures) -> str:
     )
 
 
-WITHOUT_INTERVAL = (
+NO_INTERVAL_NOTE = (
     f"No interval: fewer than {MIN_UNITS_FOR_INTERVAL} conversations, in all or in a class, are "
     "behind the figure; those of one "
     "group or with one text count as one."
@@ -191,7 +191,7 @@ def tabulate_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> 
         yield TerminalTable(shown, shown_rows)
 
 
-FIGURES = {
+METRIC_NAMES = {
     "auc": "AUC",
     "accuracy": "accuracy",
     "precision": "precision",
@@ -203,26 +203,26 @@ FIGURES = {
 }
 """Names of metrics, for people."""
 
-PROBABILITY_FIGURES = ("log_loss", "brier", "smece", "share_log_loss", "share_brier", "gain")
+PROBABILITY_METRICS = ("log_loss", "brier", "smece", "share_log_loss", "share_brier", "gain")
 
 
-def figures_json(figures: Assessment | None) -> dict[str, Any]:
+def make_figures_json(figures: Assessment | None) -> dict[str, Any]:
     """Return metrics by name, with their intervals; null where undefined."""
     if figures is None:
         return {}
 
-    named = {name: getattr(figures, name) for name in FIGURES}
+    named = {name: getattr(figures, name) for name in METRIC_NAMES}
     return {
         "n": figures.n,
         "positives": figures.positives,
         "negatives": figures.negatives,
-    } | _valued(named)
+    } | _split_undefined_figures(named)
 
 
-def probability_json(figures: ProbabilityFigures) -> dict[str, Any]:
+def make_probability_json(figures: ProbabilityFigures) -> dict[str, Any]:
     """Return the figures of probabilities as JSON values."""
     named = {}
-    for name in PROBABILITY_FIGURES:
+    for name in PROBABILITY_METRICS:
         named[name] = getattr(figures, name)
 
     defined_figures = {}
@@ -230,10 +230,10 @@ def probability_json(figures: ProbabilityFigures) -> dict[str, Any]:
         if figure is not None:
             defined_figures[name] = figure
 
-    return {"n": figures.n} | _valued(defined_figures)
+    return {"n": figures.n} | _split_undefined_figures(defined_figures)
 
 
-def _valued(named: dict[str, Figure]) -> dict[str, Any]:
+def _split_undefined_figures(named: dict[str, Figure]) -> dict[str, Any]:
     # values for programs that want nothing else; intervals and reasons beside them
     undefined = {}
     for name, figure in named.items():
@@ -251,7 +251,7 @@ def _valued(named: dict[str, Figure]) -> dict[str, Any]:
     }
 
 
-def calibrator_json(rubrics: RubricSet) -> dict[str, Any] | None:
+def make_calibrator_json(rubrics: RubricSet) -> dict[str, Any] | None:
     """Return the chosen model of probabilities and its figures; None where there is no calibrator."""
     if (record := rubrics.calibrator) is None:
         return None
@@ -263,8 +263,8 @@ def calibrator_json(rubrics: RubricSet) -> dict[str, Any] | None:
         "labels": record.labels,
         "calibrated": rubrics.support.enough,
         "labels_missing": rubrics.support.missing,
-        "training": record.training and probability_json(record.training),
-        "held_out": record.held_out and probability_json(record.held_out),
+        "training": record.training and make_probability_json(record.training),
+        "held_out": record.held_out and make_probability_json(record.held_out),
     }
 
 
@@ -284,19 +284,19 @@ def describe_share(
         yield (
             f"About {good.value:.0%} of {format_count(good.n, 'conversation')} are good, by the "
             "mean of their probabilities "
-            f"({write_interval(good)}){of_decisions}"
+            f"({format_interval(good)}){of_decisions}"
         )
 
     if rubrics.at_chance:
         yield TerminalLine(rubrics.at_chance, "yellow")
 
 
-def write_interval(share: Figure) -> str:
+def format_interval(share: Figure) -> str:
     """Return the 95 % interval of a share in words."""
     return f"95 % interval {share.low or 0:.0%} to {share.high or 0:.0%}"
 
 
-def support_json(rubrics: RubricSet) -> dict[str, Any]:
+def make_calibration_support_json(rubrics: RubricSet) -> dict[str, Any]:
     """Return whether the probabilities may be called calibrated."""
     support = rubrics.support
     return {

@@ -25,21 +25,21 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns
 from pollex.runs.usage import ModelUsage, usage_by_stage
 from pollex.services.results import (
-    Shown,
+    TabularResult,
     describe_share,
     describe_unread,
-    line_of_outcomes,
-    support_json,
+    format_outcomes,
+    make_calibration_support_json,
 )
 from pollex.services.scorer import BatchScorer
 from pollex.text import TerminalLines
 
-FEWEST = 20
+FEWEST_SCORES_FOR_DRIFT = 20
 """Conversations below which drift is not looked for."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ScoreResult(Shown):
+class ScoreResult(TabularResult):
     """The result of scoring.
 
     Attributes:
@@ -78,14 +78,14 @@ class ScoreResult(Shown):
 
     def export(self, *, as_: str, logs: Iterable[Conversation] = ()) -> list[dict[str, Any]]:
         """Return the scores as another tool's requests, such as `langfuse`; see `pollex.export_scores`."""
-        from pollex.services.hooks import score_forms  # other tools alone need it
+        from pollex.services.hooks import get_score_forms  # other tools alone need it
 
-        forms = score_forms()
+        forms = get_score_forms()
         return forms.requests(as_, self.scores or (), self.rubrics, logs)
 
     def told(self) -> TerminalLines:
         """Yield what scoring came to."""
-        yield line_of_outcomes(self.outcomes)
+        yield format_outcomes(self.outcomes)
         yield from describe_unread(*self.unread)
         yield from usage_by_stage(self.usage)
         if self.asked is not None:
@@ -100,7 +100,7 @@ class ScoreResult(Shown):
         return (
             self.of("run", "out", "judge=rubrics.judge.name", "outcomes", "n", "bad_rows")
             | ({} if self.asked is None else self.of("asked"))
-            | support_json(self.rubrics)
+            | make_calibration_support_json(self.rubrics)
             | self.of("good", "decided_good", "at_chance=rubrics.at_chance")
             | ({"calibrated": False} if self.unlike else {})
             | ({} if self.drift is None else self.of("drift", "unlike"))
@@ -122,7 +122,7 @@ class ScoreResult(Shown):
         return f"not known to be calibrated here: conversations are unlike those that the set was learned on ({value})"
 
 
-class ScoreSinks:
+class ScoreOutputs:
     """Where scores go as they come: a file with its page, events, and the counts of NetSAT in the bins of a set.
 
     Without a file they are kept.
@@ -153,7 +153,7 @@ class ScoreSinks:
             if file
             else nullcontext(self._kept.append)
         )
-        self._begun = cpu_seconds()
+        self._begun = measure_cpu_seconds()
 
     def __enter__(self) -> Self:
         self._put = self._file.__enter__()
@@ -194,24 +194,24 @@ class ScoreSinks:
         """Compare the counts with those of the set; None for fewer than twenty conversations."""
         if self._rubrics.spread is None:
             return None
-        return drift_from(self._rubrics.spread, self._counts.tolist())
+        return measure_drift(self._rubrics.spread, self._counts.tolist())
 
     def cost(self, count: int) -> str:
         """Say what a conversation cost."""
         embedded = BatchScorer(self._rubrics).reads_vectors
-        ms = 1000 * (cpu_seconds() - self._begun) / count
+        ms = 1000 * (measure_cpu_seconds() - self._begun) / count
         return f"{ms:.1f} ms of CPU a conversation, {'some of its turns embedded' if embedded else 'no embedding'}"
 
 
-def cpu_seconds() -> float:
+def measure_cpu_seconds() -> float:
     """Return processor seconds of this process and of those of its children that ended."""
     used = os.times()
     return time.process_time() + used.children_user + used.children_system
 
 
-def drift_from(learned: SpreadRecord, counts: Sequence[int]) -> StabilityIndex | None:
+def measure_drift(learned: SpreadRecord, counts: Sequence[int]) -> StabilityIndex | None:
     """Compare counts of NetSAT with those of a set, in its bins; None for fewer than twenty conversations."""
-    if min(sum(counts), sum(learned.counts)) < FEWEST:
+    if min(sum(counts), sum(learned.counts)) < FEWEST_SCORES_FOR_DRIFT:
         return None
 
     # the seed is fixed: the same counts give the same interval

@@ -57,65 +57,73 @@ from pollex.rubrics.worth import (
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.roles import embedder_for, hire
 from pollex.runs.workspace import Workspace, run_to_end, workspace
-from pollex.services.named_sets import read_set, store_of
+from pollex.services.named_sets import get_store_folder, read_rubric_set
 from pollex.services.rejudging import preview_edits
-from pollex.services.results import Result, figures_json
+from pollex.services.results import Result, make_figures_json
 from pollex.store.store import Store
 from pollex.text import TerminalLine, TerminalLines, format_count
 
-SIDES: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
-STRONGEST: dict[Polarity, str] = {
+SIDE_HEADINGS: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
+HINT_HEADINGS: dict[Polarity, str] = {
     "dsat": "Hints of what goes wrong, none of them proven",
     "sat": "Hints of what goes well, none of them proven",
 }
-ENDS = "How such conversations end"
-SAID: dict[Polarity, str] = {
+OUTCOMES_HEADING = "How such conversations end"
+WORDS_HEADINGS: dict[Polarity, str] = {
     "dsat": "What is said where it goes wrong",
     "sat": "What is said where it goes well",
 }
-SCORES: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the score"}
+SCORE_DIRECTIONS: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the score"}
 """The side of a rubric, where the heading doesn't say it."""
 
-TURNED = "New conversations contradict these"
-CHECK = "To check: one would expect these on the other side"
-BESIDE = "Also proven or likely, but not among the findings"
-ALONG = "What goes along with a circumstance, which explains it"
-HINTS = "Hints: not enough thumbs to tell them from luck"
-LONGEST = 1000
-REMARKS = 3
-ID = 8
+CONTRADICTED_HEADING = "New conversations contradict these"
+UNEXPECTED_HEADING = "To check: one would expect these on the other side"
+BESIDE_HEADING = "Also proven or likely, but not among the findings"
+CIRCUMSTANCES_HEADING = "What goes along with a circumstance, which explains it"
+FURTHER_HINTS_HEADING = "Hints: not enough thumbs to tell them from luck"
+MAX_RUBRIC_LINE_CHARACTERS = 1000
+MAX_REMARKS_SHOWN = 3
+ID_CHARACTERS_SHOWN = 8
 """Characters of an id; `pollex why` takes the beginning."""
 
 
-def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> TerminalLines:
+def describe_rubrics(rubrics: RubricSet, verbose: bool = False) -> TerminalLines:
     """Yield what labels bear out, problems first; all others only if verbose."""
     # findings lead, problems first
     leading = {}
-    for side in SIDES:
+    for side in SIDE_HEADINGS:
         leading[side] = list_headlines(rubrics.rubrics, side)
 
     words_said = list_words(rubrics.rubrics)
     shown_above: set[str] = set()
     for side, leading_here in leading.items():
-        yield from _group(SIDES[side], leading_here, verbose)
+        yield from _render_group(SIDE_HEADINGS[side], leading_here, verbose)
         # hints that stand out say what to look at next; they are not repeated below
         strongest = list_strongest_hints(rubrics.rubrics, side)
-        yield from _group(STRONGEST[side], map(Headline, strongest), verbose)
+        yield from _render_group(HINT_HEADINGS[side], map(Headline, strongest), verbose)
         shown_above |= {rubric.id for rubric in strongest}
 
-    yield from _habits_told(list_habits(rubrics.rubrics))
+    yield from _describe_habits(list_habits(rubrics.rubrics))
     # outcomes restate the thumb, and circumstances explain it: both stand apart from causes
-    yield from _group(ENDS, map(Headline, list_outcomes(rubrics.rubrics)), verbose)
-    for side in SIDES:
+    yield from _render_group(
+        OUTCOMES_HEADING, map(Headline, list_outcomes(rubrics.rubrics)), verbose
+    )
+    for side in SIDE_HEADINGS:
         of_side = []
         for rubric in words_said:
             if rubric.polarity == side:
                 of_side.append(rubric)
 
-        yield from _group(SAID[side], map(Headline, of_side), verbose)
+        yield from _render_group(WORDS_HEADINGS[side], map(Headline, of_side), verbose)
 
-    yield from _group(ALONG, map(Headline, list_along_with_circumstances(rubrics.rubrics)), verbose)
-    yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
+    yield from _render_group(
+        CIRCUMSTANCES_HEADING,
+        map(Headline, list_along_with_circumstances(rubrics.rubrics)),
+        verbose,
+    )
+    yield from _describe_remarks(
+        rubrics.remarks if verbose else rubrics.remarks[:MAX_REMARKS_SHOWN]
+    )
     # what is left is counted, and listed only if asked for
     borne_out = list_also_borne_out(rubrics.rubrics)
     hints = []
@@ -128,13 +136,13 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> TerminalLines:
     sounds = list_tone_rubrics(rubrics.rubrics)
     thin = list_thin_rubrics(rubrics.rubrics)
     if verbose:
-        yield from _group(BESIDE, map(Headline, borne_out), verbose)
-        yield from _group(HINTS, map(Headline, hints), verbose)
-        yield from _group(TURNED, map(Headline, against), verbose)
-        yield from _group(CHECK, map(Headline, odd), verbose)
+        yield from _render_group(BESIDE_HEADING, map(Headline, borne_out), verbose)
+        yield from _render_group(FURTHER_HINTS_HEADING, map(Headline, hints), verbose)
+        yield from _render_group(CONTRADICTED_HEADING, map(Headline, against), verbose)
+        yield from _render_group(UNEXPECTED_HEADING, map(Headline, odd), verbose)
         people = "How people sound: these count for the score, but give nothing to act on"
-        yield from _group(people, map(Headline, sounds), verbose)
-        yield from _thin_told(len(thin))
+        yield from _render_group(people, map(Headline, sounds), verbose)
+        yield from _describe_thin_rubrics(len(thin))
         return
 
     # the same lists as numbers, without those that are empty
@@ -150,35 +158,35 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> TerminalLines:
     if counts:
         more = len(borne_out) + len(hints) + len(against) + len(odd) + len(sounds)
         yield f"{format_count(more, 'more rubric')} ({'; '.join(counts)}): in the report, or here with -v"
-    yield from _thin_told(len(thin))
+    yield from _describe_thin_rubrics(len(thin))
 
 
-def _thin_told(number: int) -> TerminalLines:
+def _describe_thin_rubrics(number: int) -> TerminalLines:
     """Yield how many rubrics say too little to be shown; nothing for none."""
     if number:
         are = "rubric says", "rubrics say"
         yield f"{format_count(number, *are)} too little to be shown: in the file of the rubric set"
 
 
-def _habits_told(habits: Sequence[Habit]) -> TerminalLines:
+def _describe_habits(habits: Sequence[Habit]) -> TerminalLines:
     """Yield what the assistant does in conversations that end so, one a line."""
     if habits:
         yield TerminalLine("Habits to check, unproven:", "bold")
     for habit in habits:
-        yield rubric_line(habit.case.text, [habit.figures])
+        yield make_rubric_line(habit.case.text, [habit.figures])
 
 
-def _remarks(remarks: Iterable[CommentFinding]) -> TerminalLines:
+def _describe_remarks(remarks: Iterable[CommentFinding]) -> TerminalLines:
     for remark in remarks:
         of = f"{format_count(remark.share.n, 'comment')} with thumbs {'up' if remark.polarity == 'sat' else 'down'}"
         share = f"{format_percent(remark.share)} of {of} ({format_interval_ends(remark.share)})"
-        yield rubric_line(
+        yield make_rubric_line(
             f"What people wrote: “{remark.text}”",
             [share, *(f"“{quote.text}”" for quote in remark.quotes[:1])],
         )
 
 
-def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> TerminalLines:
+def _render_group(heading: str, entries: Iterable[Headline], verbose: bool) -> TerminalLines:
     for number, entry in enumerate(entries):
         if not number:
             yield TerminalLine(f"{heading}:", "bold")
@@ -190,8 +198,8 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Terminal
                 before = "nearly the same:" if same_side else "where it doesn't hold:"
             text = " ".join(filter(None, (before, *rubric.entry)))
             # a heading that names no side leaves it to the rubric's own line
-            headed = (*SIDES.values(), *STRONGEST.values(), *SAID.values())
-            side = [SCORES[rubric.polarity]] if heading not in headed else []
+            headed = (*SIDE_HEADINGS.values(), *HINT_HEADINGS.values(), *WORDS_HEADINGS.values())
+            side = [SCORE_DIRECTIONS[rubric.polarity]] if heading not in headed else []
             if verbose:
                 details = [format_count(len(rubric.reason_ids), "reason")]
             else:
@@ -200,19 +208,24 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Terminal
             if verbose and rubric.choice and rubric.choice.stability is not None:
                 details.append(f"chosen in {100 * rubric.choice.stability:.0f} % of halves")
             # figures, then the side, then how the rubric came about, and last the id
-            figures = [*figures_of(rubric), *side, *details, f"id {rubric.id[:ID]}"]
+            figures = [
+                *describe_rubric_figures(rubric),
+                *side,
+                *details,
+                f"id {rubric.id[:ID_CHARACTERS_SHOWN]}",
+            ]
             whole = ["the wider finding:"] if rubric.lead else []
-            yield rubric_line(text, [" ".join((*whole, figures[0])), *figures[1:]])
+            yield make_rubric_line(text, [" ".join((*whole, figures[0])), *figures[1:]])
             for case in () if rubric.outcome else rubric.apart:
-                yield rubric_line(f"{WITHIN}: {case.text}", [case.figures])
+                yield make_rubric_line(f"{WITHIN}: {case.text}", [case.figures])
 
 
-def rubric_line(text: str, figures: Sequence[str]) -> TerminalLine:
+def make_rubric_line(text: str, figures: Sequence[str]) -> TerminalLine:
     """Return a rubric's words, with what is known of it below."""
-    return TerminalLine(text, limit=LONGEST, below="; ".join(figures))
+    return TerminalLine(text, limit=MAX_RUBRIC_LINE_CHARACTERS, below="; ".join(figures))
 
 
-def figures_of(rubric: ChosenRubric) -> list[str]:
+def describe_rubric_figures(rubric: ChosenRubric) -> list[str]:
     """Return a rubric's worth in a few words, and why it can't be relied on."""
     stands = [rubric.stands] if rubric.standing else []
     aside = []
@@ -247,10 +260,10 @@ def figures_of(rubric: ChosenRubric) -> list[str]:
     return [*stands, describe_shares(rubric.worth), *along, *beside, *aside, *doubts]
 
 
-Kind = Literal["added", "gone", "turned round", "reworded", "moved", "same"]
+ChangeKind = Literal["added", "gone", "turned round", "reworded", "moved", "same"]
 
 
-FORMS = {"del": "[-{}-]", "ins": "{{+{}+}}"}
+WORD_CHANGE_FORMS = {"del": "[-{}-]", "ins": "{{+{}+}}"}
 """How words are marked that only the first text has, or only the second."""
 
 
@@ -262,7 +275,7 @@ class RubricChange:
     after: ChosenRubric | None
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ChangeKind:
         """Return what became of it."""
         if self.before is None or self.after is None:
             return "gone" if self.after is None else "added"
@@ -300,7 +313,7 @@ class RubricChange:
         """Return the words of both, those that differ in brackets."""
         # words in one set only are all new or all gone: marks would say nothing
         if self.before and self.after:
-            forms = FORMS
+            forms = WORD_CHANGE_FORMS
         else:
             forms = {}
 
@@ -308,7 +321,7 @@ class RubricChange:
 
 
 @dataclass(frozen=True)
-class SetDifference(Result):
+class RubricSetDifference(Result):
     """The differences of two rubric sets.
 
     Attributes:
@@ -348,8 +361,8 @@ class SetDifference(Result):
             rubric = change.after or change.before
             assert rubric is not None, "one of the two sets has it"
             if change.kind != "same":
-                about = [change.kind, SIDES[rubric.polarity].lower(), f"id {rubric.id}"]
-                yield rubric_line(change.marked, about)
+                about = [change.kind, SIDE_HEADINGS[rubric.polarity].lower(), f"id {rubric.id}"]
+                yield make_rubric_line(change.marked, about)
 
     def as_json(self) -> dict[str, Any]:
         sides = {"before": self.before, "after": self.after}
@@ -358,7 +371,7 @@ class SetDifference(Result):
             figures[name] = {
                 "rubrics": len(side.rubrics),
                 "theta": side.theta,
-                "held_out": figures_json(side.held_out) or None,
+                "held_out": make_figures_json(side.held_out) or None,
             }
 
         rows = [
@@ -379,15 +392,17 @@ def diff_sets(
     after: Path | RubricSet,
     *,
     run: RunOptions | None = None,
-) -> SetDifference:
+) -> RubricSetDifference:
     """Compare two rubric sets, with what people edited in each.
 
     Raises:
         BadRubrics: A file can't be read.
     """
     # arrays are not read: a difference is one of words and figures
-    first, second = (read_set(rubrics, store_of(run), arrays=False) for rubrics in (before, after))
-    return SetDifference(
+    first, second = (
+        read_rubric_set(rubrics, get_store_folder(run), arrays=False) for rubrics in (before, after)
+    )
+    return RubricSetDifference(
         first,
         second,
         tuple(pair_rubrics(first.rubrics, second.rubrics)),
@@ -476,7 +491,7 @@ def diff_words(before: str, after: str) -> list[MarkedText]:
 
 
 @dataclass(frozen=True)
-class EditedSet(Result):
+class EditedRubricSet(Result):
     """A rubric set with what people edited.
 
     Attributes:
@@ -515,17 +530,19 @@ class EditedSet(Result):
 
         # by side, and last what new conversations contradict, whatever its side
         groups: dict[str, list[tuple[ChosenRubric, bool]]] = {
-            heading: [] for heading in (*SIDES.values(), TURNED)
+            heading: [] for heading in (*SIDE_HEADINGS.values(), CONTRADICTED_HEADING)
         }
         for rubric, on in self.rows:
-            groups[TURNED if has_turned(rubric) else SIDES[rubric.polarity]].append((rubric, on))
+            groups[
+                CONTRADICTED_HEADING if has_turned(rubric) else SIDE_HEADINGS[rubric.polarity]
+            ].append((rubric, on))
 
         for heading, listed in groups.items():
             if listed:
                 yield TerminalLine(f"{heading}:", "bold")
             for rubric, on in listed:
                 # under the headings of a side, the side need not be said again
-                side = SCORES[rubric.polarity] if heading == TURNED else ""
+                side = SCORE_DIRECTIONS[rubric.polarity] if heading == CONTRADICTED_HEADING else ""
                 by = f"judge {rubric.answered_by}" if rubric.answered_by else ""
                 state = (
                     side,
@@ -535,9 +552,9 @@ class EditedSet(Result):
                     rubric.note,
                     f"id {rubric.id}",
                 )
-                yield rubric_line(
+                yield make_rubric_line(
                     rubric.text,
-                    [*figures_of(rubric), *filter(None, state)],
+                    [*describe_rubric_figures(rubric), *filter(None, state)],
                 )
 
         if self.rubrics.tone is not None:
@@ -574,13 +591,13 @@ def is_edited(rubric: ChosenRubric) -> bool:
     return rubric.text != rubric.written
 
 
-def list_rubrics(rubrics: Path, run: RunOptions | None = None) -> EditedSet:
+def list_rubrics(rubrics: Path, run: RunOptions | None = None) -> EditedRubricSet:
     """Read a rubric set with what people edited.
 
     Raises:
         BadRubrics: The set or its edits can't be read.
     """
-    return EditedSet(rubrics, read_set(rubrics, store_of(run), arrays=False))
+    return EditedRubricSet(rubrics, read_rubric_set(rubrics, get_store_folder(run), arrays=False))
 
 
 def add_rubric(
@@ -590,15 +607,15 @@ def add_rubric(
     *,
     note: str = "",
     progress: Progress | None = None,
-) -> EditedSet:
+) -> EditedRubricSet:
     """Add a rubric in a person's words.
 
     Raises:
         WrongUse: It has no words, or the set has it already.
     """
-    new = Entry(text=_worded(text), polarity=polarity, note=note)
+    new = Entry(text=_require_words(text), polarity=polarity, note=note)
     # the same words have the same name, so that a second copy is seen here
-    entries = _entries(rubrics)
+    entries = _list_entries(rubrics)
     if any(entry.name == new.name for entry in entries):
         raise WrongUse(
             f"the set has this rubric already: {new.name}",
@@ -606,7 +623,7 @@ def add_rubric(
             hint="reword that one",
         )
 
-    return _written(
+    return _write_edits(
         rubrics,
         [*entries, new.model_copy(update={"id": new.name})],
         new.name,
@@ -619,7 +636,7 @@ def remove_rubric(
     rubric: str,
     *,
     progress: Progress | None = None,
-) -> EditedSet:
+) -> EditedRubricSet:
     """Take a rubric out of a set.
 
     Raises:
@@ -628,7 +645,7 @@ def remove_rubric(
     id_ = _find_entry(rubrics, rubric)
     # a set without an active rubric can't score
     rest = []
-    for entry in _entries(rubrics):
+    for entry in _list_entries(rubrics):
         if entry.name != id_:
             rest.append(entry)
 
@@ -639,7 +656,7 @@ def remove_rubric(
             hint="add another one first",
         )
 
-    return _written(rubrics, rest, id_, progress)
+    return _write_edits(rubrics, rest, id_, progress)
 
 
 def reword_rubric(
@@ -651,7 +668,7 @@ def reword_rubric(
     judge_anew: bool = False,
     store: Path | None = None,
     progress: Progress | None = None,
-) -> EditedSet:
+) -> EditedRubricSet:
     """Give a rubric other words; its id stays.
 
     Args:
@@ -663,20 +680,20 @@ def reword_rubric(
         WrongUse: The set has no such rubric, or there are no words.
     """
     id_ = _find_entry(rubrics, rubric)
-    words = _worded(text)
+    words = _require_words(text)
     changes: dict[str, Any] = {"text": words} | ({} if note is None else {"note": note})
     changes |= {"judge_anew": True} if judge_anew else {}
     # only this entry changes; the order of the file stays
     worded = []
-    for entry in _entries(rubrics):
+    for entry in _list_entries(rubrics):
         worded.append(entry.model_copy(update=changes) if entry.name == id_ else entry)
 
     # what it is judged by is told last, as the edits must be read anew for it
-    edited_set = _written(rubrics, worded, id_, progress)
-    return replace(edited_set, judged=_judged(edited_set, store))
+    edited_set = _write_edits(rubrics, worded, id_, progress)
+    return replace(edited_set, judged=_judge_edited_rubric(edited_set, store))
 
 
-def _judged(edited_set: EditedSet, store: Path | None) -> str:
+def _judge_edited_rubric(edited_set: EditedRubricSet, store: Path | None) -> str:
     rubric = next(
         listed_rubric
         for listed_rubric, _ in edited_set.rows
@@ -693,7 +710,7 @@ def _judged(edited_set: EditedSet, store: Path | None) -> str:
     return f"It is still judged by {JUDGED_BY_IN_WORDS[rubric.alone.by]}; --judge-anew gives that up for its new words"
 
 
-def _preview_edited_set(edited_set: EditedSet, store: Path | None) -> str:
+def _preview_edited_set(edited_set: EditedRubricSet, store: Path | None) -> str:
     # the set as it was before any edit
     before = RubricSet.load(edited_set.path, arrays=False, edits=False)
     if store is None or not store.is_dir() or not before.judge.built_in:
@@ -722,24 +739,24 @@ def _preview_edited_set(edited_set: EditedSet, store: Path | None) -> str:
     return " ".join(change.told for change in previewed.changed)
 
 
-def _entries(path: Path) -> tuple[Entry, ...]:
+def _list_entries(path: Path) -> tuple[Entry, ...]:
     rubric_set = RubricSet.load(path, arrays=False)
     return make_entries(rubric_set.rubrics, rubric_set.off)
 
 
-def _written(
+def _write_edits(
     path: Path,
     entries: Sequence[Entry],
     id_: str,
     progress: Progress | None,
-) -> EditedSet:
+) -> EditedRubricSet:
     write_file(
         get_edits_path(path),
         write_edits_toml(entries, path.name).encode(),
         named=False,
     )
     # read again from disk, so that what is returned is what was written
-    edited_set = EditedSet(path, RubricSet.load(path, arrays=False), id_)
+    edited_set = EditedRubricSet(path, RubricSet.load(path, arrays=False), id_)
     if progress is not None and edited_set.rubrics.edited:
         progress.note(f"It counts once it is fitted: pollex refit LOGS --rubrics {path}")
 
@@ -747,7 +764,7 @@ def _written(
 
 
 def _find_entry(path: Path, rubric: str) -> str:
-    names = [entry.name for entry in _entries(path)]
+    names = [entry.name for entry in _list_entries(path)]
     # a whole id wins over those that merely begin like it
     near = [id_ for id_ in names if id_ == rubric] or [
         id_ for id_ in names if rubric and id_.startswith(rubric)
@@ -763,7 +780,7 @@ def _find_entry(path: Path, rubric: str) -> str:
     return near[0]
 
 
-def _worded(text: str) -> str:
+def _require_words(text: str) -> str:
     if not (words := " ".join(text.split())):
         raise WrongUse(
             "the rubric has no text",
@@ -846,7 +863,7 @@ def lint_rubrics(
         BadRubrics: The set can't be read.
     """
     # marks on words and answers need one rubric each, marks on twins need all
-    rubric_set = read_set(rubrics, store_of(run), arrays=False)
+    rubric_set = read_rubric_set(rubrics, get_store_folder(run), arrays=False)
     reasons = {reason.id: reason for reason in rubric_set.reasons}
     marks: list[LintMark] = []
     for rubric in rubric_set.rubrics:
@@ -855,7 +872,7 @@ def lint_rubrics(
     embedder = embedder_for(run.store if run is not None and run.store.is_dir() else None)
     marks += mark_pairs(
         rubric_set.rubrics,
-        near_pairs(rubric_set.rubrics, embedder),
+        find_near_pairs(rubric_set.rubrics, embedder),
     )
     # in the order of the set, whatever kind of mark it is
     order = {rubric.id: place for place, rubric in enumerate(rubric_set.rubrics)}
@@ -870,10 +887,10 @@ def lint_rubrics(
 
     # a model words the marked rubrics better
     with workspace(run or RunOptions(), progress or NullProgress()) as opened:
-        return opened.run(_worded_by_model(opened, rubric_set, result, model))
+        return opened.run(_lint_by_model(opened, rubric_set, result, model))
 
 
-async def _worded_by_model(
+async def _lint_by_model(
     opened: Workspace,
     rubric_set: RubricSet,
     result: LintResult,
@@ -918,7 +935,7 @@ async def _worded_by_model(
     return replace(result, marks=marks, worded_by=model.name or "")
 
 
-def near_pairs(rubrics: Sequence[Rubric], embedder: Embedder) -> list[tuple[int, int]]:
+def find_near_pairs(rubrics: Sequence[Rubric], embedder: Embedder) -> list[tuple[int, int]]:
     """Return the places of rubrics with near texts, except those different by design."""
     # embeddings have length 1: their products are cosines `[rubric, rubric]`
     vectors = embedder.embed([rubric.text for rubric in rubrics])

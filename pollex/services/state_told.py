@@ -7,25 +7,25 @@ from typing import Any
 
 from pollex.text import TerminalLines, escape_controls, format_count
 
-LINE_WIDTH = 118
+MAX_LINE_CHARACTERS = 118
 """Characters of a line."""
 
-SCREEN = 40
+SCREEN_LINES = 40
 """Lines of the whole, about: each list has as many as that leaves it."""
 
-LEAST_LINES = 3
+MIN_LINES_OF_LIST = 3
 """Lines that each list has at least."""
 
-MOST_LINES = 16
+MAX_LINES_OF_LIST = 16
 """Lines of a list at most."""
 
-LINES_OF_ROW = 3
+MAX_LINES_OF_ROW = 3
 """Lines of a row at most: what it begins with matters most."""
 
-LONGEST_INLINE_VALUE = 40
+MAX_INLINE_VALUE_CHARACTERS = 40
 """Characters of a value that has a line of its own."""
 
-INLINE = 12
+MAX_INLINE_FIELDS = 12
 """Values of an object or list that are told in one line."""
 
 FIRST_COLUMNS = ("name", "text", "id")
@@ -46,7 +46,7 @@ def describe_state(
     Args:
         before: The state that the node began with.
     """
-    texts = texts_by_id(state)
+    texts = collect_rubric_texts(state)
     # the run is named in the first line, whatever changed
     changed = []
     for key, value in state.items():
@@ -59,10 +59,10 @@ def describe_state(
         if not _is_empty(state[key]):
             told_keys.append(key)
 
-    parts: list[tuple[str, str | Rows]] = []
+    parts: list[tuple[str, str | ListRows]] = []
     for key in told_keys:
-        parts.extend(_parts(key, state[key], texts))
-    lines = [*_told(parts, SCREEN)]
+        parts.extend(_split_into_parts(key, state[key], texts))
+    lines = [*_render_parts(parts, SCREEN_LINES)]
     yield from lines
     if empty := [key for key in changed if _is_empty(state[key])]:
         yield _shorten(f"none: {', '.join(empty)}")
@@ -77,13 +77,13 @@ def describe_state(
 
     earlier.sort(key=LAST_KEYS.__contains__)
     if earlier:
-        before_it: list[tuple[str, str | Rows]] = []
+        before_it: list[tuple[str, str | ListRows]] = []
         for key in earlier:
-            before_it.extend(_parts(key, state[key], texts))
-        left = SCREEN - len(lines)
-        if left >= LEAST_LINES * len(before_it):
+            before_it.extend(_split_into_parts(key, state[key], texts))
+        left = SCREEN_LINES - len(lines)
+        if left >= MIN_LINES_OF_LIST * len(before_it):
             yield "From nodes before it:"
-            yield from _told(before_it, left)
+            yield from _render_parts(before_it, left)
         else:
             yield _shorten(f"From nodes before it: {', '.join(earlier)}")
 
@@ -97,20 +97,20 @@ def describe_state(
     yield f"All of it, as JSON: pollex trace {escape_controls(run)} --state {escape_controls(node)} --json"
 
 
-def _told(parts: Sequence[tuple[str, "str | Rows"]], most: int) -> Iterator[str]:
+def _render_parts(parts: Sequence[tuple[str, "str | ListRows"]], most: int) -> Iterator[str]:
     """Yield parts, in about so many lines."""
     # lines that names and sentences leave are shared out evenly among the lists
-    lists = sum(isinstance(value, Rows) for _, value in parts)
+    lists = sum(isinstance(value, ListRows) for _, value in parts)
     left = most - len(parts) - 3
-    share = min(MOST_LINES, max(LEAST_LINES, left // max(1, lists) - 1))
+    share = min(MAX_LINES_OF_LIST, max(MIN_LINES_OF_LIST, left // max(1, lists) - 1))
     for name, value in parts:
-        if isinstance(value, Rows):
+        if isinstance(value, ListRows):
             yield from value.told(name, share)
         else:
-            yield from _wrapped(f"{name}: {value}", "", LINES_OF_ROW)
+            yield from _wrap_text(f"{name}: {value}", "", MAX_LINES_OF_ROW)
 
 
-def texts_by_id(state: Mapping[str, Any]) -> dict[str, str]:
+def collect_rubric_texts(state: Mapping[str, Any]) -> dict[str, str]:
     """Return the texts of rubrics by their ids, from all rows of a state that have both."""
     texts: dict[str, str] = {}
     pool = []
@@ -124,7 +124,7 @@ def texts_by_id(state: Mapping[str, Any]) -> dict[str, str]:
     return texts
 
 
-class Rows:
+class ListRows:
     """Rows of a list or a table."""
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -136,7 +136,7 @@ class Rows:
         shown = 0
         left = most
         for row in self.lines:
-            lines = _wrapped(row, "  ", LINES_OF_ROW)
+            lines = _wrap_text(row, "  ", MAX_LINES_OF_ROW)
             # the first row is shown whole, even if it alone is longer
             if shown and len(lines) > left:
                 break
@@ -148,23 +148,28 @@ class Rows:
             yield f"  and {len(self.lines) - shown} more"
 
 
-def _parts(name: str, value: Any, texts: Mapping[str, str]) -> Iterator[tuple[str, str | Rows]]:
+def _split_into_parts(
+    name: str, value: Any, texts: Mapping[str, str]
+) -> Iterator[tuple[str, str | ListRows]]:
     """Yield what is told of a value of the state: lines by their names; lists inside of objects are parts, too."""
     if isinstance(value, list):
         # plain values fit in one line; objects and lists have a line each
         objects = any(isinstance(row, Mapping | list) for row in value)
-        yield name, Rows([_row_in_line(row) for row in value]) if objects else _in_line(value)
+        yield (
+            name,
+            ListRows([_format_row(row) for row in value]) if objects else _format_value(value),
+        )
     elif isinstance(value, Mapping) and value:
-        yield from _parts_of_object(name, value, texts)
+        yield from _split_object(name, value, texts)
     else:
-        yield name, _plain(value)
+        yield name, _format_plain_value(value)
 
 
-def _parts_of_object(
+def _split_object(
     name: str,
     value: Mapping[str, Any],
     texts: Mapping[str, str],
-) -> Iterator[tuple[str, str | Rows]]:
+) -> Iterator[tuple[str, str | ListRows]]:
     # people know a rubric by its text, not by its id; a row needs it once
     named = {}
     for key, entry in value.items():
@@ -194,12 +199,12 @@ def _parts_of_object(
             rest[key] = entry
 
     if rest and any(isinstance(entry, Mapping) or _is_long(entry) for entry in rest.values()):
-        yield name, Rows([f"{key}: {_in_line(entry)}" for key, entry in rest.items()])
+        yield name, ListRows([f"{key}: {_format_value(entry)}" for key, entry in rest.items()])
     elif rest:
-        yield name, _in_line(rest)
+        yield name, _format_value(rest)
 
     for key, rows in lists.items():
-        yield from _parts(f"{name}, {key}", rows, texts)
+        yield from _split_into_parts(f"{name}, {key}", rows, texts)
 
 
 def _is_empty(value: Any) -> bool:
@@ -207,7 +212,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _is_long(value: Any) -> bool:
-    return isinstance(value, str) and len(value) > LONGEST_INLINE_VALUE
+    return isinstance(value, str) and len(value) > MAX_INLINE_VALUE_CHARACTERS
 
 
 def _holds_rows(value: Any) -> bool:
@@ -219,14 +224,14 @@ def _holds_rows(value: Any) -> bool:
     )
 
 
-def _row_in_line(row: Any) -> str:
+def _format_row(row: Any) -> str:
     """Return a row of a list in a line, what people know it by first."""
     if not isinstance(row, Mapping):
-        return _in_line(row)
+        return _format_value(row)
 
     first = next((key for key in FIRST_COLUMNS if row.get(key)), None)
     if first is None:
-        return _in_line(row)
+        return _format_value(row)
 
     # who has read the text doesn't need the id
     rest = {}
@@ -236,33 +241,36 @@ def _row_in_line(row: Any) -> str:
 
     named = str(row[first])
     if rest:
-        return f"{named}: {_in_line(rest)}"
+        return f"{named}: {_format_value(rest)}"
     return named
 
 
-def _in_line(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Return a value in a line: objects as `name value`, what is nested deeper in brackets."""
     if isinstance(value, Mapping):
         if _is_figure(value):
-            return _plain(value)
+            return _format_plain_value(value)
         # the order in which people read them; what is empty is left out
-        in_order = sorted(value.items(), key=_place_in_row)
+        in_order = sorted(value.items(), key=_rank_field)
         fields = []
         for name, field in in_order:
             if not _is_empty(field):
-                fields.append(f"{name} {_plain(field)}")
+                fields.append(f"{name} {_format_plain_value(field)}")
 
-        if len(fields) > INLINE:
-            fields = [*fields[:INLINE], f"and {format_count(len(fields) - INLINE, 'value')} more"]
+        if len(fields) > MAX_INLINE_FIELDS:
+            fields = [
+                *fields[:MAX_INLINE_FIELDS],
+                f"and {format_count(len(fields) - MAX_INLINE_FIELDS, 'value')} more",
+            ]
         return "; ".join(fields) or "none"
 
     if isinstance(value, list):
-        listed = ", ".join(map(_plain, value[:INLINE]))
-        if len(value) > INLINE:
-            return f"{listed} and {len(value) - INLINE} more"
+        listed = ", ".join(map(_format_plain_value, value[:MAX_INLINE_FIELDS]))
+        if len(value) > MAX_INLINE_FIELDS:
+            return f"{listed} and {len(value) - MAX_INLINE_FIELDS} more"
         return listed or "none"
 
-    return _plain(value)
+    return _format_plain_value(value)
 
 
 def _is_figure(value: Mapping[str, Any]) -> bool:
@@ -270,21 +278,21 @@ def _is_figure(value: Mapping[str, Any]) -> bool:
     return {"value", "low", "high"} <= value.keys()
 
 
-def _place_in_row(field: tuple[str, Any]) -> tuple[bool, bool, bool]:
+def _rank_field(field: tuple[str, Any]) -> tuple[bool, bool, bool]:
     """Order the fields of a row: why, what was decided, the rest, and long texts last."""
     name, value = field
-    long = isinstance(value, str) and len(value) > LONGEST_FIELD
-    return name != "why", name not in DECIDED, long and name != "why"
+    long = isinstance(value, str) and len(value) > MAX_FIELD_CHARACTERS
+    return name != "why", name not in DECISION_FIELDS, long and name != "why"
 
 
-DECIDED = ("verdict", "overall", "decision", "probability")
+DECISION_FIELDS = ("verdict", "overall", "decision", "probability")
 """Fields that stand right after why."""
 
-LONGEST_FIELD = 450
+MAX_FIELD_CHARACTERS = 450
 """Characters of a field that stands where it is: whole prompts and diffs come last."""
 
 
-def _plain(value: Any) -> str:
+def _format_plain_value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -298,40 +306,40 @@ def _plain(value: Any) -> str:
             else:
                 counted = f"n = {value.get('n')}"
 
-            ends = f"[{_plain(value['low'])}, {_plain(value['high'])}]"
-            return f"{_plain(value['value'])} {ends}, {counted}"
+            ends = f"[{_format_plain_value(value['low'])}, {_format_plain_value(value['high'])}]"
+            return f"{_format_plain_value(value['value'])} {ends}, {counted}"
 
         # what is nested deeper is only counted
         flat = []
         for name, entry in value.items():
             if not isinstance(entry, Mapping | list):
-                flat.append(f"{name} {_plain(entry)}")
+                flat.append(f"{name} {_format_plain_value(entry)}")
 
         if not flat:
             return format_count(len(value), "value")
-        if len(flat) > INLINE:
+        if len(flat) > MAX_INLINE_FIELDS:
             return format_count(len(flat), "value")
         return f"({', '.join(flat)})"
 
     # a short list of plain values is written out
     if isinstance(value, list):
-        short = len(value) <= INLINE and not any(
+        short = len(value) <= MAX_INLINE_FIELDS and not any(
             isinstance(entry, Mapping | list) for entry in value
         )
         if short:
-            return " ".join(map(_plain, value))
+            return " ".join(map(_format_plain_value, value))
         return format_count(len(value), "value")
     if value in (None, ""):
         return "none"
     return str(value)
 
 
-def _wrapped(text: str, indent: str, most: int) -> list[str]:
+def _wrap_text(text: str, indent: str, most: int) -> list[str]:
     """Return a text in lines of the screen; what is left out after so many is shown by a sign."""
     line = escape_controls(" ".join(text.split()))
     return textwrap.wrap(
         line,
-        LINE_WIDTH,
+        MAX_LINE_CHARACTERS,
         initial_indent=indent,
         subsequent_indent=f"{indent}    ",
         max_lines=most,
@@ -340,4 +348,4 @@ def _wrapped(text: str, indent: str, most: int) -> list[str]:
 
 
 def _shorten(text: str) -> str:
-    return _wrapped(text, "", 1)[0]
+    return _wrap_text(text, "", 1)[0]

@@ -115,6 +115,6 @@ class CheckRelease(GroupOptions, JudgedLogOptions, UseCase["CheckResult"]):
 
 def resolve_sample(asked: CheckRelease, source: str | Path) -> str | Path:
     """Return a sample of a check: `log:NAME` as its file."""
-    from pollex.services.readings import sample_named  # not needed for --help
+    from pollex.services.readings import resolve_named_sample  # not needed for --help
 
-    return sample_named(source, get_store_folder(asked))
+    return resolve_named_sample(source, get_store_folder(asked))

@@ -103,8 +103,8 @@ class CompareSamples(GroupOptions, JudgedLogOptions, UseCase["CompareResult"]):
                 hint="give their files, or one `Logs` and `by`",
             )
 
-        from pollex.services.readings import sample_named  # not needed for --help
+        from pollex.services.readings import resolve_named_sample  # not needed for --help
 
         if read:
             return read[0]
-        return [sample_named(path, get_store_folder(self)) for path in paths]
+        return [resolve_named_sample(path, get_store_folder(self)) for path in paths]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @use_case("doctor")
-class CheckInstallation(StoreOptions, UseCase["Health"]):
+class CheckInstallation(StoreOptions, UseCase["ExaminationResult"]):
     """Check the installation, the embedding weights, the store and a model's endpoint.
 
     An endpoint is asked up to some fifteen questions of about 30 tokens.

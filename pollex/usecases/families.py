@@ -203,9 +203,9 @@ class Reading:
         if isinstance(logs, tuple):
             return read_named_sources(logs, get_store_folder(self))
 
-        from pollex.services.logs import logs_given
+        from pollex.services.logs import read_given_logs
 
-        return logs_given(
+        return read_given_logs(
             logs,
             replace(self.as_reading(context), labels_needed=self.labels_needed),
         )
@@ -263,9 +263,9 @@ def read_options_of_named_log(use_case: Any) -> Mapping[str, Any]:
     if not has_named_log(logs):
         return {}
 
-    from pollex.services.readings import named_options  # logs that were brought alone need it
+    from pollex.services.readings import read_named_options  # logs that were brought alone need it
 
-    return named_options(logs, get_store_folder(use_case))
+    return read_named_options(logs, get_store_folder(use_case))
 
 
 def read_named_sources(logs: tuple[str, ...], store: Path) -> tuple[str, ...]:
@@ -273,9 +273,9 @@ def read_named_sources(logs: tuple[str, ...], store: Path) -> tuple[str, ...]:
     if not has_named_log(logs):
         return logs
 
-    from pollex.services.readings import named_sources  # as above
+    from pollex.services.readings import replace_named_sources  # as above
 
-    return named_sources(logs, store)
+    return replace_named_sources(logs, store)
 
 
 def has_named_log(logs: object) -> bool:
@@ -516,9 +516,9 @@ def name_chat_options(model: str | BaseChatModel | None) -> dict[str, Any]:
     if isinstance(model, str | None):
         return {"model": model}
 
-    from pollex.services.scorer import chat_model  # LangChain comes with it
+    from pollex.services.scorer import wrap_chat_model  # LangChain comes with it
 
-    return {"chat": chat_model(model)}
+    return {"chat": wrap_chat_model(model)}
 
 
 @declare_options

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @use_case("forget")
-class ForgetConversations(StoreOptions, UseCase["Forgotten"]):
+class ForgetConversations(StoreOptions, UseCase["ForgetResult"]):
     """Take conversations out of the store for good, and name the files that quote them.
 
     Out of the store go texts, answers, scores, labels, calls and replies, prompts and originals of

@@ -41,7 +41,7 @@ class EditedSetOptions:
 
 
 @use_case("rubrics list")
-class ListRubrics(EditedSetOptions, StoreOptions, UseCase["EditedSet"]):
+class ListRubrics(EditedSetOptions, StoreOptions, UseCase["EditedRubricSet"]):
     """List the rubrics of a set with their ids, as people edited them.
 
     \b
@@ -53,7 +53,7 @@ class ListRubrics(EditedSetOptions, StoreOptions, UseCase["EditedSet"]):
 
 
 @use_case("rubrics add")
-class AddRubric(EditedSetOptions, UseCase["EditedSet"]):
+class AddRubric(EditedSetOptions, UseCase["EditedRubricSet"]):
     """Add a rubric in your own words.
 
     \b
@@ -70,7 +70,7 @@ class AddRubric(EditedSetOptions, UseCase["EditedSet"]):
 
 
 @use_case("rubrics remove")
-class RemoveRubric(EditedSetOptions, UseCase["EditedSet"]):
+class RemoveRubric(EditedSetOptions, UseCase["EditedRubricSet"]):
     """Take a rubric out; ID may be the beginning of its id.
 
     To leave a rubric out for a while, write `on = false` into NAME.rubrics.toml.
@@ -85,7 +85,7 @@ class RemoveRubric(EditedSetOptions, UseCase["EditedSet"]):
 
 
 @use_case("rubrics reword")
-class RewordRubric(EditedSetOptions, StoreOptions, UseCase["EditedSet"]):
+class RewordRubric(EditedSetOptions, StoreOptions, UseCase["EditedRubricSet"]):
     """Give a rubric other words; its id stays, and so does what it is judged by.
 
     \b
@@ -104,7 +104,7 @@ class RewordRubric(EditedSetOptions, StoreOptions, UseCase["EditedSet"]):
 
 
 @use_case("rubrics diff")
-class DiffSets(StoreOptions, UseCase["SetDifference"]):
+class DiffSets(StoreOptions, UseCase["RubricSetDifference"]):
     """Show what two rubric sets differ in: words, sides, order and figures.
 
     Rubrics with one id are the same rubric, and so are those of the same event and topic.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @use_case("trace")
-class TraceRun(StoreOptions, UseCase["RunTree | ConversationHistory | NodeState"]):
+class TraceRun(StoreOptions, UseCase["RunTrace | ConversationHistory | NodeState"]):
     """Show every node and role call of a run as a tree.
 
     RUN is an id, its beginning, or `last`.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @use_case("why")
-class ExplainRubric(StoreOptions, UseCase["Origin"]):
+class ExplainRubric(StoreOptions, UseCase["RubricOrigin"]):
     """Show a rubric's reasons, their quotes, and the conversations that they are from.
 
     Turns are numbered from 0, those of the system and of tools too.

@@ -24,7 +24,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, ValidationError
 
 from pollex.errors import PollexError
-from pollex.services.readings import reading_like
+from pollex.services.readings import find_reading_of_columns
 from pollex.store.seal import read_object
 from pollex.store.tables import now
 from pollex.text import escape_controls, is_unicode_path
@@ -366,7 +366,7 @@ class Watcher:
             return []
 
         columns = [column["path"] for column in view["columns"]]
-        like = reading_like(self.site.store.folder, columns)
+        like = find_reading_of_columns(self.site.store.folder, columns)
         options = {option.name: option for option in iterate_options(ScoreLogs)}
         words: list[str] = []
         for name, value in (like.options if like else {}).items():

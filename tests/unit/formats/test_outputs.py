@@ -10,7 +10,7 @@ import pytest
 from pollex.errors import WrongUse
 from pollex.formats.write import require_writable, write_folder, write_json_lines, write_rows
 from pollex.outputs import make_folder, open_draft, require_output, write_file, write_text
-from pollex.services.learn_result import report_of
+from pollex.services.learn_result import choose_report_path
 from pollex.services.score import page_of
 
 ROWS = [{"a": "1"}, {"a": "2"}]
@@ -222,9 +222,9 @@ def test_a_page_that_somebody_else_wrote_is_replaced_only_where_the_user_named_i
 
 
 def test_a_report_and_a_page_of_scores_leave_pages_of_others_in_their_place(tmp_path: Path) -> None:
-    assert report_of(tmp_path / "a.json").name == "report.html"
+    assert choose_report_path(tmp_path / "a.json").name == "report.html"
     (tmp_path / "report.html").write_text("mine", encoding="utf-8")
-    assert report_of(tmp_path / "a.json").name == "a-report.html"
+    assert choose_report_path(tmp_path / "a.json").name == "a-report.html"
     assert page_of(tmp_path / "s.jsonl").name == "s.html"
     (tmp_path / "s.html").write_text("mine", encoding="utf-8")
     assert page_of(tmp_path / "s.jsonl").name == "s-scores.html"

@@ -27,7 +27,7 @@ from pollex.rooms.questionnaire.formats.judgments import (
 )
 from pollex.rooms.questionnaire.formats.read_tables import read_answers, read_judgments
 from pollex.rooms.questionnaire.services.training_record import TRAINING, keep_training, training_of
-from pollex.services.results import Result, Shown
+from pollex.services.results import Result, TabularResult
 from pollex.text import TerminalLine, TerminalLines, format_count, render_notes
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class TablesRead:
 
 
 @dataclass(frozen=True, repr=False)
-class FittedCalibrator(Shown):
+class FittedCalibrator(TabularResult):
     """A calibrator that was fitted and saved.
 
     Attributes:

@@ -35,7 +35,7 @@ from pollex.rooms.questionnaire.formats.judgments import expected_of
 from pollex.rooms.questionnaire.formats.read_tables import read_answers, read_judgments
 from pollex.rooms.questionnaire.services.calibrate import write_faults_json
 from pollex.rooms.questionnaire.services.training_record import training_of
-from pollex.services.results import Shown, tabulate_rows
+from pollex.services.results import TabularResult, tabulate_rows
 from pollex.text import TerminalLines, render_notes
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class NextTexts(Shown):
+class NextTexts(TabularResult):
     """The texts to label next, and whom to ask, by a custom calibrator.
 
     Attributes:

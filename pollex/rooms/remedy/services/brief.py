@@ -32,8 +32,8 @@ from pollex.rubrics.headlines import list_outcomes
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import RunOptions
-from pollex.services.logs import Sources, files_of
-from pollex.services.results import Shown
+from pollex.services.logs import Sources, list_file_names
+from pollex.services.results import TabularResult
 from pollex.text import TerminalLine, TerminalLines, escape_controls, format_count
 
 LEAST_LINE_LIKENESS, MAX_NEAREST_LINES = 0.2, 3
@@ -122,7 +122,7 @@ def _list_rare_words(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class BriefResult(Shown):
+class BriefResult(TabularResult):
     """What to change where.
 
     Attributes:
@@ -207,7 +207,7 @@ def write_brief(
         WrongUse: The target can't be one.
     """
     if out is not None:
-        require_writable(out, *files_of(logs, rubrics, prompt))
+        require_writable(out, *list_file_names(logs, rubrics, prompt))
 
     # without a prompt the brief tells of replies alone
     text = None

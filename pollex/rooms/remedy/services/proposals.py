@@ -23,7 +23,7 @@ from pollex.rooms.remedy.services.prompt_text import (
     write_naive_sentence,
 )
 from pollex.rooms.remedy.services.trials import GatheredContexts
-from pollex.services.inspect import language_of_text
+from pollex.services.inspect import make_language_detector
 from pollex.text import escape_controls
 
 (
@@ -85,7 +85,7 @@ class ProposalVetting:
                 if name:
                     called.add(name)
 
-        language = language_of_text()
+        language = make_language_detector()
         # each reason is a function, called only until one holds
         reasons: dict[str, Callable[[], Any]] = {
             "it holds invisible characters": lambda: (

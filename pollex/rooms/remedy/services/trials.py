@@ -51,7 +51,7 @@ from pollex.rubrics.answers import Question
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.run import digest_json
-from pollex.services.inspect import language_of_text
+from pollex.services.inspect import make_language_detector
 from pollex.text import format_count
 
 DEFAULT_CANDIDATES, REPLIES_PER_CONTEXT = 6, {"headroom": 3, "select": 1, "flatter": 2, "prove": 2}
@@ -82,7 +82,7 @@ def keeps_system_prompt_secret(reply: str, system: str, _context: ReplyContext) 
 
 def is_in_language_of_logged_reply(reply: str, _system: str, context: ReplyContext) -> bool:
     """Tell whether a reply is in the language of the logged one, as far as both can be told."""
-    language = language_of_text()
+    language = make_language_detector()
     return len({language(reply), language(context.reply.content)} - {"unsure"}) < 2
 
 

@@ -29,8 +29,13 @@ from pollex.rooms.scale.services.parts import (
 )
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.services.named_sets import store_of
-from pollex.services.results import Shown, describe_share, line_of_outcomes, support_json
+from pollex.services.named_sets import get_store_folder
+from pollex.services.results import (
+    TabularResult,
+    describe_share,
+    format_outcomes,
+    make_calibration_support_json,
+)
 from pollex.services.score import read_unedited
 from pollex.store.folder import SECRET, SIZE
 from pollex.text import TerminalLine, TerminalLines, format_count, make_json_values
@@ -68,7 +73,7 @@ ENGINES: Mapping[str, Engine] = {"ray": by_ray, "one": by_one}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PartsResult(Shown):
+class PartsResult(TabularResult):
     """The result of scoring into parts.
 
     Attributes:
@@ -147,7 +152,7 @@ class PartsResult(Shown):
 
     @property
     def headline(self) -> str:
-        return f"{line_of_outcomes(self.outcomes) or 'nothing to score'} in {format_count(len(self.parts), 'part')}"
+        return f"{format_outcomes(self.outcomes) or 'nothing to score'} in {format_count(len(self.parts), 'part')}"
 
     def records(self) -> Iterator[dict[str, Any]]:
         return (
@@ -156,7 +161,7 @@ class PartsResult(Shown):
 
     def told(self) -> TerminalLines:
         """Yield what scoring into parts came to."""
-        yield line_of_outcomes(self.outcomes)
+        yield format_outcomes(self.outcomes)
         yield from describe_share(self.good, self.decided_good, self.rubrics)
         yield f"Probabilities: {self.rubrics.support}"
 
@@ -180,7 +185,7 @@ class PartsResult(Shown):
                 "lost": [{"source": unit.shown, "why": why} for unit, why in self.lost],
                 "bad_rows": make_json_values(self.bad_rows),
             }
-            | support_json(self.rubrics)
+            | make_calibration_support_json(self.rubrics)
         )
 
 
@@ -226,7 +231,7 @@ def score_parts(
     # labels aren't needed, so logs without them are read, too
     reading = reading.for_scores()
     job = _job(
-        read_unedited(rubrics, store_of(run)),
+        read_unedited(rubrics, get_store_folder(run)),
         out,
         reading,
         tuple(judges),

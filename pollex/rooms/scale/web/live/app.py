@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.rooms.scale.web.live.waiting_line import Full, Row, WaitingLine
-from pollex.services.scorer import conversation_from
+from pollex.services.scorer import parse_conversation
 from pollex.text import make_object_of_unique_keys, replace_surrogates
 from pollex.web.guard import is_loopback, is_same_site
 
@@ -269,7 +269,7 @@ def _many(payload: Any) -> list[Any] | None:
 
 def _conversation(payload: Any) -> Conversation:
     try:
-        return conversation_from(payload)
+        return parse_conversation(payload)
     except WrongUse:
         raise
     except Exception as error:  # outside data that no reader foresaw
