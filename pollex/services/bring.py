@@ -22,16 +22,16 @@ from pollex.formats.sheets import is_spreadsheet
 from pollex.services.readings import (
     LogReading,
     keep_reading,
-    new_reading,
+    make_reading,
     remove_reading,
 )
 from pollex.text import escape_controls, format_size
 
-LARGEST_UNPACKED_SHEET_BYTES = 512 << 20
+MAX_UNPACKED_SHEET_BYTES = 512 << 20
 """Bytes that a spreadsheet may unpack to: it is read whole."""
 LEAST_FREE_DISK_BYTES = 256 << 20
 """Bytes that stay free on the disk of the store."""
-LONGEST_TITLE = 120
+MAX_TITLE_CHARACTERS = 120
 OBJECT_STORE_SCHEMES = ("s3", "gs", "gcs", "az", "abfs", "abfss")
 """Object stores that may be named: their addresses are names, and no hosts."""
 BUNDLED_LOG_NAME = "bikes.jsonl"
@@ -50,7 +50,7 @@ class SentFile:
 
 
 @dataclass(frozen=True)
-class Roots:
+class AllowedRoots:
     """Places that may be named.
 
     Attributes:
@@ -130,10 +130,10 @@ class Roots:
 def shorten_file_name(name: str) -> str:
     """Return what people are shown for a file: its name alone, whatever system it comes from, in one line."""
     last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return escape_controls(" ".join(last.split()), LONGEST_TITLE) or "file"
+    return escape_controls(" ".join(last.split()), MAX_TITLE_CHARACTERS) or "file"
 
 
-def require_room(store: Path, size: int) -> None:
+def require_disk_space(store: Path, size: int) -> None:
     """Refuse what the disk of a store has no room for.
 
     Raises:
@@ -146,7 +146,7 @@ def require_room(store: Path, size: int) -> None:
         raise BadInput(what, hint="send less, or make room there")
 
 
-def take_files(
+def keep_sent_files(
     reading: LogReading,
     sent: Sequence[SentFile],
     most: int,
@@ -170,8 +170,8 @@ def take_files(
     for file in sent:
         try:
             ending = detect_file_ending(file.title, file.path)
-            left -= _require_small(file, left, most)
-        except TooLarge:
+            left -= _require_unpacked_size(file, left, most)
+        except FilesTooLarge:
             raise
         except PollexError as error:
             # no log, or damaged: the others are brought all the same
@@ -200,18 +200,18 @@ def take_files(
     )
 
 
-class TooLarge(BadInput):
+class FilesTooLarge(BadInput):
     """Files that are, or unpack to, more than may be brought at once."""
 
 
-def file_too_large_error(title: str, most: int) -> TooLarge:
+def make_too_large_error(title: str, most: int) -> FilesTooLarge:
     """Return the error for files of more than may be brought at once."""
     what = f"more than {format_size(most)}, packed or unpacked"
     hint = "send less at once, or have more allowed: `pollex serve --max-upload SIZE`"
-    return TooLarge(what, where=title, hint=hint)
+    return FilesTooLarge(what, where=title, hint=hint)
 
 
-def _require_small(file: SentFile, left: int, most: int) -> int:
+def _require_unpacked_size(file: SentFile, left: int, most: int) -> int:
     """Return the bytes that a file unpacks to.
 
     Raises:
@@ -222,23 +222,23 @@ def _require_small(file: SentFile, left: int, most: int) -> int:
         is_sheet = is_spreadsheet(file.path, opened.read(16))
 
     if is_sheet:
-        room = min(left, LARGEST_UNPACKED_SHEET_BYTES)
+        room = min(left, MAX_UNPACKED_SHEET_BYTES)
     else:
         room = left
 
     # what isn't packed counts by its own size
     size = max(count_unpacked_bytes(file.title, file.path, room), file.path.stat().st_size)
     if size > room:
-        raise file_too_large_error(
-            file.title, min(most, LARGEST_UNPACKED_SHEET_BYTES) if is_sheet else most
+        raise make_too_large_error(
+            file.title, min(most, MAX_UNPACKED_SHEET_BYTES) if is_sheet else most
         )
     return size
 
 
-def bring_place(
+def keep_place_as_log(
     store: Path,
     text: str,
-    roots: Roots,
+    roots: AllowedRoots,
     most: int,
 ) -> LogReading:
     """Keep a place as a log: a path under a folder that may be read, a query, or files of an object store.
@@ -266,11 +266,11 @@ def bring_place(
         place = _require_allowed_path(text, roots)
 
     title = shorten_file_name(text.partition("?")[0])
-    reading = new_reading(store, title)
+    reading = make_reading(store, title)
     return keep_reading(replace(reading, places=(place,), titles=(title,)))
 
 
-def require_readable(reading: LogReading, roots: Roots) -> None:
+def require_still_allowed(reading: LogReading, roots: AllowedRoots) -> None:
     """Refuse a place that may not be read any more: the server was started with other folders, or a link was set.
 
     Raises:
@@ -283,9 +283,9 @@ def require_readable(reading: LogReading, roots: Roots) -> None:
             _require_allowed_path(place, roots)
 
 
-def bring_bundled(store: Path) -> LogReading:
+def keep_bundled_log(store: Path) -> LogReading:
     """Keep a copy of the log that comes with pollex, as it is read."""
-    reading = new_reading(store, BUNDLED_LOG_NAME)
+    reading = make_reading(store, BUNDLED_LOG_NAME)
     name = f"{secrets.token_hex(8)}.jsonl"
     content = (files("pollex.examples") / BUNDLED_LOG_NAME).read_bytes()
     write_private(reading.folder / name, content)
@@ -306,10 +306,10 @@ def write_private(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def _require_allowed_path(text: str, roots: Roots) -> str:
+def _require_allowed_path(text: str, roots: AllowedRoots) -> str:
     """Return a path, or a pattern, of which every file is under a folder that may be read."""
     # the folder before a pattern is checked first, and then each file that it finds
-    before = _folder_before_pattern(text)
+    before = _get_folder_before_pattern(text)
     folder = roots.require_path(before)
     if before != text:
         path = str(folder / text[len(before) :].lstrip("/"))
@@ -332,7 +332,7 @@ def _require_allowed_path(text: str, roots: Roots) -> str:
     return path
 
 
-def _folder_before_pattern(text: str) -> str:
+def _get_folder_before_pattern(text: str) -> str:
     """Return the folder that a pattern is in; a path without a pattern as it is."""
     pattern = re.search(r"[*?\[]", text)
     if pattern is None:
@@ -340,20 +340,20 @@ def _folder_before_pattern(text: str) -> str:
     return text[: text.rfind("/", 0, pattern.start()) + 1] or "."
 
 
-def _require_allowed_query(text: str, roots: Roots) -> str:
+def _require_allowed_query(text: str, roots: AllowedRoots) -> str:
     """Return a query whose database may be read."""
     kind, _, rest = text.partition(":")
     # a database server is an address; every other database is a file
     if kind.startswith("postgres"):
         roots.require_address(text)
-        require_host_of_password(rest.partition("?")[0])
+        require_typed_host_without_password(rest.partition("?")[0])
         return text
 
     place, mark, query = rest.partition("?")
     return f"{kind}:{roots.require_path(place)}{mark}{query}"
 
 
-def require_host_of_password(place: str) -> None:
+def require_typed_host_without_password(place: str) -> None:
     """Refuse a host that somebody typed while the environment has a password, which is for another one.
 
     Raises:
@@ -374,7 +374,7 @@ def require_host_of_password(place: str) -> None:
 def _copy_remote_files(
     store: Path,
     address: str,
-    roots: Roots,
+    roots: AllowedRoots,
     most: int,
 ) -> LogReading:
     """Keep copies of the files of an object store.
@@ -389,14 +389,14 @@ def _copy_remote_files(
         raise WrongUse(what, hint=hint)
 
     roots.require_address(address)
-    reading = new_reading(store, shorten_file_name(address))
+    reading = make_reading(store, shorten_file_name(address))
     try:
         # sizes first: nothing is copied that has no room
         places = list_storage_files(address)
         size = sum(place.size for place in places)
         if size > most:
-            raise file_too_large_error(address, most)
-        require_room(store, size)
+            raise make_too_large_error(address, most)
+        require_disk_space(store, size)
         sent: list[SentFile] = []
         # copied in blocks under random names, readable by the owner alone
         for place in places:
@@ -406,7 +406,7 @@ def _copy_remote_files(
                 shutil.copyfileobj(source, target, 1 << 20)
             sent.append(SentFile(path, shorten_file_name(place.name)))
 
-        return take_files(reading, sent, most)
+        return keep_sent_files(reading, sent, most)
     except PollexError:
         # half a log is removed before the error is told
         remove_reading(reading)

@@ -50,22 +50,22 @@ from pollex.rubrics.answers import LIKERT, Answer, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.services.logs import files_of, logs_from
-from pollex.services.results import Shown, write_interval
+from pollex.services.logs import list_file_names, logs_from
+from pollex.services.results import TabularResult, format_interval
 from pollex.services.score import read_unedited, score
-from pollex.services.share import conversations_by_group, sample_shares, split_random_labels
+from pollex.services.share import build_share_sample, group_conversations, split_random_labels
 from pollex.store.resume import conversations_of, find_run, scores_of
 from pollex.store.store import Store
 from pollex.text import TerminalLine, TerminalLines, TerminalTable, render_notes
 
-Sample = tuple[list[Conversation], list[Score], frozenset[str]]
+ScoredSample = tuple[list[Conversation], list[Score], frozenset[str]]
 """Conversations, their scores, and the hashes of those that were answered by folds."""
 
-LEARNED_FROM = "SELECT text_hash FROM conversations WHERE side = 'train'"
+LEARNED_TEXT_HASHES_QUERY = "SELECT text_hash FROM conversations WHERE side = 'train'"
 
 
 @dataclass(frozen=True, eq=False)
-class Arm:
+class ScoredArm:
     """One sample, scored.
 
     Attributes:
@@ -86,7 +86,7 @@ class Arm:
     unscored: frozenset[str] = frozenset()
     by_folds: bool = False
 
-    def without(self, texts: frozenset[str]) -> Arm:
+    def without(self, texts: frozenset[str]) -> ScoredArm:
         """Return the sample without these texts."""
         # rows of all arrays and of the conversations stay parallel
         rows = []
@@ -103,7 +103,7 @@ class Arm:
             values=self.values[rows],
         )
 
-    def with_figures_of(self, other: Arm, texts: frozenset[str]) -> Arm:
+    def with_figures_of(self, other: ScoredArm, texts: frozenset[str]) -> ScoredArm:
         """Return the sample with the other's scores and answers of these texts, of those that both have."""
         # the other's row of each text that is to be taken over
         theirs = {}
@@ -145,14 +145,14 @@ def score_arms(
     run: RunOptions,
     model: ModelOptions,
     progress: Progress,
-) -> tuple[list[Arm], int]:
+) -> tuple[list[ScoredArm], int]:
     """Score samples; return them, and the number of conversations that have no score.
 
     Raises:
         WrongUse: There are fewer than two samples, or the baseline is none of them.
     """
 
-    def scored(logs: Logs) -> Sample:
+    def scored(logs: Logs) -> ScoredSample:
         result = score(
             logs,
             rubric_set,
@@ -163,13 +163,13 @@ def score_arms(
         )
         return list(logs), list(result.scores or ()), frozenset()
 
-    def sample(name: str) -> Sample:
+    def sample(name: str) -> ScoredSample:
         # what exists or looks like a path is a file; anything else names a run of the store
         if Path(name).exists() or any(sign in name for sign in "*?[./"):
             return scored(logs_from(name, reading, progress))
 
         with Store.open(run.store, read_only=True) as store:
-            return _sample_of(store, name, rubric_set)
+            return _read_run_sample(store, name, rubric_set)
 
     if by is None:
         if isinstance(samples, Logs | str) or len(samples) < 2:
@@ -185,22 +185,22 @@ def score_arms(
         named = _cut_by_group(scored(logs_from(samples, reading, progress)), by, baseline)
 
     # the number without a score is what the arms have lost
-    arms = [_arm(name, sample, rubric_set) for name, sample in named]
+    arms = [_make_arm(name, sample, rubric_set) for name, sample in named]
     return arms, sum(len(scores) for _, (_, scores, _) in named) - sum(
         len(arm.conversations) for arm in arms
     )
 
 
-def read_run_arm(store: Store, name: str, rubric_set: RubricSet) -> Arm:
+def read_run_arm(store: Store, name: str, rubric_set: RubricSet) -> ScoredArm:
     """Return a run of an open store as a sample."""
-    return _arm(name, _sample_of(store, name, rubric_set), rubric_set)
+    return _make_arm(name, _read_run_sample(store, name, rubric_set), rubric_set)
 
 
-def _sample_of(store: Store, name: str, rubric_set: RubricSet) -> Sample:
+def _read_run_sample(store: Store, name: str, rubric_set: RubricSet) -> ScoredSample:
     run = find_run(store, name)
     conversations = list(conversations_of(store, run.id))
     # a model knows no folds
-    folded = store.ask(run.id, LEARNED_FROM) if rubric_set.judge.learned else ()
+    folded = store.ask(run.id, LEARNED_TEXT_HASHES_QUERY) if rubric_set.judge.learned else ()
     scores = [
         conversation_score
         for score in scores_of(store, run.id, rubric_set, conversations)
@@ -209,9 +209,11 @@ def _sample_of(store: Store, name: str, rubric_set: RubricSet) -> Sample:
     return conversations, scores, frozenset(row["text_hash"] for row in folded)
 
 
-def _cut_by_group(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sample]]:
+def _cut_by_group(
+    sample: ScoredSample, by: str, baseline: str | None
+) -> list[tuple[str, ScoredSample]]:
     conversations, scores, folded = sample
-    masks = conversations_by_group(conversations, by)
+    masks = group_conversations(conversations, by)
     if baseline is not None and baseline not in masks:
         raise WrongUse(
             f"no conversation has {by} {baseline!r}",
@@ -230,7 +232,7 @@ def _cut_by_group(sample: Sample, by: str, baseline: str | None) -> list[tuple[s
     for name in names:
         rows[name] = np.flatnonzero(masks[name]).tolist()
 
-    pairs: list[tuple[str, Sample]] = []
+    pairs: list[tuple[str, ScoredSample]] = []
     for name in names:
         pairs.append(
             (
@@ -246,7 +248,7 @@ def _cut_by_group(sample: Sample, by: str, baseline: str | None) -> list[tuple[s
     return pairs
 
 
-def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
+def _make_arm(name: str, sample: ScoredSample, rubric_set: RubricSet) -> ScoredArm:
     # only conversations with a score and a probability can be compared
     both = []
     for c, s in zip(*sample[:2], strict=True):
@@ -255,8 +257,10 @@ def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
 
     # answers of the set's rubrics, without those that may follow them
     width = len(rubric_set.rubrics)
-    values = [[expected_answer(answer) for answer in score.answers[:width]] for _, score in both]
-    return Arm(
+    values = [
+        [compute_expected_answer(answer) for answer in score.answers[:width]] for _, score in both
+    ]
+    return ScoredArm(
         name,
         [c for c, _ in both],
         np.array([s.probability for _, s in both], dtype=np.float64),
@@ -268,14 +272,14 @@ def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
     )
 
 
-def expected_answer(answer: Answer | Unanswered) -> float:
+def compute_expected_answer(answer: Answer | Unanswered) -> float:
     """Return an answer's expected value; NaN without one, and where its occasion never came up."""
     if isinstance(answer, Answer) and not answer.never_came_up:
         return answer.expected()
     return np.nan
 
 
-def number_units(conversations: Sequence[Conversation]) -> Ints:
+def number_users(conversations: Sequence[Conversation]) -> Ints:
     """Assign numbers to users or, without users, to ids; those in both samples are pairs."""
     units = []
     for c in conversations:
@@ -286,15 +290,15 @@ def number_units(conversations: Sequence[Conversation]) -> Ints:
 
 MOST_CONVERSATIONS_A_SIDE = 2000
 """Conversations a side that the classifier of texts is trained on."""
-FOLDS = 5
+NOVELTY_FOLDS = 5
 WORD_PATTERN = r"(?u)\b\w+\b"
-BETWEEN_OPTIONS = np.array([(low.value + high.value) / 2 for low, high in pairwise(LIKERT)])
-FEWEST_TEXTS = 20
+OPTION_MIDPOINTS = np.array([(low.value + high.value) / 2 for low, high in pairwise(LIKERT)])
+FEWEST_TEXTS_A_SIDE = 20
 """Conversations a side below which texts are not told apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watch:
+class UnlabeledComparison:
     """Differences of a sample from an earlier one, by scores and texts alone.
 
     Attributes:
@@ -315,11 +319,11 @@ class Watch:
 
 
 def compare_unlabeled(
-    a: Arm,
-    b: Arm,
+    a: ScoredArm,
+    b: ScoredArm,
     rubric_set: RubricSet,
     rng: np.random.Generator,
-) -> Watch:
+) -> UnlabeledComparison:
     """Compare two samples without labels."""
     # the score's two forms first, then each rubric
     differences = {
@@ -329,13 +333,15 @@ def compare_unlabeled(
     for place, rubric in enumerate(rubric_set.rubrics):
         values = (arm.values[:, place] for arm in (a, b))
         # NaN is no answer
-        then, now = (count_in_bins(values[~np.isnan(values)], BETWEEN_OPTIONS) for values in values)
+        then, now = (
+            count_in_bins(values[~np.isnan(values)], OPTION_MIDPOINTS) for values in values
+        )
         if then.any() and now.any():
             differences[rubric.id] = measure_count_stability(then, now, rng)
 
     # log-loss on labels that were held out, to compare the expected one with
     measured = rubric_set.calibrator and rubric_set.calibrator.held_out
-    return Watch(
+    return UnlabeledComparison(
         stability=differences,
         unlike=estimate_novelty(a.conversations, b.conversations, rng),
         expected_log_loss=(
@@ -357,11 +363,11 @@ def estimate_novelty(
     them.
     """
     # a classifier of few texts tells nothing
-    if min(len(before), len(after)) < FEWEST_TEXTS:
+    if min(len(before), len(after)) < FEWEST_TEXTS_A_SIDE:
         return Figure(
             None,
             n=len(after),
-            undefined=f"fewer than {FEWEST_TEXTS} conversations on a side",
+            undefined=f"fewer than {FEWEST_TEXTS_A_SIDE} conversations on a side",
         )
 
     # as many a side as the classifier can be trained on in little time
@@ -372,12 +378,12 @@ def estimate_novelty(
     # the first sample's conversations, then the second's; `second` says which is which
     second = np.repeat([False, True], [len(sample) for sample in drawn])
     conversations = [*drawn[0], *drawn[1]]
-    unit = number_units(conversations)
-    if len(np.unique(unit)) < 2 * FOLDS:
+    unit = number_users(conversations)
+    if len(np.unique(unit)) < 2 * NOVELTY_FOLDS:
         return Figure(
             None,
             n=len(after),
-            undefined=f"fewer than {2 * FOLDS} users",
+            undefined=f"fewer than {2 * NOVELTY_FOLDS} users",
         )
 
     # all turns of a conversation are one text
@@ -387,12 +393,14 @@ def estimate_novelty(
 
     # a random fold for each unit, so that a user is never in two of them
     return estimate_share_unlike(
-        _predict_second(texts, second, rng.permutation(unit.max() + 1)[unit] % FOLDS),
+        _predict_second_sample(
+            texts, second, rng.permutation(unit.max() + 1)[unit] % NOVELTY_FOLDS
+        ),
         second,
     )
 
 
-def _predict_second(
+def _predict_second_sample(
     texts: Sequence[str],
     second: Bools,
     fold: Ints,
@@ -410,7 +418,7 @@ def _predict_second(
     x = words.fit_transform(texts)  # weights of words, which no label enters
     # each fold is predicted by a model of the others; one side alone can't teach any
     in_fold = np.zeros(len(second), dtype=bool)
-    for number in range(FOLDS):
+    for number in range(NOVELTY_FOLDS):
         of_fold = fold == number
         if of_fold.any() and len(np.unique(second[~of_fold])) == 2:
             model = LogisticRegression(class_weight="balanced", C=10.0).fit(
@@ -422,14 +430,14 @@ def _predict_second(
     return in_fold
 
 
-UNDERSTATED = (
+UNDERSTATED_NOTE = (
     "Scores understate a difference in thumbs: of five points among thumbs, mean scores show about one and a half. "
     "Labels at random on both sides measure the difference itself."
 )
-LISTED = 10
+MAX_MOVED_RUBRICS_SHOWN = 10
 """Rubrics that moved which a terminal shows."""
 TRAINED_ON_REASON = "a run that learns answers them without themselves, which is not to be compared with other answers"
-BY_FOLDS = "by scores of rubrics that did not see them"
+BY_FOLDS_NOTE = "by scores of rubrics that did not see them"
 
 
 @dataclass(frozen=True)
@@ -477,7 +485,7 @@ class SampleSize:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class SampleComparison:
     """The second sample beside the first.
 
     Attributes:
@@ -504,12 +512,12 @@ class Comparison:
     labels: tuple[int, int]
     plan: SampleSize
     drift: StabilityIndex
-    watch: Watch
+    watch: UnlabeledComparison
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CompareResult(Shown):
+class CompareResult(TabularResult):
     """Comparisons of each sample with the first.
 
     Attributes:
@@ -518,7 +526,7 @@ class CompareResult(Shown):
 
     json_fields = ("comparisons", "unscored", "page")
 
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[SampleComparison, ...]
     unscored: int
     page: Path | None = None
 
@@ -570,7 +578,7 @@ class CompareResult(Shown):
                 (comparison.first, comparison.second), comparison.good, strict=True
             ):
                 sentence = f"about {good.value:.0%} are good, by the mean of their probabilities"
-                yield f"{name}: {sentence} ({write_interval(good)})"
+                yield f"{name}: {sentence} ({format_interval(good)})"
 
             moved = []
             for rubric in comparison.rubrics:
@@ -579,7 +587,7 @@ class CompareResult(Shown):
 
             counted = f"{len(moved)} of {len(comparison.rubrics)} rubrics"
             yield f"{counted} moved by more than chance{':' if moved else '.'}"
-            for moved_rubric in moved[:LISTED]:
+            for moved_rubric in moved[:MAX_MOVED_RUBRICS_SHOWN]:
                 change = f"{moved_rubric.before:.2f} → {moved_rubric.after:.2f}"
                 yield f"  {moved_rubric.polarity.upper():<4} {change}  {moved_rubric.text}"
             yield comparison.plan.headline
@@ -621,7 +629,7 @@ def compare(
     """
     # fails before the work if the page would replace an input
     if page is not None:
-        require_writable(page, *files_of(samples, rubrics, labels))
+        require_writable(page, *list_file_names(samples, rubrics, labels))
 
     rubric_set = read_unedited(rubrics, run.store)
 
@@ -664,20 +672,20 @@ def compare_runs(
     first: str,
     second: str,
     rubric_set: RubricSet,
-) -> Comparison:
+) -> SampleComparison:
     """Compare two runs of an open store with one rubric set, as `compare` does."""
     a, b = (read_run_arm(store, name, rubric_set) for name in (first, second))
     return compare_two(a, b, rubric_set, None, None, 0.05)
 
 
 def compare_two(
-    a: Arm,
-    b: Arm,
+    a: ScoredArm,
+    b: ScoredArm,
     rubric_set: RubricSet,
     labels: list[ConversationLabel] | None,
     drawn: str | None,
     see: float,
-) -> Comparison:
+) -> SampleComparison:
     """Compare two samples, without texts that a run learned from and answered without their own fold.
 
     Raises:
@@ -707,7 +715,7 @@ def compare_two(
     differences = estimate_mean_differences(
         columns,
         second,
-        number_units([*a.conversations, *b.conversations]),
+        number_users([*a.conversations, *b.conversations]),
         rng,
     )
     # the share of good ones, if each side has enough labels at random
@@ -738,7 +746,7 @@ def compare_two(
             )
         )
 
-    return Comparison(
+    return SampleComparison(
         first=a.name,
         second=b.name,
         sizes=(len(a.conversations), len(b.conversations)),
@@ -755,7 +763,7 @@ def compare_two(
         ),
         share=share,
         labels=(n, m),
-        plan=_plan(see, a, share),
+        plan=_plan_sample_size(see, a, share),
         drift=drift,
         watch=watched,
         notes=(
@@ -766,12 +774,12 @@ def compare_two(
     )
 
 
-def estimate_good_share(arm: Arm, rubric_set: RubricSet) -> Figure:
+def estimate_good_share(arm: ScoredArm, rubric_set: RubricSet) -> Figure:
     """Estimate the share of good conversations of a sample by its probabilities."""
     return estimate_mean_probability(arm.probability, rubric_set.calibration_error)
 
 
-def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
+def keep_comparable(a: ScoredArm, b: ScoredArm) -> tuple[ScoredArm, ScoredArm, list[str]]:
     """Return two samples without what only one of them scored, by folds where one of them has that, and notes.
 
     Where all labels taught, the run that learned scored each conversation by rubrics and scales
@@ -792,7 +800,7 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
 
         taught_of_each = f"{taught[0]} of {a.name} and {taught[1]} of {b.name}"
         notes.append(
-            f"conversations that the set was learned from, {taught_of_each}, are compared {BY_FOLDS}"
+            f"conversations that the set was learned from, {taught_of_each}, are compared {BY_FOLDS_NOTE}"
         )
         # compared by folds, nothing is left out for having taught
         mixed = frozenset()
@@ -825,7 +833,7 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
 
 
 def _estimate_by_labels(
-    arm: Arm,
+    arm: ScoredArm,
     labels: list[ConversationLabel] | None,
     drawn: str | None,
     rubric_set: RubricSet,
@@ -839,7 +847,7 @@ def _estimate_by_labels(
     if (n := len({label.id for label in arm_labels if label.drawn == RANDOM_DRAW})) < MIN_LABELS:
         return None, n
 
-    sample, _ = sample_shares(
+    sample, _ = build_share_sample(
         arm.conversations,
         arm_labels,
         rubric_set,
@@ -848,7 +856,7 @@ def _estimate_by_labels(
     return split_random_labels(sample), n
 
 
-def _plan(see: float, a: Arm, share: Share | None) -> SampleSize:
+def _plan_sample_size(see: float, a: ScoredArm, share: Share | None) -> SampleSize:
     mean = float(a.probability.mean())
     spread = float(a.probability.std())
     # the correlation that labels showed; without labels the one that calibration implies
@@ -874,10 +882,10 @@ def _note_conditions(
     m: int,
     share: Share | None,
     drift: StabilityIndex,
-    b: Arm,
+    b: ScoredArm,
 ) -> list[str]:
     # without labels at random a reader would underestimate the difference
-    notes = [] if share else [UNDERSTATED]
+    notes = [] if share else [UNDERSTATED_NOTE]
     if share is None and n + m:
         notes.append(
             f"{n} and {m} labels at random: a difference of shares takes {MIN_LABELS} on each side"

@@ -36,19 +36,25 @@ from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.usage import ModelUsage, usage_by_stage
 from pollex.runs.workspace import workspace
 from pollex.selection.threshold import fit_calibration
-from pollex.services.dry_run import Planned, plan_scoring
-from pollex.services.logs import Sources, files_of, labeled_logs, logs_from, names_of
+from pollex.services.dry_run import DryRunEnded, plan_scoring
+from pollex.services.logs import (
+    Sources,
+    list_file_names,
+    list_source_names,
+    logs_from,
+    read_labeled_logs,
+)
 from pollex.services.results import (
-    FIGURES,
-    Shown,
+    METRIC_NAMES,
+    TabularResult,
     describe_figures,
     describe_probabilities,
-    figures_json,
-    line_of_outcomes,
-    probability_json,
-    support_json,
+    format_outcomes,
+    make_calibration_support_json,
+    make_figures_json,
+    make_probability_json,
 )
-from pollex.services.score import read_unedited, scored_by
+from pollex.services.score import read_unedited, score_in_run
 from pollex.services.scorer import BatchScorer
 from pollex.store.runs import Status
 from pollex.text import TerminalLine, TerminalLines, TerminalTable, format_count, render_notes
@@ -61,7 +67,7 @@ EARLIER_USE_WORDS = {
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Evaluation(Shown):
+class Evaluation(TabularResult):
     """Figures of a rubric set on labeled conversations.
 
     Attributes:
@@ -97,7 +103,7 @@ class Evaluation(Shown):
     def records(self) -> list[dict[str, Any]]:
         # people read the titles of figures, not their names in the code
         named = {}
-        for name, title in FIGURES.items():
+        for name, title in METRIC_NAMES.items():
             named[title] = getattr(self.figures, name)
 
         records: list[dict[str, Any]] = []
@@ -129,7 +135,7 @@ class Evaluation(Shown):
         if self.probability_auc is not None:
             yield f"Probabilities rest on a starter, too; their AUC is {self.probability_auc}"
 
-        yield line_of_outcomes(self.outcomes)
+        yield format_outcomes(self.outcomes)
         yield from usage_by_stage(self.usage)
         yield f"Judge: {self.rubrics.judge.name}; run {self.run}"
         yield from render_notes(explain_optimism(self.seen))
@@ -155,9 +161,8 @@ class Evaluation(Shown):
         if (record := self.rubrics.guaranteed) is None or (measured := self.guarantee) is None:
             return
 
-        figures_text = (
-            f"yield {_of(measured.yield_rate)}; right outside it {_of(measured.accuracy)}"
-        )
+        yield_text = _format_share(measured.yield_rate)
+        figures_text = f"yield {yield_text}; right outside it {_format_share(measured.accuracy)}"
         yield f"Window with a guarantee ({describe_sides(record)}): {figures_text}"
         # each side has its threshold; one of them may not exist
         for side, label, place, precision in (
@@ -165,7 +170,7 @@ class Evaluation(Shown):
             (record.lower, "negative", "at most", measured.negative),
         ):
             if side.threshold is not None:
-                yield f"  {label} {place} {side.threshold:.1f}: right {_of(precision)}"
+                yield f"  {label} {place} {side.threshold:.1f}: right {_format_share(precision)}"
 
     def as_json(self) -> dict[str, Any]:
         # thresholds, what was promised, and what these conversations show
@@ -181,9 +186,9 @@ class Evaluation(Shown):
             guaranteed = sides | promised | asdict(self.guarantee)
 
         return (
-            figures_json(self.figures)
-            | {"probability": probability_json(self.probability)}
-            | support_json(self.rubrics)
+            make_figures_json(self.figures)
+            | {"probability": make_probability_json(self.probability)}
+            | make_calibration_support_json(self.rubrics)
             | ({} if self.probability_auc is None else self.of("probability_auc"))
             | self.of("at_chance")
             | {
@@ -197,7 +202,7 @@ class Evaluation(Shown):
         )
 
 
-def _of(share: Figure) -> str:
+def _format_share(share: Figure) -> str:
     if share.value is None:
         return f"{share}"
     return f"{share} of {share.n}"
@@ -220,19 +225,19 @@ def evaluate(
     """
     # rubrics that were edited have no θ that fits them
     rubric_set = read_unedited(rubrics, run.store)
-    read = labeled_logs(logs, reading, run.store, progress)
+    read = read_labeled_logs(logs, reading, run.store, progress)
     labelled = list_labelled(read, logs)
     if run.dry_run:
-        raise Planned(plan_scoring(labelled, rubric_set, run, model))
+        raise DryRunEnded(plan_scoring(labelled, rubric_set, run, model))
 
     with workspace(run, progress, read) as opened:
-        arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
+        arguments = {"logs": list_source_names(logs), "rubrics": list_source_names(rubrics)[0]}
         labelled_logs = Logs(
             conversations=tuple(labelled),
             fingerprint=read.fingerprint,
         )
         scores = list[Score]()
-        scored, usage = scored_by(
+        scored, usage = score_in_run(
             opened,
             labelled_logs,
             rubric_set,
@@ -304,7 +309,7 @@ def list_labelled(read: Logs, source: object) -> list[Conversation]:
     if labelled := [c for c in read if c.label is not Label.NONE and not c.preferred]:
         return labelled
 
-    where = ", ".join(names_of(source))
+    where = ", ".join(list_source_names(source))
     raise BadLabels(
         "no conversation has a label",
         where=where,
@@ -370,13 +375,13 @@ def measure_likelihoods(
     return figures, estimate_auc(probability, up, np.random.default_rng(0), together=blocks)
 
 
-TURNS = (1, 2, 3, 5, 8)
+DEFAULT_TURN_COUNTS = (1, 2, 3, 5, 8)
 """Numbers of the user's turns after which a probability is fitted."""
-FOLDS = 10
-FEWEST = 40
+TURN_FOLDS = 10
+FEWEST_CONVERSATIONS_OF_TURNS = 40
 MOST_BEGINNINGS = 50
 """Turns of the user after which one conversation is scored: each beginning is read anew, which takes its square."""
-COLUMNS = {
+TURN_SCORE_COLUMNS = {
     "id": "VARCHAR",
     "turns": "INTEGER",
     "netsat": "DOUBLE",
@@ -386,7 +391,7 @@ COLUMNS = {
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class TurnsResult(Shown):
+class TurnsResult(TabularResult):
     """What beginnings of conversations tell, by the number of the user's turns.
 
     Attributes:
@@ -468,7 +473,7 @@ def fit_turns(
     *,
     out: Path | None = None,
     scores: Path | None = None,
-    turns: Sequence[int] = TURNS,
+    turns: Sequence[int] = DEFAULT_TURN_COUNTS,
     reading: ReadOptions,
     progress: Progress,
 ) -> TurnsResult:
@@ -491,7 +496,7 @@ def fit_turns(
         )
 
     if scores is not None:
-        require_known_ending(scores, *files_of(rubrics, logs))
+        require_known_ending(scores, *list_file_names(rubrics, logs))
 
     # only labels can teach; what can't be scored has no beginning, either
     read = logs_from(logs, reading, progress)
@@ -500,10 +505,10 @@ def fit_turns(
         if not conversation.not_scorable:
             labeled.append(conversation)
 
-    if len(labeled) < FEWEST:
+    if len(labeled) < FEWEST_CONVERSATIONS_OF_TURNS:
         raise BadLabels(
             f"{format_count(len(labeled), 'labeled conversation')}",
-            hint=f"give at least {FEWEST}",
+            hint=f"give at least {FEWEST_CONVERSATIONS_OF_TURNS}",
         )
 
     # one scorer for all beginnings, so that its judge is built once
@@ -535,7 +540,7 @@ def fit_turns(
             for conversation in read.conversations
             for row in score_beginnings(conversation, after.scores, fitted.turns)
         )
-        write_rows(scores, rows, COLUMNS)
+        write_rows(scores, rows, TURN_SCORE_COLUMNS)
 
     return TurnsResult(
         rubrics=fitted,
@@ -562,7 +567,10 @@ def measure_after_turns(
     positive = flag_positive_labels(conversations)
     netsat = np.array([value for _, value in scored_pairs], float)
     # each fold needs both classes to learn from
-    if len(conversations) < FEWEST or min(positive.sum(), (~positive).sum()) < FOLDS:
+    if (
+        len(conversations) < FEWEST_CONVERSATIONS_OF_TURNS
+        or min(positive.sum(), (~positive).sum()) < TURN_FOLDS
+    ):
         return None
 
     # the model and the share are both fitted without the fold: the comparison is fair
@@ -596,10 +604,10 @@ def cross_fit_probabilities(
     conversations: Sequence[Conversation],
 ) -> tuple[Floats, Floats]:
     """Compute P(positive) and the share of thumbs up `[conversation]`, each fitted without the conversation's fold."""
-    fold = assign_folds(conversations, FOLDS, 0)
+    fold = assign_folds(conversations, TURN_FOLDS, 0)
     probability = np.zeros(len(conversations))
     share = np.zeros(len(conversations))
-    for number in range(FOLDS):
+    for number in range(TURN_FOLDS):
         of_fold = fold == number
         probability[of_fold] = fit_calibration(netsat[~of_fold], positive[~of_fold]).probability(
             netsat[of_fold]

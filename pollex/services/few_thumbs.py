@@ -28,7 +28,7 @@ from pollex.text import NextCommand, TerminalLines
 
 CALIBRATION_THUMBS = 50
 """Thumbs that a calibrated percentage takes."""
-FEWEST = 2
+FEWEST_THUMBS_OF_EACH_CLASS = 2
 """Thumbs of each class without which no set can be made."""
 RANDOM_QUEUE_ROWS = 10
 TELLING_QUEUE_ROWS = 10
@@ -36,7 +36,7 @@ QUEUE_FILE_NAME = "to-label.jsonl"
 
 
 @dataclass(frozen=True)
-class FewThumbs:
+class FewThumbsAdvice:
     """What is told in place of figures where thumbs are too few.
 
     Attributes:
@@ -45,7 +45,7 @@ class FewThumbs:
             was written.
     """
 
-    thumbs: "Thumbs"
+    thumbs: "ThumbCounts"
     logs: tuple[str, ...]
     queue: tuple[Path, int] | None
 
@@ -66,14 +66,14 @@ class FewThumbs:
 
 
 @dataclass(frozen=True)
-class Thumbs:
+class ThumbCounts:
     """The thumbs of a log that can be learned from."""
 
     up: int
     down: int
 
     @classmethod
-    def of(cls, conversations: Iterable[Conversation]) -> "Thumbs":
+    def of(cls, conversations: Iterable[Conversation]) -> "ThumbCounts":
         """Count them as `require_enough_labels` does: once a text, where there is something to judge."""
         # repeated texts count once; only a whole log knows them
         if isinstance(conversations, Logs):
@@ -90,7 +90,7 @@ class Thumbs:
     @property
     def few(self) -> bool:
         """Whether no figure can be learned, but a set of hints can."""
-        return FEWEST <= min(self.up, self.down) < MIN_LABELS_PER_CLASS
+        return FEWEST_THUMBS_OF_EACH_CLASS <= min(self.up, self.down) < MIN_LABELS_PER_CLASS
 
     def told(self) -> TerminalLines:
         """Yield how many there are, and how many each figure takes."""
@@ -107,7 +107,7 @@ class Thumbs:
         yield f"  about {needed:,}: that something with 15 points more thumbs down is likely or proven"
 
 
-def strip_figures(learned: Learned, thumbs: Thumbs) -> Learned:
+def strip_figures(learned: Learned, thumbs: ThumbCounts) -> Learned:
     """Return a set whose rubrics are hints without figures."""
     # a p-value of 1 takes no rubric for a finding, whatever a fit found
     standing = StandingRecord(p=1.0, n=thumbs.up + thumbs.down, by="all")
@@ -117,7 +117,7 @@ def strip_figures(learned: Learned, thumbs: Thumbs) -> Learned:
             rubric.model_copy(update={"standing": standing, "worth": None, "alone": None})
         )
     hints = tuple(hinted_rubrics)
-    notes = (*learned.rubric_set.notes, HINTS.format(n=standing.n))
+    notes = (*learned.rubric_set.notes, HINTS_NOTE.format(n=standing.n))
 
     return replace(
         learned,
@@ -125,7 +125,7 @@ def strip_figures(learned: Learned, thumbs: Thumbs) -> Learned:
     )
 
 
-HINTS = (
+HINTS_NOTE = (
     "Too few thumbs ({n}): these rubrics are what often happens in the log, on the side that it is of in general. They "
     "are hints, without figures."
 )
@@ -144,7 +144,7 @@ def write_queue(
         The file, which is never one that is there already, and how many conversations it has; None
         where there is nothing to label, or such a file.
     """
-    from pollex.services.label import as_logged  # scikit-learn is not needed before
+    from pollex.services.label import make_log_row  # scikit-learn is not needed before
 
     # a file that is there may have thumbs that somebody filled in
     path = beside.with_name(QUEUE_FILE_NAME)
@@ -173,7 +173,8 @@ def write_queue(
         }
         row["begins"] = " ".join(conversation.opening.split())[:80]
         rows.append(
-            row | {LOGGED_CONVERSATION_KEY: as_logged(conversation, row, read.label_field, reading)}
+            row
+            | {LOGGED_CONVERSATION_KEY: make_log_row(conversation, row, read.label_field, reading)}
         )
 
     write_label_requests(

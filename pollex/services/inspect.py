@@ -27,26 +27,26 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import NEITHER_SIDE
 from pollex.formats.log_shapes.readers import iterate_metadata_times
 from pollex.graphs.context import Progress
-from pollex.services.few_thumbs import FEWEST, QUEUE_FILE_NAME, Thumbs
+from pollex.services.few_thumbs import FEWEST_THUMBS_OF_EACH_CLASS, QUEUE_FILE_NAME, ThumbCounts
 from pollex.services.logs import Sources, logs_from
-from pollex.services.results import Shown
+from pollex.services.results import TabularResult
 from pollex.text import NextCommand, TerminalLines, format_count, make_json_values
 
-MOST_READ = 2_000
+MAX_CONVERSATIONS_FOR_LANGUAGE = 2_000
 """Conversations whose language is told."""
 
 LEAST_LANGUAGE_PROBABILITY = 0.8
 """Probability from which a language is named."""
 
-SHOWN_TURNS = 6
-SHOWN_CHARACTERS = 300
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
-_MARK = re.compile(r"\[(image|audio|video|file)\]")
+MAX_EXAMPLE_TURNS = 6
+MAX_EXAMPLE_CHARACTERS = 300
+_CODE_PATTERN = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
+_ATTACHMENT_MARK_PATTERN = re.compile(r"\[(image|audio|video|file)\]")
 
 
-MOST_NAMES_IN_SENTENCE = 12
+MAX_NAMES_IN_SENTENCE = 12
 """Names in a sentence."""
-TAKEN = (
+LABELS_IN_WORDS = (
     (Label.POSITIVE, "up"),
     (Label.NEGATIVE, "down"),
     (Label.NONE, "not rated"),
@@ -55,7 +55,7 @@ TAKEN = (
 
 
 @dataclass(frozen=True)
-class Lengths:
+class LengthSummary:
     """The shortest, the median and the longest conversation."""
 
     shortest: int
@@ -63,7 +63,7 @@ class Lengths:
     longest: int
 
     @classmethod
-    def of(cls, lengths: Iterable[int]) -> Lengths:
+    def of(cls, lengths: Iterable[int]) -> LengthSummary:
         """Sort lengths; 0 where there are none."""
         # no conversation counts as one of length 0
         in_order = sorted(lengths) or [0]
@@ -74,7 +74,7 @@ class Lengths:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Inspection(Shown):
+class Inspection(TabularResult):
     """The content of log files.
 
     Attributes:
@@ -96,8 +96,8 @@ class Inspection(Shown):
     account: ReadingStatistics
     fields: dict[str, int]
     roles: dict[str, int]
-    turns: Lengths
-    words: Lengths
+    turns: LengthSummary
+    words: LengthSummary
     attached: dict[str, int]
     languages: dict[str, int]
     comments: int
@@ -125,13 +125,13 @@ class Inspection(Shown):
         Args:
             given_options: The options that it was read with.
         """
-        yield from _sentences(self)
+        yield from _describe_inspection(self)
         for example in self.examples:
             yield ""
-            yield from _example(example)
+            yield from _render_example(example)
 
         yield ""
-        thumbs = Thumbs.of(self.logs)
+        thumbs = ThumbCounts.of(self.logs)
         first = NextCommand(
             "Or give the first, to a random sample: ",
             "label next",
@@ -139,7 +139,7 @@ class Inspection(Shown):
             {**given_options, "out": QUEUE_FILE_NAME},
         )
         # what to do next depends on how many thumbs there are
-        if min(thumbs.up, thumbs.down) < FEWEST:
+        if min(thumbs.up, thumbs.down) < FEWEST_THUMBS_OF_EACH_CLASS:
             yield "Nothing can be learned yet: it takes thumbs up and down. If the log has any, name their field."
             if isinstance(sources, tuple):
                 yield first
@@ -217,7 +217,7 @@ def inspect_logs(
     marks: Counter[str] = Counter()
     for conversation in logs:
         for turn in conversation.turns:
-            for mark in _MARK.findall(turn.content):
+            for mark in _ATTACHMENT_MARK_PATTERN.findall(turn.content):
                 marks[mark] += 1
     names = []
     for conversation in logs:
@@ -225,7 +225,7 @@ def inspect_logs(
             if name != logs.label_field:
                 names.append(name)
 
-    fields = _ordered(names)
+    fields = _count_by_frequency(names)
 
     tool_names = []
     for conversation in logs:
@@ -241,20 +241,22 @@ def inspect_logs(
         logs=logs,
         account=logs.account,
         fields=fields,
-        roles=_ordered(turn.role for conversation in logs for turn in conversation.turns),
-        turns=Lengths.of(turn_counts),
-        words=Lengths.of(
+        roles=_count_by_frequency(
+            turn.role for conversation in logs for turn in conversation.turns
+        ),
+        turns=LengthSummary.of(turn_counts),
+        words=LengthSummary.of(
             sum(len(turn.content.split()) for turn in conversation.turns) for conversation in logs
         ),
         attached=dict(marks.most_common()),
-        languages=_ordered(
-            language_of_text()(join_user_words(conversation))
-            for conversation in islice(logs, MOST_READ)
+        languages=_count_by_frequency(
+            make_language_detector()(join_user_words(conversation))
+            for conversation in islice(logs, MAX_CONVERSATIONS_FOR_LANGUAGE)
         ),
         comments=sum(bool(conversation.feedback) for conversation in logs),
-        tools=_ordered(tool_names),
-        times=_times(logs),
-        group=_group(logs, reading.named_group),
+        tools=_count_by_frequency(tool_names),
+        times=_format_time_range(logs),
+        group=_find_group_field(logs, reading.named_group),
         same_text=sum(n - 1 for n in hashes.values()),
         # without both kinds of thumb, the first two conversations will do
         examples=tuple(rated) if len(rated) == 2 else tuple(islice(logs, 2)),
@@ -270,11 +272,11 @@ def join_user_words(conversation: Conversation) -> str:
             user_texts.append(turn.content[:1000])
 
     words = " ".join(user_texts)
-    return _CODE.sub(" ", words)[:4000]
+    return _CODE_PATTERN.sub(" ", words)[:4000]
 
 
 @lru_cache(maxsize=1)
-def language_of_text() -> Callable[[str], str]:
+def make_language_detector() -> Callable[[str], str]:
     """Return what tells the language of a text (ISO 639-1); `unsure` for few words, or many languages."""
 
     def language(text: str) -> str:
@@ -286,7 +288,7 @@ def language_of_text() -> Callable[[str], str]:
     return language
 
 
-def _times(logs: Logs) -> tuple[str, ...]:
+def _format_time_range(logs: Logs) -> tuple[str, ...]:
     times: list[float] = []
     for conversation in logs:
         times.extend(iterate_metadata_times(conversation.metadata))
@@ -298,7 +300,7 @@ def _times(logs: Logs) -> tuple[str, ...]:
     return ()
 
 
-def _group(logs: Logs, field: str | None) -> tuple[str, int] | None:
+def _find_group_field(logs: Logs, field: str | None) -> tuple[str, int] | None:
     """Return the field of the groups, and how many values it has; None where each conversation stands alone."""
     values = Counter(conversation.group for conversation in logs)
     # a group of one conversation each is no group: some value has to be shared
@@ -308,25 +310,25 @@ def _group(logs: Logs, field: str | None) -> tuple[str, int] | None:
     return None
 
 
-def _ordered(names: Iterable[str]) -> dict[str, int]:
+def _count_by_frequency(names: Iterable[str]) -> dict[str, int]:
     return dict(Counter(names).most_common())
 
 
-def _sentences(inspection: Inspection) -> Iterator[str]:
+def _describe_inspection(inspection: Inspection) -> Iterator[str]:
     account = inspection.account
     logs = inspection.logs
     ways = ""
     if account.ways:
-        ways = f", put together {_listed(account.ways)}"
+        ways = f", put together {_list_names_in_sentence(account.ways)}"
 
     yield (
         f"{format_count(len(logs), 'conversation')} in the shape of "
-        f"{_listed(account.formats + account.general)}{ways}."
+        f"{_list_names_in_sentence(account.formats + account.general)}{ways}."
     )
     lengths = f"{inspection.turns} turns and {inspection.words} words a conversation"
-    yield f"Roles: {_listed(inspection.roles)}; {lengths}."
-    yield from _thumbs(inspection)
-    yield from _left_out(inspection)
+    yield f"Roles: {_list_names_in_sentence(inspection.roles)}; {lengths}."
+    yield from _describe_thumbs(inspection)
+    yield from _describe_left_out(inspection)
     if not inspection.comments:
         wrote = "Nobody wrote a comment with the thumb"
     else:
@@ -334,14 +336,14 @@ def _sentences(inspection: Inspection) -> Iterator[str]:
 
     yield f"{wrote}."
     yield (
-        f"Tools were called: {_listed(inspection.tools)}."
+        f"Tools were called: {_list_names_in_sentence(inspection.tools)}."
         if inspection.tools
         else "No tool was called."
     )
     if inspection.attached:
-        yield f"Attached are {_listed(inspection.attached)}."
+        yield f"Attached are {_list_names_in_sentence(inspection.attached)}."
 
-    yield f"Languages of the users' words: {_listed(inspection.languages)}."
+    yield f"Languages of the users' words: {_list_names_in_sentence(inspection.languages)}."
     yield (
         f"Said between {inspection.times[0]} and {inspection.times[1]}."
         if inspection.times
@@ -351,13 +353,15 @@ def _sentences(inspection: Inspection) -> Iterator[str]:
         name, different = inspection.group
         yield f"Groups: {name!r} has {different} values; what shares one counts together."
     if inspection.fields:
-        yield f"Other fields, kept with the conversations: {_listed(inspection.fields)}."
+        yield f"Other fields, kept with the conversations: {_list_names_in_sentence(inspection.fields)}."
 
 
-def _thumbs(inspection: Inspection) -> Iterator[str]:
+def _describe_thumbs(inspection: Inspection) -> Iterator[str]:
     logs = inspection.logs
     kinds = inspection.account.scores
-    numbers = ", ".join(f"{logs.counts.get(label, 0)} {noun}" for label, noun in TAKEN[:3])
+    numbers = ", ".join(
+        f"{logs.counts.get(label, 0)} {noun}" for label, noun in LABELS_IN_WORDS[:3]
+    )
     # a tool's own thumb has no name of a field
     kind_taken = next((kind for kind in kinds if kind.taken), None)
     tool = (
@@ -367,10 +371,10 @@ def _thumbs(inspection: Inspection) -> Iterator[str]:
     )
     name = repr(logs.label_field) if logs.label_field else tool
     yield f"The thumb is {name}: {numbers}." if name else "No field is taken for the thumb."
-    for label, noun in TAKEN:
+    for label, noun in LABELS_IN_WORDS:
         # how each side is spelled in the log
         if values := inspection.spellings(label):
-            yield f"  taken for {noun}: {_listed(values)}"
+            yield f"  taken for {noun}: {_list_names_in_sentence(values)}"
 
     for kind in kinds:
         source = f" from {kind.source}" if kind.source else ""
@@ -378,7 +382,7 @@ def _thumbs(inspection: Inspection) -> Iterator[str]:
         yield f"  score {kind.name or 'of the tool'!r}{source} ({kind.scores}): {used}"
 
 
-def _left_out(inspection: Inspection) -> Iterator[str]:
+def _describe_left_out(inspection: Inspection) -> Iterator[str]:
     logs = inspection.logs
     texts = inspection.same_text
     sentences = [
@@ -395,10 +399,10 @@ def _left_out(inspection: Inspection) -> Iterator[str]:
         f"{format_count(len(logs.bad_rows), 'bad row')}" if logs.bad_rows else "",
     ]
     yield f"Left out: {'; '.join(filter(None, sentences)) or 'nothing'}."
-    yield from _rows(inspection.account)
+    yield from _describe_rows(inspection.account)
 
 
-ROW_OUTCOMES = {
+ROW_OUTCOMES_IN_WORDS = {
     OUTCOME_TURNS: "with words",
     OUTCOME_LABELS: "with thumbs or scores alone",
     OUTCOME_BESIDE: "of tables beside",
@@ -410,39 +414,39 @@ ROW_OUTCOMES = {
 """What is said of rows, by what became of them."""
 
 
-def _rows(account: ReadingStatistics) -> Iterator[str]:
+def _describe_rows(account: ReadingStatistics) -> Iterator[str]:
     """Yield what became of all rows, for each of the first files where there are several."""
     # each file has its own sum, as far as a terminal has room
-    for source, became in list(account.rows.items())[:MOST_NAMES_IN_SENTENCE]:
+    for source, became in list(account.rows.items())[:MAX_NAMES_IN_SENTENCE]:
         counts_text = []
-        for outcome, row_outcome in ROW_OUTCOMES.items():
+        for outcome, row_outcome in ROW_OUTCOMES_IN_WORDS.items():
             if became.get(outcome):
                 counts_text.append(f"{became[outcome]} {row_outcome}")
 
         name = f"Rows of {source}" if len(account.rows) > 1 else "Rows"
         yield f"{name}: {sum(became.values())} = {' + '.join(counts_text) or 'none'}."
 
-    if (rest := len(account.rows) - MOST_NAMES_IN_SENTENCE) > 0:
+    if (rest := len(account.rows) - MAX_NAMES_IN_SENTENCE) > 0:
         yield f"  and those of {format_count(rest, 'more file')}, all accounted for"
     if account.tables:
-        yield f"  tables beside: {_listed(account.tables)}"
+        yield f"  tables beside: {_list_names_in_sentence(account.tables)}"
 
 
-def _listed(named: Mapping[str, int]) -> str:
-    rest = len(named) - MOST_NAMES_IN_SENTENCE
+def _list_names_in_sentence(named: Mapping[str, int]) -> str:
+    rest = len(named) - MAX_NAMES_IN_SENTENCE
     name_counts = []
-    for name, number in list(named.items())[:MOST_NAMES_IN_SENTENCE]:
+    for name, number in list(named.items())[:MAX_NAMES_IN_SENTENCE]:
         name_counts.append(f"{name} ({number})")
 
     shown = ", ".join(name_counts)
     return f"{shown} and {rest} more" if rest > 0 else shown
 
 
-def _example(conversation: Conversation) -> Iterator[str]:
+def _render_example(conversation: Conversation) -> Iterator[str]:
     yield f"{conversation.id} ({conversation.label.value if conversation.label is not Label.NONE else 'no label'})"
-    for turn in conversation.turns[:SHOWN_TURNS]:
+    for turn in conversation.turns[:MAX_EXAMPLE_TURNS]:
         words = " ".join(turn.content.split())
-        yield f"  {turn.role}: {words[:SHOWN_CHARACTERS]}{'…' if len(words) > SHOWN_CHARACTERS else ''}"
+        yield f"  {turn.role}: {words[:MAX_EXAMPLE_CHARACTERS]}{'…' if len(words) > MAX_EXAMPLE_CHARACTERS else ''}"
 
-    if (rest := len(conversation.turns) - SHOWN_TURNS) > 0:
+    if (rest := len(conversation.turns) - MAX_EXAMPLE_TURNS) > 0:
         yield f"  … {format_count(rest, 'more turn')}"

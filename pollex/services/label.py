@@ -43,10 +43,15 @@ from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.roles import embedder_for, embeds_with
 from pollex.runs.usage import ModelUsage, usage_by_stage
 from pollex.runs.workspace import workspace
-from pollex.services.dry_run import Planned, plan_scoring
-from pollex.services.logs import Sources, files_of, logs_from, names_of
-from pollex.services.results import Shown, line_of_outcomes, support_json, tabulate_rows
-from pollex.services.score import read_unedited, scored_by
+from pollex.services.dry_run import DryRunEnded, plan_scoring
+from pollex.services.logs import Sources, list_file_names, list_source_names, logs_from
+from pollex.services.results import (
+    TabularResult,
+    format_outcomes,
+    make_calibration_support_json,
+    tabulate_rows,
+)
+from pollex.services.score import read_unedited, score_in_run
 from pollex.text import TerminalLines, format_count
 
 if TYPE_CHECKING:
@@ -55,7 +60,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class NextConversations(Shown):
+class NextConversations(TabularResult):
     """The conversations to label next.
 
     Attributes:
@@ -88,7 +93,7 @@ class NextConversations(Shown):
         of = format_count(self.unlabelled, "conversation")
         listed = f"{len(self.rows)} of {of} without a label, those whose labels help most first"
         yield listed if self.unlabelled else "Every conversation has a label already."
-        yield line_of_outcomes(self.outcomes)
+        yield format_outcomes(self.outcomes)
         yield from usage_by_stage(self.usage)
         yield f"Probabilities: {self.rubrics.support}"
         if self.out is not None:
@@ -96,10 +101,10 @@ class NextConversations(Shown):
 
     def as_json(self) -> dict[str, Any]:
         about = ("next=rows", "run", "judge=rubrics.judge.name", "outcomes")
-        return self.of(*about) | support_json(self.rubrics) | self.of("usage")
+        return self.of(*about) | make_calibration_support_json(self.rubrics) | self.of("usage")
 
 
-def next_conversations(
+def choose_next_conversations(
     logs: Sources | Logs,
     rubrics: Path | RubricSet,
     *,
@@ -116,7 +121,7 @@ def next_conversations(
     rubric_set = read_unedited(rubrics, run.store)
     questions = load_sheet_questions(questionnaire, out)
     if out is not None:
-        require_known_ending(out, *files_of(rubrics, logs), formats=LABEL_FILE_ENDINGS)
+        require_known_ending(out, *list_file_names(rubrics, logs), formats=LABEL_FILE_ENDINGS)
 
     # to rebuild the model takes a second
     if judges:
@@ -129,7 +134,7 @@ def next_conversations(
     unlabeled = tuple(c for c in read.conversations if free or c.label is Label.NONE)
     unlabeled_logs = Logs(conversations=unlabeled, fingerprint=read.fingerprint)
     if run.dry_run:
-        raise Planned(
+        raise DryRunEnded(
             plan_scoring(
                 unlabeled_logs.conversations,
                 rubric_set,
@@ -139,9 +144,9 @@ def next_conversations(
         )
 
     with workspace(run, progress, read) as opened:
-        arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
+        arguments = {"logs": list_source_names(logs), "rubrics": list_source_names(rubrics)[0]}
         scores = list[Score]()
-        scored, usage = scored_by(
+        scored, usage = score_in_run(
             opened,
             unlabeled_logs,
             rubric_set,
@@ -173,7 +178,7 @@ def next_conversations(
             logged.append(
                 row
                 | {
-                    LOGGED_CONVERSATION_KEY: as_logged(
+                    LOGGED_CONVERSATION_KEY: make_log_row(
                         by_id[row["id"]], row, read.label_field, reading
                     )
                 }
@@ -265,7 +270,7 @@ def embed_sides(conversations: Sequence[Conversation], embedder: Embedder) -> Fl
     return np.asarray(parts, dtype=np.float64).reshape(len(views), -1)
 
 
-def as_logged(
+def make_log_row(
     conversation: Conversation,
     row: LabelRequest,
     label_field: str,
@@ -296,7 +301,7 @@ def as_logged(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class DrawnConversations(Shown):
+class DrawnConversations(TabularResult):
     """Conversations drawn at random, to estimate a share from.
 
     Attributes:
@@ -383,11 +388,11 @@ def draw_for_share(
     """
     # SciPy comes with it, and takes half a second
     from pollex.measures.share import MIN_LABELS, compute_expected_half_width
-    from pollex.services.share import conversations_by_group
+    from pollex.services.share import group_conversations
 
     questions = load_sheet_questions(questionnaire, out)
     if out is not None:
-        require_known_ending(out, *files_of(logs), formats=LABEL_FILE_ENDINGS)
+        require_known_ending(out, *list_file_names(logs), formats=LABEL_FILE_ENDINGS)
 
     read = logs_from(logs, reading, progress)
     # left out: what can't be scored, and what was drawn at random and labeled before
@@ -406,7 +411,7 @@ def draw_for_share(
     if by is None:
         masks = {"": np.ones(len(open_), dtype=bool)}
     else:
-        masks = conversations_by_group(open_, by)
+        masks = group_conversations(open_, by)
 
     # as many from each group, or all that it has
     places = {}
@@ -438,7 +443,8 @@ def draw_for_share(
             "begins": " ".join(conversation.opening.split())[:80],
         }
         rows.append(
-            row | {LOGGED_CONVERSATION_KEY: as_logged(conversation, row, read.label_field, reading)}
+            row
+            | {LOGGED_CONVERSATION_KEY: make_log_row(conversation, row, read.label_field, reading)}
         )
 
     if out is not None:

@@ -31,27 +31,32 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import JUDGED_ANEW
 from pollex.runs.options import RunOptions
 from pollex.runs.usage import ModelUsage, usage_by_stage, usage_json
-from pollex.services.few_thumbs import FewThumbs
+from pollex.services.few_thumbs import FewThumbsAdvice
 from pollex.services.logs import list_unscorable
 from pollex.services.results import (
-    FIGURES,
-    Shown,
-    calibrator_json,
+    METRIC_NAMES,
+    TabularResult,
     describe_figures,
     describe_probabilities,
-    figures_json,
+    make_calibrator_json,
+    make_figures_json,
 )
-from pollex.services.sets import ID, lint_rubrics, rubric_line, rubrics_told
+from pollex.services.sets import (
+    ID_CHARACTERS_SHOWN,
+    describe_rubrics,
+    lint_rubrics,
+    make_rubric_line,
+)
 from pollex.text import TerminalLine, TerminalLines, format_count, render_first_lines, render_notes
 
-REPORT = "report.html"
+REPORT_FILE_NAME = "report.html"
 
 
-def require_places(out: Path, *read: str) -> None:
+def require_distinct_paths(out: Path, *read: str) -> None:
     """Refuse output paths that overwrite each other or an input."""
     # the report lies beside the set, and must not be the same file as it or as an input
     require_writable(out, *read, regular=True)
-    report = report_of(out)
+    report = choose_report_path(out)
     require_distinct_outputs(out, report)
     require_writable(report, *read, named=False)
 
@@ -81,9 +86,9 @@ def require_not_edited(out: Path) -> None:
         raise WrongUse(what, where=str(out), hint=hint, option="out")
 
 
-def report_of(out: Path) -> Path:
+def choose_report_path(out: Path) -> Path:
     """Return the report's path; with the set's name if another set's report, or somebody's page, is there."""
-    usual = out.with_name(REPORT)
+    usual = out.with_name(REPORT_FILE_NAME)
     if not usual.exists():
         return usual
 
@@ -93,14 +98,14 @@ def report_of(out: Path) -> Path:
     is_left_over = owner is not None and not (out.parent / owner).is_file()
     if is_of_this_set or is_left_over:
         return usual
-    return out.with_name(f"{out.stem}-{REPORT}")
+    return out.with_name(f"{out.stem}-{REPORT_FILE_NAME}")
 
 
 KEY_FIGURES = ("auc", "accuracy", "confident_accuracy")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class LearnResult(Shown):
+class LearnResult(TabularResult):
     """The result of a learning run.
 
     Attributes:
@@ -125,7 +130,7 @@ class LearnResult(Shown):
     usage: ModelUsage | None = None
     conversations: Mapping[str, Conversation] = field(default_factory=dict)
     marks: tuple[LintMark, ...] = ()
-    few: FewThumbs | None = None
+    few: FewThumbsAdvice | None = None
 
     def page(self, path: str = "rubrics.json", store: str = ".pollex") -> str:
         """Render the report as HTML; `path` and `store` are for the commands in it."""
@@ -158,7 +163,7 @@ class LearnResult(Shown):
         # few thumbs give hints, and no figures
         if self.few is not None:
             yield from self.few.thumbs.told()
-            yield from _hints_told(rubrics)
+            yield from _describe_hints(rubrics)
             yield from self._written()
             yield from self.few.told()
             return
@@ -171,7 +176,7 @@ class LearnResult(Shown):
             worst := name_conversations_to_read(self.scores)
         ):
             yield worst
-        yield from rubrics_told(rubrics, verbose)
+        yield from describe_rubrics(rubrics, verbose)
         if rubrics.tone is not None and rubrics.tone.clear:
             yield rubrics.tone.told
         if behind := describe_better_plain_method(rubrics):
@@ -202,13 +207,13 @@ class LearnResult(Shown):
                 windows = "Held-out yield is of windows fitted without these conversations"
                 yield f"{windows}; the set's own has {confident_share:.3f}"
 
-            yield from _details(rubrics)
+            yield from _describe_details(rubrics)
             yield from usage_by_stage(self.usage)
         else:
             side, assessment = next(
                 (side, assessment) for side, assessment in sides.items() if assessment is not None
             )
-            figures = "; ".join(_figure_told(assessment, name) for name in KEY_FIGURES)
+            figures = "; ".join(_describe_figure(assessment, name) for name in KEY_FIGURES)
             if rubrics.held_out:
                 on = f"Measured on {rubrics.measured_on}"
             else:
@@ -252,9 +257,9 @@ class LearnResult(Shown):
                 "guaranteed_window": rubrics.guaranteed and asdict(rubrics.guaranteed),
                 "policy": rubrics.policy,
                 "alpha": rubrics.alpha,
-                "training": figures_json(rubrics.training),
-                "held_out": figures_json(rubrics.held_out) or None,
-                "probabilities": calibrator_json(rubrics),
+                "training": make_figures_json(rubrics.training),
+                "held_out": make_figures_json(rubrics.held_out) or None,
+                "probabilities": make_calibrator_json(rubrics),
                 "reach": rubrics.reach and rubrics.reach.model_dump(),
                 "found_nothing": rubrics.found_nothing and asdict(rubrics.found_nothing),
                 "never_came_up": never_came_up,
@@ -267,15 +272,15 @@ class LearnResult(Shown):
         )
 
 
-def _figure_told(assessment: Assessment, name: str) -> str:
+def _describe_figure(assessment: Assessment, name: str) -> str:
     """Write a figure with its name, or why it is none."""
     figure = assessment.shown(name)
     if figure.value is None:
-        return f"{FIGURES[name]}: {figure.undefined}"
-    return f"{FIGURES[name]} {figure}"
+        return f"{METRIC_NAMES[name]}: {figure.undefined}"
+    return f"{METRIC_NAMES[name]} {figure}"
 
 
-def _details(rubrics: RubricSet) -> TerminalLines:
+def _describe_details(rubrics: RubricSet) -> TerminalLines:
     """Yield the window with a guarantee, baselines, probabilities and notes."""
     if rubrics.guaranteed:
         yield f"Window with a guarantee: {describe_guarantee(rubrics.guaranteed)}"
@@ -288,7 +293,7 @@ def _details(rubrics: RubricSet) -> TerminalLines:
             yield f"Baseline {baseline.name}: held-out AUC {auc}; the rubrics' AUC minus that: {ahead}"
 
     if record := rubrics.calibrator:
-        yield f"Probabilities: {rubrics.support}, by {record.chosen}{lead_in_words(record)}"
+        yield f"Probabilities: {rubrics.support}, by {record.chosen}{describe_lead(record)}"
         # where nothing was held out, both are the same figures, and are told once
         for side, figures in (
             ("held out", record.held_out),
@@ -300,7 +305,7 @@ def _details(rubrics: RubricSet) -> TerminalLines:
     yield from render_notes(rubrics.notes)
 
 
-def lead_in_words(record: CalibratorRecord) -> str:
+def describe_lead(record: CalibratorRecord) -> str:
     """Describe how far the chosen model's log-loss lies from that of NetSAT's curve; empty without comparison."""
     # scikit-learn comes with it, and takes a second to import
     from pollex.calibration.candidates import PLAIN
@@ -313,7 +318,7 @@ def lead_in_words(record: CalibratorRecord) -> str:
     return f"; cross-validated log-loss {abs(less):.3f} {'over' if less < 0 else 'under'} that of {PLAIN}'s curve"
 
 
-def _hints_told(rubrics: RubricSet) -> TerminalLines:
+def _describe_hints(rubrics: RubricSet) -> TerminalLines:
     """Yield what is there in a log, of which too few thumbs can tell."""
     yield TerminalLine("What is there, as hints without figures:", "bold")
     for rubric in rubrics.rubrics:
@@ -323,16 +328,16 @@ def _hints_told(rubrics: RubricSet) -> TerminalLines:
             side = "usually a bad sign"
 
         quote = [f"“{' '.join(quote.text.split())}”" for quote in rubric.quotes[:1]]
-        yield rubric_line(rubric.text, [side, *quote, f"id {rubric.id[:ID]}"])
+        yield make_rubric_line(rubric.text, [side, *quote, f"id {rubric.id[:ID_CHARACTERS_SHOWN]}"])
 
 
-def learned_result(
+def write_learn_result(
     read: Logs,
     learned: Learned,
     usage: ModelUsage | None,
     out: Path | None,
     run: RunOptions,
-    few: FewThumbs | None = None,
+    few: FewThumbsAdvice | None = None,
 ) -> LearnResult:
     """Write the rubric set and its report if asked for, and return the result."""
     # of all conversations only those that the report names go with it
@@ -347,10 +352,10 @@ def learned_result(
         run=learned.run,
         rubrics=learned.rubric_set,
         out=out,
-        report=report_of(out) if out else None,
+        report=choose_report_path(out) if out else None,
         scores=learned.scores,
         means=learned.means,
-        skipped=tuple(list_skipped(read, learned)),
+        skipped=tuple(list_left_out(read, learned)),
         all_taken=not (failed or read.bad_rows or list_unscorable(read)),
         usage=usage,
         conversations=named_conversations,
@@ -360,7 +365,7 @@ def learned_result(
     if out is not None:
         result.rubrics.save(out)
         write_text(
-            report_of(out),
+            choose_report_path(out),
             result.page(str(out), str(run.store)),
             named=False,
         )
@@ -368,7 +373,7 @@ def learned_result(
     return result
 
 
-def list_skipped(logs: Logs, learned: Learned) -> list[SkippedItem]:
+def list_left_out(logs: Logs, learned: Learned) -> list[SkippedItem]:
     """Return everything that was read and not learned from, with its reason."""
     # a list for each reason to be left out; the gravest reason comes first in the end
     rows = []

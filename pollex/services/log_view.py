@@ -29,24 +29,24 @@ from pollex.formats.proposal import UnmappedLog, iterate_column_rows, read_first
 from pollex.formats.queries import is_query_source
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
-from pollex.services.inspect import TAKEN, Inspection, inspect_logs
+from pollex.services.inspect import LABELS_IN_WORDS, Inspection, inspect_logs
 from pollex.text import escape_controls
 
 LARGE_LOG_BYTES = 64 << 20
 """Bytes of files from which on a look at their first rows is enough."""
-MOST_ROWS = 5_000
+MAX_ROWS_OF_LARGE_FILES = 5_000
 """Rows of each file that are looked at where they are large."""
-MOST_COLUMNS = 60
-MOST_VALUES = 40
-MOST_SPEAKERS = 20
-MOST_TURNS = 40
-LONGEST_TURN = 3000
-LONGEST_VALUE = 40
-MOST_BAD_ROWS = 10
-MOST_TRIED_ROWS = 10**9
+MAX_COLUMNS_SHOWN = 60
+MAX_VALUES_SHOWN = 40
+MAX_SPEAKERS_SHOWN = 20
+MAX_TURNS_SHOWN = 40
+MAX_TURN_CHARACTERS = 3000
+MAX_VALUE_CHARACTERS = 40
+MAX_BAD_ROWS_SHOWN = 10
+MAX_TRIED_BAD_ROWS = 10**9
 """Rows that may be bad while the words of the label are found out."""
 
-MEANINGS = {Label.POSITIVE.value: "up", Label.NEGATIVE.value: "down"}
+LABEL_MEANINGS = {Label.POSITIVE.value: "up", Label.NEGATIVE.value: "down"}
 """What a label's value is taken for, in the words of the page; all others are not rated."""
 
 
@@ -101,13 +101,13 @@ def view_log(
         options: What `reading` was made of, by the names of options.
     """
     # large files are looked at in part, so that the page comes soon
-    most_rows = MOST_ROWS if _bytes_of(sources) > LARGE_LOG_BYTES else None
+    most_rows = MAX_ROWS_OF_LARGE_FILES if _count_file_bytes(sources) > LARGE_LOG_BYTES else None
     columns: list[Column] = []
     offered: Mapping[str, Any] = {}
     proposed = False
     try:
         # columns are read first: they are shown even if the rows can't be read
-        columns = list_columns(read_first_rows(_opened(sources, reading)))
+        columns = list_columns(read_first_rows(_open_sources(sources, reading)))
         try:
             logs = read_logs(sources, options=reading, most_rows=most_rows)
         except UnmappedLog as unread:
@@ -117,7 +117,7 @@ def view_log(
             candidate = unread.reading.candidate
             logs = unread.reading.logs
             reading = candidate.options(reading)
-            offered = _options_of(candidate)
+            offered = _convert_candidate_to_options(candidate)
             proposed = True
         except BadInput:
             # words of a label that nobody knows are for the person to say
@@ -126,22 +126,22 @@ def view_log(
 
         inspection = inspect_logs(logs, reading=reading, progress=NullProgress())
     except PollexError as error:
-        return _refused_view(error, columns, options)
+        return _make_refused_view(error, columns, options)
 
     options = {**options, **offered}
     return LogView(
         options=options,
         proposed=proposed,
-        facts=list(_facts(inspection)),
-        left_out=list(_left_out(inspection)),
+        facts=list(_describe_facts(inspection)),
+        left_out=list(_describe_left_out(inspection)),
         notes=[escape_controls(note) for note in logs.notes],
-        columns=list(_columns(columns, options, logs)),
+        columns=list(_describe_columns(columns, options, logs)),
         label=logs.label_field,
-        values=list(_values(inspection, str(offered.get("unrated", "")))),
-        speakers=list(_speakers(columns, options)),
-        talks=[_talk(conversation) for conversation in inspection.examples],
+        values=list(_describe_label_values(inspection, str(offered.get("unrated", "")))),
+        speakers=list(_describe_speakers(columns, options)),
+        talks=[_describe_conversation(conversation) for conversation in inspection.examples],
         conversations=len(logs),
-        rated={word: logs.counts.get(label, 0) for label, word in TAKEN[:3]},
+        rated={word: logs.counts.get(label, 0) for label, word in LABELS_IN_WORDS[:3]},
         most_rows=most_rows or 0,
     )
 
@@ -159,7 +159,7 @@ def _accept_unknown_words(
     # whatever is bad is passed over here, to collect the words that stand as labels
     tried = read_logs(
         sources,
-        options=replace(reading, max_bad=MOST_TRIED_ROWS),
+        options=replace(reading, max_bad=MAX_TRIED_BAD_ROWS),
         most_rows=most_rows,
     )
     odd_labels = []
@@ -169,15 +169,15 @@ def _accept_unknown_words(
 
     unknown = dict.fromkeys(odd_labels)
     # another fault, or too many words for a label: the error is raised as it was
-    if not unknown or len(unknown) > MOST_VALUES:
+    if not unknown or len(unknown) > MAX_VALUES_SHOWN:
         return read_logs(sources, options=reading, most_rows=most_rows), reading.unrated or ""
 
-    words = ",".join(filter(None, [reading.unrated, *map(_quoted, unknown)]))
+    words = ",".join(filter(None, [reading.unrated, *map(_quote_list_value, unknown)]))
     options = replace(reading, unrated=words)
     return read_logs(sources, options=options, most_rows=most_rows), words
 
 
-def _refused_view(
+def _make_refused_view(
     error: PollexError,
     columns: Sequence[Column],
     options: Mapping[str, Any],
@@ -206,12 +206,12 @@ def _refused_view(
             "advice": error.advice,
         },
         offer={} if isinstance(error, UnmappedLog) else offer,
-        columns=list(_columns(columns, options, None)),
-        speakers=list(_speakers(columns, options)),
+        columns=list(_describe_columns(columns, options, None)),
+        speakers=list(_describe_speakers(columns, options)),
     )
 
 
-def _bytes_of(sources: Sequence[str]) -> int:
+def _count_file_bytes(sources: Sequence[str]) -> int:
     """Return the bytes of files; those of queries, whose rows are few, are not counted."""
     try:
         files = []
@@ -225,7 +225,7 @@ def _bytes_of(sources: Sequence[str]) -> int:
         return 0
 
 
-def _opened(sources: Sequence[str], reading: ReadOptions) -> Iterator[Iterator[Any]]:
+def _open_sources(sources: Sequence[str], reading: ReadOptions) -> Iterator[Iterator[Any]]:
     for name in find_files(sources):
         yield iterate_file_rows(
             name,
@@ -235,7 +235,7 @@ def _opened(sources: Sequence[str], reading: ReadOptions) -> Iterator[Iterator[A
         )
 
 
-def _options_of(candidate: Candidate) -> dict[str, Any]:
+def _convert_candidate_to_options(candidate: Candidate) -> dict[str, Any]:
     """Return a candidate as options, which name no two columns in one text."""
     # a role may have several names
     roles: dict[str, list[str]] = {}
@@ -249,17 +249,17 @@ def _options_of(candidate: Candidate) -> dict[str, Any]:
     return options | ({"roles": roles} if roles else {})
 
 
-def _facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
+def _describe_facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
     """Yield what was read, by what it is called on the page."""
     account = inspection.account
     logs = inspection.logs
-    shape = _listed(dict(account.formats + account.general))
+    shape = _list_row_numbers(dict(account.formats + account.general))
     ways = ""
     if account.ways:
-        ways = f", put together {_listed(dict(account.ways))}"
+        ways = f", put together {_list_row_numbers(dict(account.ways))}"
 
     yield "Shape", f"{shape}{ways}"
-    yield "Who speaks", _listed(inspection.roles)
+    yield "Who speaks", _list_row_numbers(inspection.roles)
     yield "Turns", f"{inspection.turns} a conversation"
     yield "Words", f"{inspection.words} a conversation"
 
@@ -272,25 +272,25 @@ def _facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
     else:
         yield "Users or groups", "none is known: each conversation counts alone"
 
-    yield "Languages of the users", _listed(inspection.languages)
+    yield "Languages of the users", _list_row_numbers(inspection.languages)
     yield "Comments", f"with {inspection.comments} conversations" if inspection.comments else "none"
-    yield "Tools", _listed(inspection.tools) if inspection.tools else "none was called"
+    yield "Tools", _list_row_numbers(inspection.tools) if inspection.tools else "none was called"
     if inspection.attached:
-        yield "Attached", _listed(inspection.attached)
+        yield "Attached", _list_row_numbers(inspection.attached)
 
     yield "Said", " to ".join(inspection.times) if inspection.times else "at no time that is known"
     if inspection.fields:
-        yield "Other fields", _listed(inspection.fields)
+        yield "Other fields", _list_row_numbers(inspection.fields)
 
     for kind in account.scores:
         used = "read as the thumb" if kind.taken else "not used"
         yield f"Score {escape_controls(kind.name or 'of the tool', 60)}", f"{kind.scores}, {used}"
 
     if logs.account.tables:
-        yield "Tables beside", _listed(dict(account.tables))
+        yield "Tables beside", _list_row_numbers(dict(account.tables))
 
 
-def _left_out(inspection: Inspection) -> Iterator[str]:
+def _describe_left_out(inspection: Inspection) -> Iterator[str]:
     """Yield what was left out and why."""
     logs = inspection.logs
     numbers = (
@@ -304,11 +304,11 @@ def _left_out(inspection: Inspection) -> Iterator[str]:
         if number:
             yield f"{number} {words}"
 
-    for row in logs.bad_rows[:MOST_BAD_ROWS]:
+    for row in logs.bad_rows[:MAX_BAD_ROWS_SHOWN]:
         yield escape_controls(str(row), 300)
 
 
-def _listed(numbers: Mapping[str, int]) -> str:
+def _list_row_numbers(numbers: Mapping[str, int]) -> str:
     shown = []
     for name, number in islice(numbers.items(), 12):
         shown.append(f"{escape_controls(name, 60)} ({number:,})")
@@ -320,14 +320,14 @@ def _listed(numbers: Mapping[str, int]) -> str:
     return ", ".join(shown) + rest or "none"
 
 
-def _columns(
+def _describe_columns(
     columns: Sequence[Column],
     options: Mapping[str, Any],
     logs: Logs | None,
 ) -> Iterator[dict[str, Any]]:
     """Yield each column that has values, with three of them and the part that it is."""
     # parts that were asked for, and then those that the reader found
-    parts = parts_of(options)
+    parts = map_columns_to_parts(options)
     if logs is not None and logs.label_field:
         parts.setdefault(logs.label_field, "label")
     if logs is not None and logs.group_field:
@@ -342,7 +342,7 @@ def _columns(
         }
 
 
-def parts_of(options: Mapping[str, Any]) -> dict[str, str]:
+def map_columns_to_parts(options: Mapping[str, Any]) -> dict[str, str]:
     """Return the part that each column is in options of reading."""
     if options.get("columns"):
         named = dict(parse_name_pairs(options["columns"]))
@@ -363,7 +363,7 @@ def parts_of(options: Mapping[str, Any]) -> dict[str, str]:
     return parts
 
 
-def columns_of(parts: Mapping[str, str]) -> dict[str, Any]:
+def map_parts_to_columns(parts: Mapping[str, str]) -> dict[str, Any]:
     """Return options of reading for the parts that a person chose for columns.
 
     Raises:
@@ -403,27 +403,28 @@ def columns_of(parts: Mapping[str, str]) -> dict[str, Any]:
     return {"columns": by_part}
 
 
-def _values(inspection: Inspection, unknown: str) -> Iterator[dict[str, Any]]:
+def _describe_label_values(inspection: Inspection, unknown: str) -> Iterator[dict[str, Any]]:
     """Yield each value of the label, what it counts as, and how many rows have it.
 
     Args:
         unknown: The words of which nobody said what they are.
     """
-    spellings = inspection.account.spellings.most_common(MOST_VALUES)
+    spellings = inspection.account.spellings.most_common(MAX_VALUES_SHOWN)
     for (value, meaning), number in spellings:
         yield {
             "value": value,
             "rows": number,
-            "counts": MEANINGS.get(meaning, "none"),
+            "counts": LABEL_MEANINGS.get(meaning, "none"),
             "is_neither": meaning == NEITHER_SIDE,
             # such words were just found, and nobody has said yet what they are
-            "is_unknown": bool(unknown) and _quoted(value) in unknown.split(","),
+            "is_unknown": bool(unknown) and _quote_list_value(value) in unknown.split(","),
             # what was cut can't be named, and what is empty is no word
-            "fixed": value == "(empty)" or (len(value) >= LONGEST_VALUE and value.endswith("…")),
+            "fixed": value == "(empty)"
+            or (len(value) >= MAX_VALUE_CHARACTERS and value.endswith("…")),
         }
 
 
-def labels_of(values: Mapping[str, str]) -> dict[str, str]:
+def group_values_by_label(values: Mapping[str, str]) -> dict[str, str]:
     """Return options for what a person said that each value counts as: up, down or not rated."""
     sides = {
         "positive": "up",
@@ -442,12 +443,12 @@ def labels_of(values: Mapping[str, str]) -> dict[str, str]:
             # numbers on neither side are left as they are
             words = [word for word in words if not normalize_number(word)]
         if words:
-            options[option] = ",".join(map(_quoted, words))
+            options[option] = ",".join(map(_quote_list_value, words))
 
     return options
 
 
-def _quoted(word: str) -> str:
+def _quote_list_value(word: str) -> str:
     """Return a value as lists of values have it: in quotes where it has a comma or quotes."""
     if "," not in word and '"' not in word:
         return word
@@ -456,9 +457,11 @@ def _quoted(word: str) -> str:
     return f'"{doubled}"'
 
 
-def _speakers(columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _describe_speakers(
+    columns: Sequence[Column], options: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
     """Yield each name of who speaks in the first rows, and whose turns those are; empty where nobody knows."""
-    parts = parts_of(options)
+    parts = map_columns_to_parts(options)
     # the column that was named as the role, else one that usually is
     named = []
     for column in columns:
@@ -467,7 +470,7 @@ def _speakers(columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator
 
     usual = []
     for column in columns:
-        if column.path.rpartition(".")[2] in USUAL_ROLES:
+        if column.path.rpartition(".")[2] in ROLE_FIELD_NAMES:
             usual.append(column)
 
     if not (chosen := (named or usual)[:1]):
@@ -475,62 +478,62 @@ def _speakers(columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator
 
     # `*` stands for all names that have no role of their own
     role_of_name = {name: role for role, name in parse_name_pairs(options.get("roles") or {})}
-    for word in list(dict.fromkeys(map(format_role_word, chosen[0].words)))[:MOST_SPEAKERS]:
+    for word in list(dict.fromkeys(map(format_role_word, chosen[0].words)))[:MAX_SPEAKERS_SHOWN]:
         yield {
             "name": word,
-            "role": role_of_name.get(word, role_of_name.get("*", _usual_role(word))),
+            "role": role_of_name.get(word, role_of_name.get("*", _find_usual_role(word))),
         }
 
 
-USUAL_ROLES = ("role", "from", "sender", "speaker", "author")
+ROLE_FIELD_NAMES = ("role", "from", "sender", "speaker", "author")
 
 
-def _usual_role(word: str) -> str:
+def _find_usual_role(word: str) -> str:
     try:
         return str(parse_role(word))
     except (BadInput, UnknownRole):
         return ""
 
 
-def roles_of(speakers: Mapping[str, str]) -> dict[str, Any]:
+def group_speakers_by_role(speakers: Mapping[str, str]) -> dict[str, Any]:
     """Return options for whose turns a person said that names are; those that are known anyway are left out."""
     roles: dict[str, list[str]] = {}
     for name, role in speakers.items():
-        if role and role != _usual_role(name):
+        if role and role != _find_usual_role(name):
             roles.setdefault(role, []).append(name)
     return {"roles": roles} if roles else {}
 
 
-ROLES = ("user", "assistant", "system", "tool", NO_TURN_ROLE)
+SPEAKER_ROLES = ("user", "assistant", "system", "tool", NO_TURN_ROLE)
 """Whose turns a name may be; the last is nobody's."""
 
 
-def _talk(conversation: Conversation) -> dict[str, Any]:
+def _describe_conversation(conversation: Conversation) -> dict[str, Any]:
     """Return a conversation as it will be judged, cut where it is long."""
     turns = []
-    for message in format_openai_messages(conversation)[:MOST_TURNS]:
+    for message in format_openai_messages(conversation)[:MAX_TURNS_SHOWN]:
         calls = []
         for call in message.get("tool_calls", ()):
             calls.append(
-                f"{call['function']['name']}({call['function']['arguments'][:LONGEST_TURN]})"
+                f"{call['function']['name']}({call['function']['arguments'][:MAX_TURN_CHARACTERS]})"
             )
 
         turns.append(
             {
                 "role": message["role"],
-                "content": message["content"][:LONGEST_TURN],
-                "is_cut": len(message["content"]) > LONGEST_TURN,
+                "content": message["content"][:MAX_TURN_CHARACTERS],
+                "is_cut": len(message["content"]) > MAX_TURN_CHARACTERS,
                 "calls": calls,
             }
         )
 
     return {
         "id": escape_controls(conversation.id, 80),
-        "counts": MEANINGS.get(conversation.label.value, "none"),
+        "counts": LABEL_MEANINGS.get(conversation.label.value, "none"),
         "group": escape_controls(conversation.group or "", 60),
         "comments": [
             escape_controls(feedback.comment or "", 300) for feedback in conversation.feedback
         ],
         "turns": turns,
-        "more": max(0, len(conversation.turns) - MOST_TURNS),
+        "more": max(0, len(conversation.turns) - MAX_TURNS_SHOWN),
     }

@@ -21,17 +21,17 @@ from pollex.text import format_count
 if TYPE_CHECKING:
     from pollex.store.labels import Opinion
 
-LISTED = 10
+MAX_LINES_LISTED = 10
 """How many bad rows or conversations are listed."""
 
-IN_MEMORY = "(in memory)"
+IN_MEMORY_NAME = "(in memory)"
 
 Sources = Sequence[str | Path] | str | Path
 Data = Logs | Iterable[Conversation] | Sources | RowSource
 """Logs, conversations, paths or globs, dicts, or a table of pandas, polars or Arrow."""
 
 
-def logs_given(data: Data, options: ReadOptions) -> Logs:
+def read_given_logs(data: Data, options: ReadOptions) -> Logs:
     """Return logs from whatever holds conversations, as callers in Python give it."""
     if isinstance(data, Logs):
         return data
@@ -100,20 +100,20 @@ def describe_logs(logs: Logs) -> list[str]:
     lines += [f"Note: {note}" for note in logs.notes]
     for flag, ids in logs.flags.items():
         holds = format_count(len(ids), "conversation holds", "conversations hold")
-        lines.append(f"Note: {holds} odd text ({flag}): {first_ids(ids)}")
+        lines.append(f"Note: {holds} odd text ({flag}): {format_first_ids(ids)}")
 
-    lines += count_and_lines(
+    lines += format_count_with_lines(
         "bad row was left out",
         "bad rows were left out",
         [str(row) for row in logs.bad_rows],
     )
     odd = [f"{id_}: {why}" for id_, why in list_unscorable(logs)]
-    return lines + count_and_lines(
+    return lines + format_count_with_lines(
         "conversation can't be judged", "conversations can't be judged", odd
     )
 
 
-def say_repeats(logs: Logs, progress: Progress) -> None:
+def report_repeats(logs: Logs, progress: Progress) -> None:
     """Report how many labeled conversations are not learned from, since they repeat a text."""
     for note in logs.note_on_repeats:
         progress.note(f"Note: {note}")
@@ -128,59 +128,59 @@ def list_unscorable(conversations: Iterable[Conversation]) -> list[tuple[str, st
     return pairs
 
 
-def count_and_lines(singular: str, more: str, lines: Sequence[str]) -> list[str]:
+def format_count_with_lines(singular: str, more: str, lines: Sequence[str]) -> list[str]:
     """Return a count with its noun, and the first lines; nothing without lines."""
     if not lines:
         return []
 
-    if len(lines) > LISTED:
-        rest = [f"  and {len(lines) - LISTED} more"]
+    if len(lines) > MAX_LINES_LISTED:
+        rest = [f"  and {len(lines) - MAX_LINES_LISTED} more"]
     else:
         rest = []
 
     return [
         f"{format_count(len(lines), singular, more)}:",
-        *(f"  {line}" for line in lines[:LISTED]),
+        *(f"  {line}" for line in lines[:MAX_LINES_LISTED]),
         *rest,
     ]
 
 
-def first_ids(ids: Sequence[str], most: int = 3) -> str:
+def format_first_ids(ids: Sequence[str], most: int = 3) -> str:
     """Return the first ids of many."""
     return ", ".join(ids[:most]) + (f" and {len(ids) - most} more" if len(ids) > most else "")
 
 
-def files_of(*sources: object) -> list[str]:
+def list_file_names(*sources: object) -> list[str]:
     """Return the names of files or globs, which may not be overwritten."""
     files: list[str] = []
     for source in sources:
-        for name in names_of(source):
-            if name != IN_MEMORY:
+        for name in list_source_names(source):
+            if name != IN_MEMORY_NAME:
                 files.append(name)
 
     return files
 
 
-def names_of(source: object) -> list[str]:
+def list_source_names(source: object) -> list[str]:
     """Return file names for the record of a run; `IN_MEMORY_SOURCE` for other data."""
     if source is None:
         return []
     if isinstance(source, str | Path):
         return [str(source)]
     if isinstance(source, Logs) or not isinstance(source, Sequence):
-        return [IN_MEMORY]
+        return [IN_MEMORY_NAME]
     return [str(source) for source in source]
 
 
-LABELS = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
-WORDS = {
+LABELS_BY_THUMB = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
+LABEL_SOURCES_IN_WORDS = {
     "log": "of the log",
     "person": "of people",
     "adjudicated": "adjudicated",
 }
 
 
-def labeled_logs(
+def read_labeled_logs(
     sources: Sources | Logs,
     reading: ReadOptions,
     store: Path,
@@ -188,7 +188,7 @@ def labeled_logs(
 ) -> Logs:
     """Read logs with the labels of the sources that are wanted; report what was read. Raises as `logs_from`."""
     read = logs_from(sources, reading, progress)
-    with_those_of_files = with_labels(read, reading, store)
+    with_those_of_files = replace_labels(read, reading, store)
     # the notes on reading were told already
     for note in with_those_of_files.notes[len(read.notes) :]:
         progress.note(f"Note: {note}")
@@ -196,7 +196,7 @@ def labeled_logs(
     return with_those_of_files
 
 
-def with_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
+def replace_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
     """Return the logs with the labels of the sources that `options` names.
 
     An adjudicated label stands over people's, theirs over the log's. People who disagree give none.
@@ -207,7 +207,7 @@ def with_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
     if options.sources == ("log",):
         return logs
 
-    opinions = thumbs_of_people(store, options.sources)
+    opinions = read_thumbs_of_people(store, options.sources)
     used: Counter[str] = Counter()
     labeled = []
     for conversation in logs:
@@ -225,7 +225,7 @@ def with_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
     )
 
 
-def thumbs_of_people(store: Path, sources: Sequence[str]) -> Mapping[str, Opinion]:
+def read_thumbs_of_people(store: Path, sources: Sequence[str]) -> Mapping[str, Opinion]:
     """Return people's thumbs in a store, by text."""
     if not (store / FILE).exists():
         return {}
@@ -254,17 +254,17 @@ def describe_label_sources(
 ) -> list[str]:
     """Say how many labels each source gave, and which replaced others."""
     counts_in_words = []
-    for name, words in WORDS.items():
+    for name, words in LABEL_SOURCES_IN_WORDS.items():
         if used[name]:
             counts_in_words.append(f"{used[name]} {words}")
     counted = ", ".join(counts_in_words)
     # labels of people that stand where the log has another one
     replaced = 0
     for a, b in zip(logs, labeled, strict=True):
-        replaced += a.label not in (b.label, Label.NONE) and _find_thumbs(a, opinions) is not None
+        replaced += a.label not in (b.label, Label.NONE) and _find_opinion(a, opinions) is not None
     chosen = 0
     for conversation in labeled:
-        if _find_thumbs(conversation, opinions) is not None:
+        if _find_opinion(conversation, opinions) is not None:
             chosen += conversation.preferred
     notes = [f"labels by source: {counted or 'none'}"]
     if replaced:
@@ -282,7 +282,7 @@ def describe_label_sources(
     return notes
 
 
-def _find_thumbs(conversation: Conversation, opinions: Mapping[str, Opinion]) -> Opinion | None:
+def _find_opinion(conversation: Conversation, opinions: Mapping[str, Opinion]) -> Opinion | None:
     # of before calls of tools were kept
     return opinions.get(conversation.text_hash) or opinions.get(conversation.words_hash)
 
@@ -293,13 +293,13 @@ def _label_conversation(
     sources: Sequence[str],
     used: Counter[str],
 ) -> Conversation:
-    opinion = _find_thumbs(conversation, opinions)
+    opinion = _find_opinion(conversation, opinions)
     if opinion is not None:
         used[opinion.source] += 1
         # a label that came by no queue was drawn as by chance
         metadata = conversation.metadata | {DRAWN_FIELD: opinion.drawn or "random"}
         update = {
-            "label": LABELS[opinion.value],
+            "label": LABELS_BY_THUMB[opinion.value],
             "judge": opinion.annotator,
             "metadata": metadata,
         }

@@ -26,11 +26,11 @@ from pollex.runs.plan import Plan
 from pollex.runs.run import RunSettings, digest_json
 from pollex.runs.workspace import workspace
 from pollex.services.dry_run import plan_dry_run
-from pollex.services.logs import Sources, names_of
+from pollex.services.logs import Sources, list_source_names
 from pollex.text import format_count
 
-SEED = 0
-INSIDE = (*TURN_PART_FIELDS, "user", "assistant")
+PROPOSAL_SEED = 0
+PARTS_INSIDE_TURNS = (*TURN_PART_FIELDS, "user", "assistant")
 """Parts that may stand in the items of a list of turns."""
 
 
@@ -59,22 +59,22 @@ def ask_for_mapping(
         raise plan_dry_run(
             model,
             run,
-            SEED,
-            lambda plan: _rehearse(plan, shown.items),
+            PROPOSAL_SEED,
+            lambda plan: _rehearse_calls(plan, shown.items),
         )
 
     named = format_count(len(shown.items), "column")
     progress.note(
         f"Asking {model.name} for a mapping: one call with names and disguised values of {named}"
     )
-    arguments = {"logs": names_of(sources)}
+    arguments = {"logs": list_source_names(sources)}
     with workspace(run, progress) as opened:
         columns_read, usage = by_model(
             opened,
             model,
-            SEED,
+            PROPOSAL_SEED,
             arguments,
-            lambda asker, setting: _ask(asker, setting, shown.items),
+            lambda asker, setting: _ask_in_run(asker, setting, shown.items),
         )
 
     if usage is not None:
@@ -82,13 +82,13 @@ def ask_for_mapping(
 
     # a sentence in place of columns says why nothing came
     if isinstance(columns_read, str):
-        return _without_mapping(
+        return _make_unmapped_error(
             unread,
             f"{model.name} said nothing of use ({columns_read})",
         )
 
     # what it said is tried on the log itself, and has to hold there
-    candidate = candidate_of(
+    candidate = make_candidate(
         columns_read,
         unread.columns,
         shown.originals,
@@ -117,10 +117,10 @@ def ask_for_mapping(
     else:
         why = "the log can't be read so"
 
-    return _without_mapping(unread, f"{model.name}'s mapping was tried, and {why}")
+    return _make_unmapped_error(unread, f"{model.name}'s mapping was tried, and {why}")
 
 
-def candidate_of(
+def make_candidate(
     columns_read: IdentifiedColumns,
     columns: Sequence[Column],
     originals: dict[str, str],
@@ -146,7 +146,7 @@ def candidate_of(
         if part in CONVERSATION_PARTS and name in paths:
             parts[part] = name
 
-    parts = _inside_list(parts) | dict(options.columns)
+    parts = _move_parts_inside_list(parts) | dict(options.columns)
     # disguised names become those of the log again
     speakers = (
         (speaker.role, originals.get(speaker.name, speaker.name))
@@ -157,17 +157,17 @@ def candidate_of(
     # one side alone would leave all others without a label
     if "label" in parts and columns_read.up and columns_read.down:
         labels = {
-            "positive": _as_rule(columns_read.up, originals),
-            "negative": _as_rule(columns_read.down, originals),
+            "positive": _format_label_rule(columns_read.up, originals),
+            "negative": _format_label_rule(columns_read.down, originals),
         }
 
     return Candidate(parts, roles, labels)
 
 
-def _inside_list(parts: dict[str, str]) -> dict[str, str]:
+def _move_parts_inside_list(parts: dict[str, str]) -> dict[str, str]:
     """Return parts whose turns stand in a list with the list as `messages`, and names inside it."""
     lists = set()
-    for part in INSIDE:
+    for part in PARTS_INSIDE_TURNS:
         if part in parts:
             lists.add(parts[part].rpartition("[].")[0])
 
@@ -177,20 +177,20 @@ def _inside_list(parts: dict[str, str]) -> dict[str, str]:
         return parts
 
     inside = {}
-    for part in INSIDE:
+    for part in PARTS_INSIDE_TURNS:
         if part in parts:
             inside[part] = parts[part].removeprefix(f"{path}[].")
 
     return {**parts, "messages": path, **inside}
 
 
-def _as_rule(values: Sequence[str], originals: dict[str, str]) -> str:
+def _format_label_rule(values: Sequence[str], originals: dict[str, str]) -> str:
     """Return values of a label as an option has them."""
     spelled = [originals.get(value, value) for value in values]
     return ",".join(f'"{value}"' if "," in value else value for value in spelled)
 
 
-def _without_mapping(unread: UnmappedLog, why: str) -> UnmappedLog:
+def _make_unmapped_error(unread: UnmappedLog, why: str) -> UnmappedLog:
     error = UnmappedLog(
         f"{unread.what.rstrip()}\n{why}\n",
         where=unread.where,
@@ -201,11 +201,11 @@ def _without_mapping(unread: UnmappedLog, why: str) -> UnmappedLog:
     return error
 
 
-async def _rehearse(plan: Plan, items: Sequence[Item]) -> None:
+async def _rehearse_calls(plan: Plan, items: Sequence[Item]) -> None:
     await identify_columns(plan.asker, items)
 
 
-async def _ask(
+async def _ask_in_run(
     asker: PromptAsker, setting: RunSettings, items: Sequence[Item]
 ) -> IdentifiedColumns | str:
     """Ask in a run of its own, which keeps the call in its ledger."""

@@ -20,12 +20,22 @@ from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.roles import RunRoles, hire, hire_judge
 from pollex.runs.usage import ModelUsage
 from pollex.runs.workspace import Workspace, workspace
-from pollex.services.dry_run import CallPlan, Planned, plan_learning, plan_scoring
+from pollex.services.dry_run import CallPlan, DryRunEnded, plan_learning, plan_scoring
 from pollex.services.learn import describe_judging
-from pollex.services.learn_result import LearnResult, learned_result, require_places
-from pollex.services.logs import Sources, files_of, labeled_logs, names_of, say_repeats
-from pollex.services.named_sets import read_set
-from pollex.services.starter import FEWEST, read_starter_answers, with_starter
+from pollex.services.learn_result import LearnResult, require_distinct_paths, write_learn_result
+from pollex.services.logs import (
+    Sources,
+    list_file_names,
+    list_source_names,
+    read_labeled_logs,
+    report_repeats,
+)
+from pollex.services.named_sets import read_rubric_set
+from pollex.services.starter import (
+    FEWEST_THUMBS_WITH_STARTER,
+    add_starter_to_set,
+    read_starter_answers,
+)
 from pollex.store.store import Store
 
 
@@ -60,40 +70,40 @@ def refit(
     """
     # parse
     if out is not None:
-        require_places(out, *files_of(logs))
+        require_distinct_paths(out, *list_file_names(logs))
 
     # Arrays are left alone: a new calibrator is fitted.
-    rubric_set = read_set(rubrics, run.store, arrays=False)
-    read = labeled_logs(logs, reading, run.store, progress)
-    settings = settings_of(rubric_set, read, test_fraction, seed, probability)
+    rubric_set = read_rubric_set(rubrics, run.store, arrays=False)
+    read = read_labeled_logs(logs, reading, run.store, progress)
+    settings = make_refit_settings(rubric_set, read, test_fraction, seed, probability)
     require_enough_labels(read, settings.minimum)
-    say_repeats(read, progress)
+    report_repeats(read, progress)
     # answers on another scale would have other meanings
     model = replace(model, settings=model.settings.but(scale=rubric_set.judge.scale))
 
     # plan
     if run.dry_run:
-        raise Planned(plan_refit(read, rubric_set, settings, run, model))
+        raise DryRunEnded(plan_refit(read, rubric_set, settings, run, model))
 
     # run
     helper = read_starter_answers(
         rubric_set.starter, rubric_set, read, run=run, model=model, progress=progress
     )
     arguments = {
-        "logs": names_of(logs),
-        "rubrics": names_of(rubrics)[0],
+        "logs": list_source_names(logs),
+        "rubrics": list_source_names(rubrics)[0],
         "model": model.name,
     }
     with workspace(run, progress, read) as opened:
-        work = hire_and_refit(opened, read, model, rubric_set, settings, arguments, helper)
+        work = refit_in_run(opened, read, model, rubric_set, settings, arguments, helper)
         learned, usage = opened.run(work)
-        learned = with_starter(learned, helper, read, opened.store)
+        learned = add_starter_to_set(learned, helper, read, opened.store)
 
     # report
-    return learned_result(read, learned, usage, out, run)
+    return write_learn_result(read, learned, usage, out, run)
 
 
-def settings_of(
+def make_refit_settings(
     rubric_set: RubricSet,
     logs: Logs,
     test_fraction: float | None,
@@ -112,7 +122,7 @@ def settings_of(
     return LearnSettings(
         test_fraction=test_fraction,
         seed=rubric_set.data.seed if seed is None else seed,
-        minimum=FEWEST if rubric_set.starter else LearnSettings.minimum,
+        minimum=FEWEST_THUMBS_WITH_STARTER if rubric_set.starter else LearnSettings.minimum,
         probability=probability or LearnSettings.probability,
     )
 
@@ -137,7 +147,7 @@ def plan_refit(
     return plan_learning(learning, run, model)
 
 
-async def hire_and_refit(
+async def refit_in_run(
     opened: Workspace,
     logs: Logs,
     model: ModelOptions,

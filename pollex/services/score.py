@@ -26,9 +26,9 @@ from pollex.runs.roles import hire_judge
 from pollex.runs.score_runs import Scored, run_scoring
 from pollex.runs.usage import ModelUsage
 from pollex.runs.workspace import Workspace, workspace
-from pollex.services.logs import Sources, files_of, logs_from, names_of
-from pollex.services.named_sets import name_of, read_set
-from pollex.services.score_result import FEWEST, ScoreResult, ScoreSinks
+from pollex.services.logs import Sources, list_file_names, list_source_names, logs_from
+from pollex.services.named_sets import name_rubric_set, read_rubric_set
+from pollex.services.score_result import FEWEST_SCORES_FOR_DRIFT, ScoreOutputs, ScoreResult
 from pollex.services.scorer import BatchScorer, ScoringPool
 from pollex.store.resume import count_unread, scores_of
 
@@ -82,13 +82,16 @@ def score(
 
     # plan
     if run.dry_run:
-        from pollex.services.dry_run import Planned, plan_scoring  # a model's roles come with it
+        from pollex.services.dry_run import (  # a model's roles come with it
+            DryRunEnded,
+            plan_scoring,
+        )
 
-        raise Planned(plan_scoring(read.conversations, task.rubric_set, run, model))
+        raise DryRunEnded(plan_scoring(read.conversations, task.rubric_set, run, model))
 
     # run
     with (
-        _sending(events, task.rubric_set) as emit,
+        _open_event_sender(events, task.rubric_set) as emit,
         workspace(run, progress, read) as opened,
         task.sinks(wide=wide, emit=emit) as sinks,
     ):
@@ -96,10 +99,10 @@ def score(
         opened.store.texts = not no_texts
         log_score = score_log(opened, read, task, sinks, model, workers=workers, trace=trace)
         if form is not None and out is not None:
-            write_form(out, form, sinks.each(), task.rubric_set, read, progress)
+            write_scores_as_form(out, form, sinks.each(), task.rubric_set, read, progress)
 
     # report
-    return report(read, task, sinks, log_score)
+    return make_score_result(read, task, sinks, log_score)
 
 
 @dataclass(frozen=True)
@@ -121,9 +124,9 @@ class ScoreTask:
     file: Path | None
     arguments: dict[str, Any]
 
-    def sinks(self, *, wide: bool, emit: Callable[[Score], None] | None) -> ScoreSinks:
+    def sinks(self, *, wide: bool, emit: Callable[[Score], None] | None) -> ScoreOutputs:
         """Return where the scores go."""
-        return ScoreSinks(
+        return ScoreOutputs(
             self.rubric_set, self.file, self.annotators, self.full, wide=wide, emit=emit
         )
 
@@ -166,19 +169,19 @@ def parse_task(
     annotators = list_requested_judges(rubric_set.thumb_model, judges) if judges else ()
     # another tool's requests, or rows in a format that the ending names
     if form is not None and out is not None:
-        from pollex.services.hooks import score_forms  # other tools alone need it
+        from pollex.services.hooks import get_score_forms  # other tools alone need it
 
-        score_forms().require(form)
-        require_writable(out, *files_of(rubrics, logs))
+        get_score_forms().require(form)
+        require_writable(out, *list_file_names(rubrics, logs))
     elif out is not None:
-        require_known_ending(out, *files_of(rubrics, logs))
+        require_known_ending(out, *list_file_names(rubrics, logs))
         # rows that go into a pipe have no page
         if out.is_file() or not out.exists():
-            require_writable(page_of(out), *files_of(rubrics, logs), named=False)
+            require_writable(page_of(out), *list_file_names(rubrics, logs), named=False)
 
     arguments = {
-        "logs": names_of(logs),
-        "rubrics": names_of(rubrics)[0],
+        "logs": list_source_names(logs),
+        "rubrics": list_source_names(rubrics)[0],
         "out": out and str(out),
     }
     file = out if form is None else None
@@ -186,24 +189,26 @@ def parse_task(
 
 
 def read_unedited(rubrics: Path | str | RubricSet, store: Path | None = None) -> RubricSet:
-    """Return the rubric set, which `store` may have; see `named_sets.read_set`.
+    """Return the rubric set, which `store` may have; see `named_sets.read_rubric_set`.
 
     Raises:
         BadRubrics: It can't be read, or was edited after θ was fitted.
     """
-    rubric_set = read_set(rubrics, store)
-    rubric_set.require_unedited(name_of(rubrics))
+    rubric_set = read_rubric_set(rubrics, store)
+    rubric_set.require_unedited(name_rubric_set(rubrics))
     return rubric_set
 
 
 @contextmanager
-def _sending(events: str | None, rubrics: RubricSet) -> Iterator[Callable[[Score], None] | None]:
+def _open_event_sender(
+    events: str | None, rubrics: RubricSet
+) -> Iterator[Callable[[Score], None] | None]:
     if events is None:
         yield None
     else:
-        from pollex.services.telemetry import exporter_of  # few want it
+        from pollex.services.telemetry import open_event_exporter  # few want it
 
-        with exporter_of(events, rubrics.rubrics_digest) as emit:
+        with open_event_exporter(events, rubrics.rubrics_digest) as emit:
             yield emit
 
 
@@ -220,7 +225,7 @@ def score_log(
     opened: Workspace,
     read: Logs,
     task: ScoreTask,
-    sinks: ScoreSinks,
+    sinks: ScoreOutputs,
     model: ModelOptions,
     *,
     workers: int | None,
@@ -230,7 +235,7 @@ def score_log(
     # with a cascade scores are final only after the model was asked
     first = list[Score]()
     asked = None
-    scored, usage = scored_by(
+    scored, usage = score_in_run(
         opened,
         read,
         task.rubric_set,
@@ -244,10 +249,10 @@ def score_log(
         trace=trace,
     )
     if task.full is not None:
-        better, asked, usage = with_doubtful_asked(opened, read, first, task, task.full, model)
+        better, asked, usage = ask_about_doubtful(opened, read, first, task, task.full, model)
         sinks.take(better)
     # where nothing was paid for, the time of a conversation is worth knowing
-    elif task.rubric_set.judge.built_in and len(read) >= FEWEST:
+    elif task.rubric_set.judge.built_in and len(read) >= FEWEST_SCORES_FOR_DRIFT:
         opened.progress.note(sinks.cost(len(read)))
 
     # only a model's replies can be unreadable
@@ -255,7 +260,7 @@ def score_log(
     return LogScore(scored, usage, asked, unread)
 
 
-def scored_by(
+def score_in_run(
     opened: Workspace,
     logs: Logs,
     rubric_set: RubricSet,
@@ -325,7 +330,7 @@ def scored_by(
     return scored_run, usage
 
 
-def with_doubtful_asked(
+def ask_about_doubtful(
     opened: Workspace,
     read: Logs,
     first: Sequence[Score],
@@ -342,7 +347,7 @@ def with_doubtful_asked(
     doubtful = [c for c, score in zip(read, first, strict=True) if score.confident is False]
     logs = Logs(conversations=tuple(doubtful), fingerprint=read.fingerprint)
     second = list[Score]()
-    _, usage = scored_by(
+    _, usage = score_in_run(
         opened,
         logs,
         full,
@@ -361,7 +366,7 @@ def with_doubtful_asked(
     return ScoreColumns.of(merged, ids), len(doubtful), usage
 
 
-def write_form(
+def write_scores_as_form(
     out: Path,
     form: str,
     scores: Iterable[Score],
@@ -370,18 +375,20 @@ def write_form(
     progress: Progress,
 ) -> None:
     """Write the scores as another tool's requests; say for which conversations there is none."""
-    from pollex.services.hooks import score_forms  # as in `export`
+    from pollex.services.hooks import get_score_forms  # as in `export`
 
-    forms = score_forms()
+    forms = get_score_forms()
     for id_, why in forms.write(out, form, scores, rubric_set, read.conversations):
         progress.note(f"Note: nothing is written for {id_:.60}: {why}")
 
 
-def report(read: Logs, task: ScoreTask, sinks: ScoreSinks, log_score: LogScore) -> ScoreResult:
+def make_score_result(
+    read: Logs, task: ScoreTask, sinks: ScoreOutputs, log_score: LogScore
+) -> ScoreResult:
     """Write the page beside a file of rows, and return the result."""
     page = None
     if task.file is not None:
-        page = write_page(sinks.tally, read, task.file, task.arguments["rubrics"])
+        page = write_score_page(sinks.tally, read, task.file, task.arguments["rubrics"])
 
     return ScoreResult(
         run=log_score.scored.run,
@@ -409,7 +416,7 @@ def page_of(out: Path) -> Path:
     return usual
 
 
-def write_page(
+def write_score_page(
     tally: ScoreTally,
     read: Logs,
     out: Path,

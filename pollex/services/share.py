@@ -53,13 +53,13 @@ from pollex.reports.share import render_share_page
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.evaluate import count_seen_before
-from pollex.services.logs import Sources, files_of, logs_from
-from pollex.services.results import Shown, write_interval
+from pollex.services.logs import Sources, list_file_names, logs_from
+from pollex.services.results import TabularResult, format_interval
 from pollex.services.score import read_unedited, score
 from pollex.text import TerminalLines, TerminalTable, format_count, render_notes
 
-FOLDS = 10
-RIDGE = 0.01
+CROSSFIT_FOLDS = 10
+LOGISTIC_INVERSE_PENALTY = 0.01
 """Inverse strength of the penalty: some 200 features stand against tens of labels."""
 
 
@@ -90,17 +90,17 @@ def crossfit_answers(
         return_inverse=True,
     )
     # those of one unit share a fold
-    fold = (rng.permutation(unit.max() + 1 if len(unit) else 0) % FOLDS)[unit]
+    fold = (rng.permutation(unit.max() + 1 if len(unit) else 0) % CROSSFIT_FOLDS)[unit]
     # each fold is predicted by a model that has not seen it, labels or none
     out = np.zeros(len(x))
-    for number in range(FOLDS):
+    for number in range(CROSSFIT_FOLDS):
         of_fold = fold == number
-        out[of_fold] = _fitted(x, is_known & ~of_fold, answer)[of_fold]
+        out[of_fold] = _fit_answer_model(x, is_known & ~of_fold, answer)[of_fold]
 
     return out
 
 
-def _fitted(x: Floats, is_labeled: Bools, answer: Bools) -> Floats:
+def _fit_answer_model(x: Floats, is_labeled: Bools, answer: Bools) -> Floats:
     from sklearn.linear_model import LogisticRegression  # it takes a second to import
 
     if is_labeled.any():
@@ -115,31 +115,31 @@ def _fitted(x: Floats, is_labeled: Bools, answer: Bools) -> Floats:
             (share * is_labeled.sum() + 0.5) / (is_labeled.sum() + 1),
         )
 
-    model = LogisticRegression(C=RIDGE, max_iter=500).fit(
+    model = LogisticRegression(C=LOGISTIC_INVERSE_PENALTY, max_iter=500).fit(
         x[is_labeled],
         answer[is_labeled],
     )
     return np.asarray(model.predict_proba(x)[:, 1], dtype=np.float64)
 
 
-SEGMENT = "segment"
-PERIODS = {
+SEGMENT_GROUPING = "segment"
+PERIOD_FORMATS = {
     "day": "%Y-%m-%d",
     "week": "%G-W%V",
     "month": "%Y-%m",
 }
-UNSAID = PROMPT_VERSION_UNKNOWN
-PROMPT = "prompt"
+NO_VALUE_NAME = PROMPT_VERSION_UNKNOWN
+PROMPT_GROUPING = "prompt"
 """What stands for the version of the prompt, whatever field has it, where no field has this name."""
-FEW_SEEN = 0.05
+MAX_SEEN_SHARE = 0.05
 """Share of labeled conversations that a set may have seen: greetings are alike in every log."""
 
-MOST_GROUPS = 50
+MAX_GROUPS_SHOWN = 50
 """Groups that a table can show."""
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class ShareSample:
     """Conversations with what is known of their labels, as arrays.
 
     Attributes:
@@ -164,15 +164,15 @@ class Sample:
     of_votes: Floats
     voting: Floats
 
-    def of(self, mask: Bools) -> Sample:
+    def of(self, mask: Bools) -> ShareSample:
         """Return some of the conversations."""
         given_fields: dict[str, Any] = {}
         for name, var in vars(self).items():
             given_fields[name] = None if var is None else var[mask]
-        return Sample(**given_fields)
+        return ShareSample(**given_fields)
 
 
-def labels_of(
+def collect_labels(
     conversations: Sequence[Conversation],
     labels: Path | None,
     drawn: str | None,
@@ -224,7 +224,7 @@ def labels_of(
     return [*own_labels, *read_in_labels], bad
 
 
-def warn_of_labels(
+def list_label_warnings(
     labels: Sequence[ConversationLabel],
     conversations: Sequence[Conversation],
     drawn: str | None,
@@ -271,12 +271,12 @@ def warn_of_labels(
     return notes
 
 
-def sample_shares(
+def build_share_sample(
     conversations: Sequence[Conversation],
     labels: Sequence[ConversationLabel],
     rubric_set: RubricSet | None,
     probability: Floats | None,
-) -> tuple[Sample, list[str]]:
+) -> tuple[ShareSample, list[str]]:
     """Return the arrays, and how the probabilities came about.
 
     A set that was learned from labeled conversations has seen them: probabilities are then
@@ -284,11 +284,11 @@ def sample_shares(
     """
     # labels at random and voluntary ones, each as the pair of whether and which
     (random, good), (voted, liked) = (
-        _columns(conversations, labels, way) for way in (RANDOM_DRAW, VOLUNTARY_DRAW)
+        _make_label_columns(conversations, labels, way) for way in (RANDOM_DRAW, VOLUNTARY_DRAW)
     )
     features = measure_wording_signals(conversations)
     rng = np.random.default_rng(0)
-    user = users_of(conversations)
+    user = number_users_of_conversations(conversations)
     notes = []
     of_random = None
     # scores are of use only for conversations that the set has not seen
@@ -300,7 +300,7 @@ def sample_shares(
 
         # a few seen ones do little harm; more make probabilities too sure
         seen_count = sum(count_seen_before(rubric_set, labeled).values())
-        if seen_count > FEW_SEEN * len(labeled):
+        if seen_count > MAX_SEEN_SHARE * len(labeled):
             notes.append(
                 f"the rubric set has seen {seen_count} of {len(labeled)} labeled conversations: probabilities are "
                 "cross-fitted without it"
@@ -330,10 +330,10 @@ def sample_shares(
         rng,
         user,
     )
-    return Sample(random, good, voted, liked, user, of_random, of_votes, voting), notes
+    return ShareSample(random, good, voted, liked, user, of_random, of_votes, voting), notes
 
 
-def _columns(
+def _make_label_columns(
     conversations: Sequence[Conversation],
     labels: Sequence[ConversationLabel],
     way: str,
@@ -349,7 +349,7 @@ def _columns(
     )
 
 
-def users_of(conversations: Sequence[Conversation]) -> Ints | None:
+def number_users_of_conversations(conversations: Sequence[Conversation]) -> Ints | None:
     """Assign numbers to users [conversation]; None if no conversation names one.
 
     A conversation without a user is a user of its own.
@@ -366,27 +366,31 @@ def users_of(conversations: Sequence[Conversation]) -> Ints | None:
     return number_names(units)
 
 
-def conversations_by_group(conversations: Sequence[Conversation], by: str) -> dict[str, Bools]:
+def group_conversations(conversations: Sequence[Conversation], by: str) -> dict[str, Bools]:
     """Return the conversations of each group by name; segments may overlap.
 
     Raises:
         WrongUse: No conversation has the field, or there are too many groups.
     """
-    if by == SEGMENT:
-        return _segments(conversations)
+    if by == SEGMENT_GROUPING:
+        return _group_by_segments(conversations)
 
     # `FIELD:week` cuts times into periods; a colon before anything else belongs to the name
-    name, _, period = by.rpartition(":") if by.rpartition(":")[2] in PERIODS else (by, "", "")
-    prompt_given = by != PROMPT or any(
-        PROMPT in conversation.metadata for conversation in conversations
+    name, _, period = (
+        by.rpartition(":") if by.rpartition(":")[2] in PERIOD_FORMATS else (by, "", "")
+    )
+    prompt_given = by != PROMPT_GROUPING or any(
+        PROMPT_GROUPING in conversation.metadata for conversation in conversations
     )
     # versions of the prompt may be in any field, unless one is called so
     values = []
     for conversation in conversations:
-        values.append(_value(conversation, name, period) if prompt_given else conversation.prompt)
+        values.append(
+            _get_group_value(conversation, name, period) if prompt_given else conversation.prompt
+        )
 
     # the fields that there are help to find the right name
-    if all(value == UNSAID for value in values):
+    if all(value == NO_VALUE_NAME for value in values):
         field_names: set[str] = set()
         for conversation in conversations[:1000]:
             field_names.update(conversation.metadata)
@@ -399,7 +403,7 @@ def conversations_by_group(conversations: Sequence[Conversation], by: str) -> di
 
     # too many groups are no table: times may be cut into periods instead
     names = sorted(set(values))
-    if len(names) > MOST_GROUPS:
+    if len(names) > MAX_GROUPS_SHOWN:
         hint = "name a field with fewer values" + ("" if period else f", or {name}:week for times")
         raise WrongUse(
             f"{name!r} has {len(names)} values",
@@ -411,11 +415,11 @@ def conversations_by_group(conversations: Sequence[Conversation], by: str) -> di
     return {value: np.asarray(column == value, dtype=bool) for value in names}
 
 
-def _value(conversation: Conversation, name: str, period: str) -> str:
+def _get_group_value(conversation: Conversation, name: str, period: str) -> str:
     # values that are no scalar can't name a group
     value = get_path_value(conversation.metadata, name)
     if value is None or isinstance(value, dict | list):
-        return UNSAID
+        return NO_VALUE_NAME
     if not period:
         return str(value)
 
@@ -426,12 +430,12 @@ def _value(conversation: Conversation, name: str, period: str) -> str:
         else:
             moment = datetime.fromisoformat(str(value))
     except (ValueError, OverflowError, OSError):
-        return UNSAID
+        return NO_VALUE_NAME
 
-    return moment.strftime(PERIODS[period])
+    return moment.strftime(PERIOD_FORMATS[period])
 
 
-def _segments(conversations: Sequence[Conversation]) -> dict[str, Bools]:
+def _group_by_segments(conversations: Sequence[Conversation]) -> dict[str, Bools]:
     # topics are learned from these conversations themselves
     log = []
     for conversation in conversations:
@@ -446,28 +450,28 @@ def _segments(conversations: Sequence[Conversation]) -> dict[str, Bools]:
     # the most frequent topics first; some have no conversation at all
     sizes = about.sum(axis=0)
     order = []
-    for place in np.argsort(-sizes)[:MOST_GROUPS]:
+    for place in np.argsort(-sizes)[:MAX_GROUPS_SHOWN]:
         if sizes[place]:
             order.append(int(place))
 
     return {names[place]: about[:, place] for place in order}
 
 
-NO_SCORE = 0.5
+PROBABILITY_WITHOUT_SCORE = 0.5
 """Probability of a conversation without a score: it tells nothing."""
 
-WAYS = {
+ESTIMATE_NAMES = {
     "at_random": "of all, from labels at random",
     "adjusted": "of all, if votes depend on the conversation alone",
     "voters": "of voters",
 }
 """What is estimated, the first to read in front."""
 
-DRAWN = {RANDOM_DRAW: "at random", VOLUNTARY_DRAW: "given voluntarily"}
+DRAWN_IN_WORDS = {RANDOM_DRAW: "at random", VOLUNTARY_DRAW: "given voluntarily"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimates:
+class ShareEstimates:
     """The estimates from the labels of some conversations.
 
     Attributes:
@@ -494,7 +498,7 @@ class Estimates:
     @property
     def known(self) -> list[tuple[str, Share]]:
         """The estimates that there are, the first to read in front."""
-        named = [(how, getattr(self, how)) for how in WAYS]
+        named = [(how, getattr(self, how)) for how in ESTIMATE_NAMES]
         return [(how, share) for how, share in named if share is not None]
 
     @property
@@ -503,7 +507,7 @@ class Estimates:
         # numbers of missing labels, by how they have to be drawn
         parts = []
         for way, n in self.missing.items():
-            parts.append(f"{n} more labels {DRAWN[way]} are needed")
+            parts.append(f"{n} more labels {DRAWN_IN_WORDS[way]} are needed")
 
         return "; ".join(parts)
 
@@ -535,13 +539,13 @@ class Estimates:
             yield f"No estimate from fewer than {MIN_LABELS} labels: {self.needs}."
 
 
-def cells_of(share: Share) -> tuple[str, str, str]:
+def format_share_cells(share: Share) -> tuple[str, str, str]:
     """Return a share, its interval and its labels."""
     return f"{share.value:.3f}", f"[{share.low:.3f}, {share.high:.3f}]", f"{share.n:,}"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ShareResult(Shown):
+class ShareResult(TabularResult):
     """Share of good conversations over all, and by group.
 
     Attributes:
@@ -553,8 +557,8 @@ class ShareResult(Shown):
     columns = ("group", "of", "value", "low", "high", "n", "method")
     json_fields = ("all=total", "groups", "by", "by_scores", "notes", "page")
 
-    total: Estimates
-    groups: tuple[Estimates, ...]
+    total: ShareEstimates
+    groups: tuple[ShareEstimates, ...]
     by: str
     notes: tuple[str, ...]
     by_scores: Figure | None = None
@@ -573,10 +577,10 @@ class ShareResult(Shown):
     @property
     def lines(self) -> list[tuple[str, Share]]:
         """The estimates for all conversations, the one to read first in front."""
-        return [(WAYS[how], share) for how, share in self.total.known]
+        return [(ESTIMATE_NAMES[how], share) for how, share in self.total.known]
 
     @property
-    def group_lines(self) -> list[tuple[Estimates, Share | None]]:
+    def group_lines(self) -> list[tuple[ShareEstimates, Share | None]]:
         """A comparable estimate a group: from random labels if all have them, else adjusted."""
         how = "at_random" if self.total.at_random else "adjusted"
         return [(group, getattr(group, how)) for group in self.groups]
@@ -594,7 +598,7 @@ class ShareResult(Shown):
         total = self.total
         yield f"Share of good conversations, of {total.conversations:,} in all"
         # estimates with their labels, then the bounds, which have no labels of their own
-        rows = [(name, *cells_of(share)) for name, share in self.lines]
+        rows = [(name, *format_share_cells(share)) for name, share in self.lines]
         for bound in total.bounds:
             name = f"of all, if good and bad ones vote up to {bound.factor:g} times unequally"
             rows.append((name, "", f"[{bound.low:.3f}, {bound.high:.3f}]", ""))
@@ -603,7 +607,7 @@ class ShareResult(Shown):
             yield TerminalTable(("", "share", "95 % interval", "labels"), rows)
         if (scores := self.by_scores) is not None:
             share = f"about {scores.value:.0%} are good, the mean of their probabilities"
-            yield f"By scores alone {share} ({write_interval(scores)})."
+            yield f"By scores alone {share} ({format_interval(scores)})."
 
         yield from total.explained()
         # a group without an estimate says what it lacks
@@ -618,7 +622,7 @@ class ShareResult(Shown):
                 (
                     segment.name,
                     f"{segment.conversations:,}",
-                    *(cells_of(figures) if figures else why_not),
+                    *(format_share_cells(figures) if figures else why_not),
                 )
             )
 
@@ -632,7 +636,7 @@ class ShareResult(Shown):
             yield f"Wrote {self.page}"
 
 
-def share(
+def estimate_share_of_logs(
     logs: Sources | Logs,
     rubrics: Path | RubricSet | None = None,
     *,
@@ -662,7 +666,7 @@ def share(
     """
     # fails before the work if the page would replace an input
     if page is not None:
-        require_writable(page, *files_of(logs, rubrics, labels))
+        require_writable(page, *list_file_names(logs, rubrics, labels))
 
     # a conversation that can't be scored is no part of the share
     read_in = logs_from(logs, reading, progress)
@@ -671,8 +675,8 @@ def share(
         if not conversation.not_scorable:
             conversations.append(conversation)
 
-    given_labels, bad = labels_of(conversations, labels, drawn, reading)
-    notes = warn_of_labels(given_labels, conversations, drawn)
+    given_labels, bad = collect_labels(conversations, labels, drawn, reading)
+    notes = list_label_warnings(given_labels, conversations, drawn)
     rubric_set = None
     if rubrics is not None:
         rubric_set = read_unedited(rubrics, run.store)
@@ -686,7 +690,7 @@ def share(
         )
         probability = score_probabilities(shown, rubric_set, run, model, progress)
 
-    share = share_of(
+    share = estimate_share(
         conversations,
         given_labels,
         rubric_set,
@@ -706,7 +710,7 @@ def share(
     return share
 
 
-def share_of(
+def estimate_share(
     conversations: Sequence[Conversation],
     labels: Sequence[ConversationLabel],
     rubric_set: RubricSet | None,
@@ -714,11 +718,11 @@ def share_of(
     by: str | None = None,
 ) -> ShareResult:
     """Estimate the share from labels and scores that are at hand."""
-    sample, notes = sample_shares(conversations, labels, rubric_set, probability)
+    sample, notes = build_share_sample(conversations, labels, rubric_set, probability)
     if by is None:
         masks = {}
     else:
-        masks = conversations_by_group(conversations, by)
+        masks = group_conversations(conversations, by)
 
     # the mean of all probabilities needs no label, but a set that is better than chance
     by_scores = None
@@ -751,12 +755,15 @@ def score_probabilities(
         or ()
     )
     return np.array(
-        [NO_SCORE if score.probability is None else score.probability for score in scored],
+        [
+            PROBABILITY_WITHOUT_SCORE if score.probability is None else score.probability
+            for score in scored
+        ],
         dtype=np.float64,
     )
 
 
-def estimate_shares(name: str, sample: Sample) -> Estimates:
+def estimate_shares(name: str, sample: ShareSample) -> ShareEstimates:
     """Estimate the share of some conversations in every way that their labels allow."""
     # labels are missing only of a kind that has some; without any, random ones are asked for
     numbers = {RANDOM_DRAW: int(sample.random.sum()), VOLUNTARY_DRAW: int(sample.voted.sum())}
@@ -768,7 +775,7 @@ def estimate_shares(name: str, sample: Sample) -> Estimates:
     if not any(numbers.values()):
         missing = {RANDOM_DRAW: MIN_LABELS}
 
-    estimates = Estimates(
+    estimates = ShareEstimates(
         name=name,
         conversations=len(sample.good),
         labels=numbers,
@@ -798,7 +805,7 @@ def estimate_shares(name: str, sample: Sample) -> Estimates:
     )
 
 
-def split_random_labels(sample: Sample) -> LabeledSample:
+def split_random_labels(sample: ShareSample) -> LabeledSample:
     # scores of the rest correct for which conversations the labels happened to fall on
     """Return the labels at random, and the probabilities of all other conversations."""
     is_random = sample.random

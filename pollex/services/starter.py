@@ -25,7 +25,7 @@ from pollex.store.resume import step
 from pollex.store.rubric_sets import rubric_set_rows
 from pollex.store.store import Store
 
-FEWEST = 2
+FEWEST_THUMBS_WITH_STARTER = 2
 """Conversations of each class that are enough where there is a starter."""
 
 
@@ -68,7 +68,7 @@ def require_same_judge(
     )
 
 
-def starter_of(
+def read_starter(
     starter: Path | RubricSet,
     store: Path,
     model: ModelOptions,
@@ -166,7 +166,7 @@ def read_starter_answers(
     return Starter(record, table)
 
 
-def with_starter(
+def add_starter_to_set(
     learned: Learned,
     starter: Starter | None,
     logs: Logs,
@@ -231,7 +231,12 @@ def with_starter(
         "starter": record,
         "notes": (
             *learned.rubric_set.notes,
-            sentence_of(record, ALONE if up.sum() >= MIN_LABELS_PER_CLASS <= (~up).sum() else MORE),
+            describe_starter(
+                record,
+                LEARN_ALONE_HINT
+                if up.sum() >= MIN_LABELS_PER_CLASS <= (~up).sum()
+                else MORE_THUMBS_HINT,
+            ),
         ),
     }
     # the run stored the set before this was known
@@ -241,18 +246,20 @@ def with_starter(
     return replace(learned, rubric_set=rubric_set)
 
 
-ALONE = "learn without --starter"
-MORE = "give more thumbs, `pollex label next LOGS --out to-label.jsonl` says to which conversations"
+LEARN_ALONE_HINT = "learn without --starter"
+MORE_THUMBS_HINT = (
+    "give more thumbs, `pollex label next LOGS --out to-label.jsonl` says to which conversations"
+)
 
 
-def sentence_of(record: StarterRecord, instead: str = ALONE) -> str:
+def describe_starter(record: StarterRecord, instead: str = LEARN_ALONE_HINT) -> str:
     """Say what a starter brings, in a sentence for the notes of a set.
 
     Args:
         instead: What to do where it doesn't help.
     """
     parts = (("this set alone", "own"), ("the starter alone", "starter"), ("both", "both"))
-    figures = ", ".join(f"{name} {_in_words(record.auc[key])}" for name, key in parts)
+    figures = ", ".join(f"{name} {_format_figure(record.auc[key])}" for name, key in parts)
     if record.helps:
         advice = ""
     else:
@@ -262,7 +269,7 @@ def sentence_of(record: StarterRecord, instead: str = ALONE) -> str:
     return f"Starter {record.source}: AUC of {figures} ({record.measured_on}, n = {n}){advice}."
 
 
-def _in_words(figure: Figure) -> str:
+def _format_figure(figure: Figure) -> str:
     if figure.value is None:
         return "undefined"
 

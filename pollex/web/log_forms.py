@@ -12,7 +12,12 @@ from typing import Any
 
 from pollex.errors import WrongUse
 from pollex.formats.mapping import CONVERSATION_PARTS, OPTION_BY_PART
-from pollex.services.log_view import columns_of, labels_of, parts_of, roles_of
+from pollex.services.log_view import (
+    group_speakers_by_role,
+    group_values_by_label,
+    map_columns_to_parts,
+    map_parts_to_columns,
+)
 from pollex.usecases.inspect import InspectLogs
 from pollex.usecases.use_case import VerbOption, iterate_options
 from pollex.web.controls import LABELS
@@ -120,27 +125,27 @@ def read_options(form_fields: Mapping[str, Any]) -> dict[str, Any]:
         if mapping := _read_mapping(str(form_fields.get(f"{READING_PREFIX}{name}", ""))):
             options[name] = mapping
 
-    before = parts_of(options)
+    before = map_columns_to_parts(options)
     # parts of columns: one change replaces the mapping and all fields that name a column
     parts, changed = _read_choices(form_fields, COLUMN_PREFIX, PART_WORDS)
     if changed:
         for name in ("columns", *OPTION_BY_PART.values()):
             options.pop(name, None)
-        options |= columns_of({path: part for path, part in parts.items() if part})
-        _drop_values_of_moved_columns(before, parts_of(options), options)
+        options |= map_parts_to_columns({path: part for path, part in parts.items() if part})
+        _drop_values_of_moved_columns(before, map_columns_to_parts(options), options)
 
     # who speaks: one change replaces all roles
     speakers, changed = _read_choices(form_fields, SPEAKER_PREFIX, {"": "", **ROLE_WORDS})
     if changed:
         options.pop("roles", None)
-        options |= roles_of(speakers)
+        options |= group_speakers_by_role(speakers)
 
     # values of the label: one change replaces the rules
     values, changed = _read_choices(form_fields, VALUE_PREFIX, COUNTS)
     if changed:
         for name in RULES:
             options.pop(name, None)
-        options |= labels_of(values)
+        options |= group_values_by_label(values)
 
     return options
 

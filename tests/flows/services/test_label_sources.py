@@ -11,7 +11,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import make_logs
-from pollex.services.logs import with_labels
+from pollex.services.logs import replace_labels
 from pollex.store.rows import label_row
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow
@@ -64,7 +64,7 @@ def test_only_the_sources_that_are_asked_for_give_labels_and_the_log_says_whose_
         "log, person, adjudicated": (DOWN, UP, DOWN, UP, NONE, DOWN),
         "adjudicated": (NONE, NONE, NONE, NONE, NONE, DOWN),
     }.items():
-        found = with_labels(logs, ReadOptions(label_sources=sources), store)
+        found = replace_labels(logs, ReadOptions(label_sources=sources), store)
         assert tuple(one.label for one in found) == labels
         assert (found.fingerprint == logs.fingerprint) == (sources == "log")
         if sources == "log, person, adjudicated":

@@ -24,8 +24,8 @@ from pollex.runs.run import RunSettings
 from pollex.runs.usage import ModelUsage, usage_by_stage
 from pollex.runs.workspace import workspace
 from pollex.services.dry_run import plan_dry_run
-from pollex.services.logs import Sources, names_of
-from pollex.services.results import Shown, line_of_outcomes
+from pollex.services.logs import Sources, list_source_names
+from pollex.services.results import TabularResult, format_outcomes
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
 from pollex.text import TerminalLines, render_first_lines
@@ -59,7 +59,7 @@ class Response:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class AnswerResult(Shown):
+class AnswerResult(TabularResult):
     """Answers of the model under test.
 
     Attributes:
@@ -88,7 +88,7 @@ class AnswerResult(Shown):
 
     def told(self) -> TerminalLines:
         """Yield how many questions were answered, and which were not."""
-        yield line_of_outcomes(self.outcomes)
+        yield format_outcomes(self.outcomes)
         failed = []
         for r in self.responses:
             if r.answer is None:
@@ -136,9 +136,9 @@ def answer(
     # what can be refused is refused before a file is read
     name = require_model(model, "no model to answer")
     if out is not None:
-        require_known_ending(out, profile, *names_of(questions))
+        require_known_ending(out, profile, *list_source_names(questions))
 
-    cases = read_cases(names_of(questions), reading)
+    cases = read_cases(list_source_names(questions), reading)
     note_cases(cases, progress)
 
     # the same respondent for the plan and for the run
@@ -161,7 +161,7 @@ def answer(
     # the run keeps what it was called with, for a later look at it
     with workspace(run, progress) as opened:
         arguments = {
-            "questions": names_of(questions),
+            "questions": list_source_names(questions),
             "out": out and str(out),
             "profile": grading.language,
         }

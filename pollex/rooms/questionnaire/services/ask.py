@@ -26,8 +26,8 @@ from pollex.runs.run import RunSettings, digest_json, kept_ids
 from pollex.runs.usage import ModelUsage, usage_by_stage
 from pollex.runs.workspace import Workspace, workspace
 from pollex.services.dry_run import plan_dry_run
-from pollex.services.logs import Sources, files_of, logs_from, names_of
-from pollex.services.results import Shown, line_of_outcomes
+from pollex.services.logs import Sources, list_file_names, list_source_names, logs_from
+from pollex.services.results import TabularResult, format_outcomes
 from pollex.store.resume import BATCH, answers_of, step
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
@@ -61,7 +61,7 @@ SHEET = "questionnaire"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class AskResult(Shown):
+class AskResult(TabularResult):
     """Answers of a model to a questionnaire.
 
     Attributes:
@@ -87,7 +87,7 @@ class AskResult(Shown):
 
     @property
     def headline(self) -> str:
-        return line_of_outcomes(self.sources)
+        return format_outcomes(self.sources)
 
     def records(self) -> tuple[Row, ...]:
         return self.rows
@@ -141,7 +141,7 @@ def ask(
     """
     judge = require_model(model, WHY)
     if out is not None:
-        require_known_ending(out, *files_of(logs, questionnaire, domain))
+        require_known_ending(out, *list_file_names(logs, questionnaire, domain))
 
     if isinstance(domain, DomainProfile):
         profile = domain
@@ -162,7 +162,7 @@ def ask(
 
     with workspace(run, progress, read) as opened:
         arguments = {
-            "logs": names_of(logs),
+            "logs": list_source_names(logs),
             "questionnaire": str(questionnaire),
             "out": out and str(out),
         }

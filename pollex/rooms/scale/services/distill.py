@@ -40,9 +40,15 @@ from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.roles import RunRoles, embedded_workers, embedder_for, embeds_with, hire_judge
 from pollex.runs.usage import ModelUsage, usage_by_stage
 from pollex.runs.workspace import Workspace, workspace
-from pollex.services.learn_result import require_not_edited, require_places
-from pollex.services.logs import Sources, files_of, logs_from, names_of, say_repeats
-from pollex.services.results import Shown
+from pollex.services.learn_result import require_distinct_paths, require_not_edited
+from pollex.services.logs import (
+    Sources,
+    list_file_names,
+    list_source_names,
+    logs_from,
+    report_repeats,
+)
+from pollex.services.results import TabularResult
 from pollex.services.score import read_unedited
 from pollex.store.resume import runs
 from pollex.store.rows import read_answer
@@ -186,7 +192,7 @@ Given = Mapping[str, Mapping[str, Answer]]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class DistillResult(Shown):
+class DistillResult(TabularResult):
     """What distilling came to.
 
     Attributes:
@@ -316,13 +322,13 @@ def distill(
         )
 
     if out is not None:
-        require_places(out, *files_of(logs, rubrics))
+        require_distinct_paths(out, *list_file_names(logs, rubrics))
         # a set that people edited by hand must not be written over
         require_not_edited(out)
 
     read = logs_from(logs, reading, progress)
     require_enough_labels(read, LearnSettings().minimum)
-    say_repeats(read, progress)
+    report_repeats(read, progress)
 
     with workspace(run, progress, read) as opened:
         answers_given = paid_answers(opened.store, rubric_set)
@@ -346,8 +352,8 @@ def distill(
             )
 
         arguments = {
-            "logs": names_of(logs),
-            "rubrics": names_of(rubrics)[0],
+            "logs": list_source_names(logs),
+            "rubrics": list_source_names(rubrics)[0],
             "out": out and str(out),
         }
         result = opened.run(
