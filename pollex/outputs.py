@@ -14,11 +14,12 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from pollex.errors import WrongUse
 
@@ -272,6 +273,12 @@ def write_text(path: Path, text: str, *, named: bool = True) -> None:
     write_file(path, text.encode("utf-8", "replace"), named=named)
 
 
+OutputState = Literal["own", "changed", "unknown"]
+"""Of a file that is there: as pollex wrote it, changed by somebody since, or nothing is known of it."""
+
+DOUBTED: tuple[OutputState, ...] = ("changed", "unknown")
+
+
 @dataclass
 class WrittenOutputs:
     """What a command has written so far.
@@ -279,10 +286,12 @@ class WrittenOutputs:
     Attributes:
         paths: Absolute paths, or addresses of other file systems, each once, in order.
         run: The last run that began meanwhile; empty where none did.
+        look_up: Says what the store knows of a file that is there.
     """
 
     paths: dict[str, None] = field(default_factory=dict)
     run: str = ""
+    look_up: Callable[[Path], OutputState] | None = None
 
 
 _WRITTEN_OUTPUTS: ContextVar[WrittenOutputs | None] = ContextVar("written", default=None)
@@ -300,11 +309,45 @@ def note_run(run: str) -> None:
         written.run = run
 
 
+def require_replaceable(*paths: Path | None, refused: Collection[OutputState] = DOUBTED) -> None:
+    """Refuse to take the place of files that pollex didn't write, or that a person changed since.
+
+    For names that the user didn't choose, and for files that people fill in. Where no command
+    listens for outputs, as within Python, nothing is known and nothing refused.
+
+    Args:
+        refused: What may not be replaced; less where the caller knows pollex's files by themselves.
+
+    Raises:
+        WrongUse: There is such a file.
+    """
+    written = _WRITTEN_OUTPUTS.get()
+    if written is None or written.look_up is None:
+        return
+
+    for path in paths:
+        # an empty file holds nothing that could be lost
+        if path is None or path == STDOUT or not path.is_file() or not path.stat().st_size:
+            continue
+        if str(path) not in written.paths and written.look_up(path) in refused:
+            raise WrongUse(
+                "a file is there that pollex did not write, or that was changed since, and it would be lost",
+                where=str(path),
+                hint="rename it, or give your output another name",
+            )
+
+
 @contextmanager
-def listen_for_outputs() -> Iterator[WrittenOutputs]:
-    """Collect what is written until the block ends; an inner block has the files that are its own."""
+def listen_for_outputs(
+    look_up: Callable[[Path], OutputState] | None = None,
+) -> Iterator[WrittenOutputs]:
+    """Collect what is written until the block ends; an inner block has the files that are its own.
+
+    Args:
+        look_up: See `WrittenOutputs`.
+    """
     outer = _WRITTEN_OUTPUTS.get()
-    token = _WRITTEN_OUTPUTS.set(written := WrittenOutputs())
+    token = _WRITTEN_OUTPUTS.set(written := WrittenOutputs(look_up=look_up))
     try:
         yield written
     finally:

@@ -1,13 +1,15 @@
 """Labels in a separate file: conversation id, label, how it was drawn, and annotator."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pollex.conversations.conversation import DRAWN_FIELD, Conversation, Label
 from pollex.conversations.logs import BadRow
-from pollex.errors import BadInput, WrongUse
+from pollex.errors import BadInput, PollexError, WrongUse
+from pollex.formats.encodings import USUAL_ENCODING
 from pollex.formats.fields import WHOLE_CONVERSATION_ID_NAMES, FieldPicker, ReadOptions
 from pollex.formats.files import find_files, iterate_file_rows
 from pollex.formats.json_rows import LogRow
@@ -15,7 +17,8 @@ from pollex.formats.labels import EMPTY_VALUE_NAME
 from pollex.formats.paths import get_path_value
 from pollex.formats.questionnaires import SheetQuestion, load_questionnaire
 from pollex.formats.write import write_json_lines, write_rows
-from pollex.text import escape_controls
+from pollex.outputs import STDOUT, require_replaceable
+from pollex.text import escape_controls, format_count
 
 LabelRequest = dict[str, Any]
 
@@ -74,6 +77,42 @@ def write_label_requests(
         for row in rows
     )
     write_rows(out, shown, dict.fromkeys(names, "VARCHAR"))
+
+
+FILLED_FIELDS = ("label", "thumb", "thumbs", "answer")
+"""What people fill in, beside the log's own field of labels."""
+
+
+def require_unfilled(out: Path | None, label_field: str | None = None) -> None:
+    """Refuse to write what to label over a file that a person filled in.
+
+    Args:
+        label_field: The log's field of labels; a sheet has answers.
+
+    Raises:
+        WrongUse: There are labels or answers in it, or it was changed since pollex wrote it.
+    """
+    if out is None or out == STDOUT or not out.is_file():
+        return
+
+    require_replaceable(out, refused=("changed",))
+    names = [*FILLED_FIELDS, *([label_field] if label_field else [])]
+    filled = 0
+    # a file that can't be read has no labels that could be lost
+    with suppress(PollexError):
+        for row in iterate_file_rows(str(out), USUAL_ENCODING):
+            if isinstance(row, BadRow):
+                continue
+            values = [get_path_value(row.fields, name) for name in names]
+            filled += any(value not in (None, "") for value in values)
+
+    if filled:
+        raise WrongUse(
+            f"people filled in {format_count(filled, 'row')} of this file, and they would be lost",
+            where=str(out),
+            hint="learn from it first, then give another name",
+            option="out",
+        )
 
 
 def load_sheet_questions(questionnaire: str | None, out: Path | None) -> list[SheetQuestion]:

@@ -21,7 +21,14 @@ import numpy as np
 from pollex.errors import WrongUse
 from pollex.formats.csv_rows import escape_formula
 from pollex.formats.files import list_files_read
-from pollex.outputs import STDOUT, make_folder, open_draft, require_output, write_text
+from pollex.outputs import (
+    STDOUT,
+    make_folder,
+    open_draft,
+    require_output,
+    require_replaceable,
+    write_text,
+)
 from pollex.store.columns import Arrays, make_arrays
 from pollex.store.database import BACKUP
 from pollex.store.database import FILE as DATABASE
@@ -213,7 +220,11 @@ def write_folder(
     for name, text in texts.items():
         require_writable(folder / name, *read, named=False)
         there = before[name]
-        if there in (None, text) or is_ours:
+        if there in (None, text):
+            continue
+        # some are edited by people: a file of ours is written anew only as long as nobody did
+        require_replaceable(folder / name, refused=("changed",))
+        if is_ours:
             continue
         if not _is_own_earlier_file(text, there):
             raise WrongUse(

@@ -30,6 +30,7 @@ from pollex.formats.label_files import (
     LabelRequest,
     get_draw_method,
     load_sheet_questions,
+    require_unfilled,
     write_label_requests,
 )
 from pollex.formats.write import require_known_ending
@@ -130,6 +131,7 @@ def choose_next_conversations(
         judges_needed = ()
 
     read = logs_from(logs, reading, progress)
+    require_unfilled(out, read.label_field)
     free = rubric_set.judge.built_in  # labeled ones are scored, too, if that costs nothing
     unlabeled = tuple(c for c in read.conversations if free or c.label is Label.NONE)
     unlabeled_logs = Logs(conversations=unlabeled, fingerprint=read.fingerprint)
@@ -395,6 +397,7 @@ def draw_for_share(
         require_known_ending(out, *list_file_names(logs), formats=LABEL_FILE_ENDINGS)
 
     read = logs_from(logs, reading, progress)
+    require_unfilled(out, read.label_field)
     # left out: what can't be scored, and what was drawn at random and labeled before
     open_ = []
     for c in read:

@@ -25,6 +25,7 @@ from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import load_rubrics_of_any_tool
 from pollex.graphs.context import Progress
+from pollex.outputs import require_replaceable
 from pollex.prompts.domain import DomainProfile, load_profile
 from pollex.rubrics.learning.material import Starter
 from pollex.rubrics.learning.results import Learned
@@ -241,7 +242,12 @@ def _get_pool_file(
     # the file that was named, else one beside the set
     if rubrics_from:
         return Path(rubrics_from)
-    return out and out.with_suffix(POOL_FILE_ENDING)
+
+    pool = out and out.with_suffix(POOL_FILE_ENDING)
+    # a run that goes on reads what people edited there; another would write over it
+    if not run.resume:
+        require_replaceable(pool)
+    return pool
 
 
 def read_given_rubrics(

@@ -7,14 +7,15 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from pollex.errors import PollexError
-from pollex.outputs import WrittenOutputs, listen_for_outputs
+from pollex.outputs import OutputState, WrittenOutputs, listen_for_outputs
 from pollex.store.database import FILE, Database
 from pollex.store.seal import Seal
 from pollex.store.store import Store
@@ -97,7 +98,7 @@ class Output:
 @contextmanager
 def noted_outputs(folder: Path) -> Iterator[None]:
     """Note in a store, if there is one then, what is written until the block ends."""
-    with listen_for_outputs() as written:
+    with listen_for_outputs(partial(look_up_output, folder)) as written:
         try:
             yield
         finally:
@@ -130,6 +131,27 @@ def note_outputs(folder: Path, written: WrittenOutputs) -> None:
             folder,
             failure.what,
         )
+
+
+def look_up_output(folder: Path, path: Path) -> OutputState:
+    """Say what the store in a folder knows of a file that is there."""
+    if not (folder / FILE).exists():
+        return "unknown"
+
+    state: OutputState = "unknown"
+    store_folder = folder.resolve()
+    with suppress(PollexError), Store.open(folder, read_only=True) as store:
+        for output in list_outputs(store):
+            places = [place.resolve() for place in output.places(store_folder)]
+            if path.resolve() not in places:
+                continue
+            if output.is_believed(path, store_folder):
+                return "own"
+            # what a stranger's store says of a file somewhere else is no knowledge
+            if output.noted_here:
+                state = "changed"
+
+    return state
 
 
 def list_outputs(store: Store) -> list[Output]:

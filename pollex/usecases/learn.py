@@ -64,6 +64,7 @@ class LearnRubrics(
     does = "learn.learn"
     resumable = True
     goes_on_in_browser = True
+    looks_at_its_place = True
     plans = True
     shown_with = ("verbose",)
     logs: tuple[str, ...] | Data = opt(

@@ -24,6 +24,7 @@ from typing import (
 )
 
 from pollex.errors import BadInput, WrongUse
+from pollex.outputs import require_replaceable
 from pollex.rooms import room_of
 from pollex.runs.options import RunOptions
 from pollex.store.folder import STORE, VARIABLE
@@ -190,6 +191,8 @@ class UseCase(Generic[Result_co]):
         resumable: Whether its run goes on where it stopped, with `--resume`.
         goes_on_in_browser: Whether a page may go on with its run: its command names every model that
             it asks by options that the page looks at.
+        looks_at_its_place: Whether its service itself refuses to take the place of others' files, as it
+            knows its own by what stands in them.
         help_title: Of a room's verb: the title that it stands under in `pollex --help`.
     """
 
@@ -201,6 +204,7 @@ class UseCase(Generic[Result_co]):
     shown_with: ClassVar[tuple[str, ...]] = ()
     resumable: ClassVar[bool] = False
     goes_on_in_browser: ClassVar[bool] = False
+    looks_at_its_place: ClassVar[bool] = False
     help_title: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
@@ -231,7 +235,18 @@ class UseCase(Generic[Result_co]):
         # the option comes before the environment, and that before the usual folder
         folder = getattr(self, "store", None) or os.environ.get(VARIABLE) or STORE
         with noted_outputs(Path(folder)):
+            if not self.looks_at_its_place:
+                require_replaceable(self.unchosen_output())
             return self.carry_out(context)
+
+    def unchosen_output(self) -> Path | None:
+        """Return the file that is written where the user names none; None where they did."""
+        for option in iterate_options(type(self)):
+            has_usual_name = option.name == "out" and option.typed is not REQUIRED
+            if has_usual_name and option.typed == getattr(self, "out", None):
+                return Path(option.typed)
+
+        return None
 
     def plan(self, context: CallContext) -> CallPlan:
         """Count the calls that it would make.

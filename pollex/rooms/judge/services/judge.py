@@ -23,6 +23,7 @@ from pollex.gateway.batches.desk import BatchRound
 from pollex.gateway.budget import Budget
 from pollex.gateway.calls import Call, Completed, Outcome
 from pollex.graphs.context import Progress
+from pollex.outputs import require_replaceable
 from pollex.prompts.domain import DomainProfile, load_profile
 from pollex.rooms.judge.agents.embedded.rater import EmbeddedRater
 from pollex.rooms.judge.agents.llm.rater import LlmRater, Variant, calls_of
@@ -506,6 +507,8 @@ def review(
         WrongUse: There is no such run of `judge`.
     """
     require_places(verdicts, accepted, out, read=[answers])
+    # people may have answered in what an earlier command wrote
+    require_replaceable(out)
     # read before the run is opened, so that a bad file stops early
     file = None
     if answers is not None:

@@ -17,6 +17,7 @@ from pollex.formats.files import find_files
 from pollex.formats.write import require_known_ending, require_writable, write_rows
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.intervals import LabelSupport
+from pollex.outputs import require_replaceable
 from pollex.rooms.questionnaire.calibration.model_choice import ModelChoice
 from pollex.rooms.questionnaire.formats.answers import AnswerTable, Issue
 from pollex.rooms.questionnaire.formats.judgments import (
@@ -267,6 +268,7 @@ def calibrate(
     progress = progress or NullProgress()
     # before the long work: files must be there, and nothing may be replaced
     require_writable(out / JSON_NAME, answers, judgments, named=False)
+    require_replaceable(out / JSON_NAME, out / TRAINING)
     find_files([answers, judgments])
     # who says something about the choice wants a model that chooses
     model = model or ("best" if network or shift is not None else "network")

@@ -24,6 +24,7 @@ from pollex.formats.label_files import (
     LABEL_FILE_ENDINGS,
     LabelRequest,
     load_sheet_questions,
+    require_unfilled,
     write_label_requests,
 )
 from pollex.formats.write import require_known_ending
@@ -100,6 +101,7 @@ def next_texts(
     questions = load_sheet_questions(questionnaire, out)
     if out is not None:
         require_known_ending(out, answers, judgments, formats=LABEL_FILE_ENDINGS)
+        require_unfilled(out)
 
     find_files([answers, *([judgments] if judgments else [])])
     model = load(calibrator)
