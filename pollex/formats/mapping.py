@@ -453,9 +453,16 @@ class ColumnMapper:
                 for name, value in rest.items()
             }
 
-        return moved | {
-            f"{name} (column)" if name in moved else name: value for name, value in rest.items()
-        }
+        # where the words are missing, another column isn't taken for them
+        taken = set(moved)
+        if "text" in parts and self.columns.get("text"):
+            taken.add(USUAL["text"])
+
+        renamed = {}
+        for name, value in rest.items():
+            renamed[f"{name} (column)" if name in taken else name] = value
+
+        return moved | renamed
 
     def _with_messages(self, fields: dict[str, Any], path: str) -> dict[str, Any]:
         """Return a row whose list of turns has its usual name."""

@@ -131,6 +131,8 @@ MAX_WORDLESS_ROWS = 100_000
 """Rows without words that are kept until their file ends."""
 MIN_SPOKEN_WORDS = 4
 """Words of a text that may be what somebody said."""
+MAX_TEXT_DEPTH = 4
+"""Levels of objects and lists in which a row may hold what was said."""
 SIDES_EXAMPLE = spell_options(positive="A,B", negative="C,D")
 """How somebody says which values of a label are good, and which are bad."""
 MAX_ROWS_SEARCHED_FOR_FEEDBACK = 1_000
@@ -929,12 +931,21 @@ class ConversationAssembler:
 
 def _has_sentences(fields: Mapping[str, Any]) -> bool:
     """Return whether a row may hold what somebody said, beside a comment."""
-    texts = []
-    for name, value in fields.items():
-        if isinstance(value, str) and not is_named_as_comment(name):
-            texts.append(value)
-
+    texts = _iterate_texts(fields)
     return any(len(text.split()) >= MIN_SPOKEN_WORDS for text in texts) or has_spoken_words(fields)
+
+
+def _iterate_texts(value: object, depth: int = MAX_TEXT_DEPTH) -> Iterator[str]:
+    """Yield the texts of a row, and of objects and lists in it, but for those of comments."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping) and depth:
+        for name, inner in value.items():
+            if not is_named_as_comment(name):
+                yield from _iterate_texts(inner, depth - 1)
+    elif isinstance(value, list) and depth:
+        for inner in value:
+            yield from _iterate_texts(inner, depth - 1)
 
 
 MAX_VOTE_COLUMNS = 8

@@ -277,8 +277,14 @@ class LogTally:
     def _label(self, voted: SeparateVote) -> None:
         entry = self._entries[voted.id]
         conversation = self._shelf[entry.index]
-        # a label of the log itself stays; comments are added
-        changes: dict[str, Any] = {"feedback": (*conversation.feedback, *voted.feedback)}
+        # a label of the log itself stays; comments are added, each once
+        written = {(known.comment, known.tags) for known in conversation.feedback}
+        further = []
+        for feedback in voted.feedback:
+            if feedback.author or (feedback.comment, feedback.tags) not in written:
+                further.append(feedback)
+
+        changes: dict[str, Any] = {"feedback": (*conversation.feedback, *further)}
         if entry.label is Label.NONE and voted.label is not Label.NONE:
             changes |= {"label": voted.label, "judge": voted.judge or conversation.judge}
 

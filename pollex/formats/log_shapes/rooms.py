@@ -36,12 +36,17 @@ from pollex.formats.log_shapes.turns import (
 
 _SKIN_TONE_PATTERN = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|::skin-tone-\\d")
 THUMB_BY_REACTION = {
-    **dict.fromkeys(("+1", "thumbsup", "thumbs_up", "thumbup", "\U0001f44d", "like"), "up"),
+    **dict.fromkeys(("+1", "thumbsup", "thumbs_up", "thumbup", "\U0001f44d", "like", "up"), "up"),
     **dict.fromkeys(
-        ("-1", "thumbsdown", "thumbs_down", "thumbdown", "\U0001f44e", "dislike"), "down"
+        ("-1", "thumbsdown", "thumbs_down", "thumbdown", "\U0001f44e", "dislike", "down"), "down"
     ),
 }
 """Reactions that are thumbs, without their skin tone."""
+
+
+def _fold_reaction(name: object) -> str:
+    """Return the name of a reaction without its skin tone and colons."""
+    return _SKIN_TONE_PATTERN.sub("", str(name).casefold()).strip(": ")
 
 
 def _iterate_thumb_reactions(
@@ -51,7 +56,7 @@ def _iterate_thumb_reactions(
 ) -> Iterator[ToolScore]:
     """Yield the reactions on a message that are thumbs, one for each person who is named."""
     for name, people in named:
-        value = THUMB_BY_REACTION.get(_SKIN_TONE_PATTERN.sub("", str(name)).strip(":"))
+        value = THUMB_BY_REACTION.get(_fold_reaction(name))
         # a reaction without names is one by somebody unknown
         if isinstance(people, list) and people:
             listed = [format_id(person) for person in people]
@@ -229,6 +234,94 @@ def read_telegram_chat(fields: Fields) -> Iterator[LogPart]:
             )
 
         yield from _iterate_thumb_reactions(by, id_, key)
+
+
+def read_telegram_update(fields: Fields) -> Iterator[LogPart]:
+    """Yield a message of a bot's chat, as its program receives or sends it, and thumbs by button or reaction."""
+    message = next(
+        (
+            unwrap_object(fields[name])
+            for name in ("message", "edited_message", "result")
+            if isinstance(fields.get(name), Mapping)
+        ),
+        fields if "message_id" in fields else {},
+    )
+    if message:
+        id_ = require_text(message, "chat.id")
+        words = join_filled_lines(
+            [str(message.get("text") or message.get("caption") or "").strip()]
+        )
+        role: Role = "assistant" if is_true(get_at_path(message, "from.is_bot")) else "user"
+        user = format_id(get_at_path(message, "from.id")) if role == "user" else None
+        if words:
+            turn = Turn(role=role, content=words)
+            key = f"{id_}/{message.get('message_id')}"
+            when = parse_timestamp(message.get("date"))
+            yield Message(id_, key, (turn,), when, facts=keep_filled_facts(user=user))
+
+    # whoever presses a button says what is written on it, or what it sends
+    pressed = unwrap_object(fields.get("callback_query"))
+    if chat := format_id(get_at_path(pressed, "message.chat.id")):
+        sent = str(pressed.get("data") or "")
+        names = [sent, re.split(r"[:|/=]", sent)[-1]]
+        for row in get_at_path(pressed, "message.reply_markup.inline_keyboard") or ():
+            for button in list_objects(row):
+                if button.get("callback_data") == pressed.get("data"):
+                    names.append(str(button.get("text") or ""))
+
+        value = next(
+            (
+                THUMB_BY_REACTION[name]
+                for name in map(_fold_reaction, names)
+                if name in THUMB_BY_REACTION
+            ),
+            None,
+        )
+        key = f"{chat}/{get_at_path(pressed, 'message.message_id')}"
+        if value:
+            person = format_id(get_at_path(pressed, "from.id"))
+            yield ToolScore("conversation", chat, value, person=person, message=key)
+
+    reaction = unwrap_object(fields.get("message_reaction"))
+    if chat := format_id(get_at_path(reaction, "chat.id")):
+        person = format_id(get_at_path(reaction, "user.id"))
+        named = []
+        for new in list_objects(reaction.get("new_reaction")):
+            named.append((new.get("emoji"), [person]))
+
+        yield from _iterate_thumb_reactions(named, chat, f"{chat}/{reaction.get('message_id')}")
+
+
+def read_mattermost(fields: Fields) -> Iterator[LogPart]:
+    """Yield a post with its replies; a bot is told by its posts, else whoever asked first is the user."""
+    post = unwrap_object(fields.get("post"))
+    root = f"{post.get('channel')}/{post.get('create_at')}"
+    messages = [post, *list_objects(post.get("replies"))]
+    with_bots = any(map(_is_by_bot, messages))
+    for number, message in enumerate(messages):
+        # joins and leaves are posts of a type of their own
+        words = str(message.get("message") or "").strip()
+        if not words or str(message.get("type") or "").startswith("system_"):
+            continue
+        key = f"{root}/{number}"
+        role: Role = "user" if with_bots and not _is_by_bot(message) else "assistant"
+        yield Message(
+            root,
+            key,
+            (Turn(role=role, content=words),),
+            parse_timestamp(message.get("create_at")),
+            author=None if with_bots else format_id(message.get("user")),
+        )
+        named = []
+        for reaction in list_objects(message.get("reactions")):
+            named.append((reaction.get("emoji_name"), [reaction.get("user")]))
+
+        yield from _iterate_thumb_reactions(named, root, key)
+
+
+def _is_by_bot(post: Mapping[str, Any]) -> bool:
+    props = unwrap_object(post.get("props"))
+    return is_true(props.get("from_bot")) or is_true(props.get("from_webhook"))
 
 
 def read_meta_chat(fields: Fields) -> Iterator[LogPart]:

@@ -188,3 +188,78 @@ def test_the_answer_to_a_question_of_a_survey_is_a_comment() -> None:
     logs = as_proposed(rows)
     assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
     assert {said.comment for talk in logs for said in talk.feedback} == {"Answer 1", "Answer 3"}
+
+
+def test_updates_of_a_telegram_bot_are_messages_and_its_buttons_thumbs() -> None:
+    sides = {"positive": "👍", "negative": "👎"}
+    rows: list[dict[str, Any]] = []
+    for number, (talk, label) in enumerate(zip(TALKS, LABELS, strict=True)):
+        chat = {"id": 900 + number, "type": "private"}
+        person = {"id": 900 + number, "is_bot": False}
+        keyboard = [[{"text": sign, "callback_data": f"rate {sign}"} for sign in sides.values()]]
+        for place, (role, words) in enumerate(talk):
+            by = person if role == "user" else {"id": 7, "is_bot": True}
+            message = {"message_id": 10 * number + place, "from": by, "chat": chat}
+            message |= {"date": 1772438400 + place, "text": words}
+            if role == "user":
+                rows.append({"update_id": len(rows), "message": message})
+            else:
+                message["reply_markup"] = {"inline_keyboard": keyboard}
+                rows.append({"ok": True, "result": message})
+        if label == "positive":
+            pressed = {"from": person, "message": message, "data": "rate 👍"}
+            rows.append({"update_id": len(rows), "callback_query": pressed})
+        elif label == "negative":
+            reaction = {"chat": chat, "message_id": message["message_id"], "user": person}
+            reaction["new_reaction"] = [{"type": "emoji", "emoji": "👎"}]
+            rows.append({"update_id": len(rows), "message_reaction": reaction})
+    logs = read_rows(rows)
+    assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_thread_of_mattermost_is_a_talk_with_its_bot(told: bool) -> None:
+    rows: list[dict[str, Any]] = [
+        {"type": "version", "version": 1, "info": {"generator": "mattermost-server"}},
+        {"type": "bot", "bot": {"username": "askbot", "owner": "ann"}},
+    ]
+    for number, (talk, label) in enumerate(zip(TALKS, LABELS, strict=True)):
+        posts = []
+        for place, (role, words) in enumerate(talk):
+            at = 1772438400000 + 60000 * number + 1000 * place
+            user = "ann" if role == "user" else "askbot"
+            post: dict[str, Any] = {"user": user, "message": words, "create_at": at}
+            if told and role == "assistant":
+                post["props"] = {"from_bot": "true"}
+            posts.append(post)
+        if label != "none":
+            name = {"positive": "+1", "negative": "-1"}[label]
+            posts[-1]["reactions"] = [{"user": "ann", "emoji_name": name}]
+        root = {**posts[0], "team": "t", "channel": "ask", "replies": posts[1:]}
+        rows.append({"type": "post", "post": root})
+    logs = read_rows(rows)
+    assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
+
+
+def test_messages_without_words_are_events_though_their_talk_has_a_label(tmp_path: Path) -> None:
+    messages: list[dict[str, Any]] = []
+    talks: list[dict[str, Any]] = []
+    for number, (talk, label) in enumerate(zip(TALKS, LABELS, strict=True)):
+        id_ = f"{number}c4f{number}"
+        stars = {"positive": 5, "negative": 1, "none": None}[label]
+        rated = {"score": stars, "comment": f"word {number}"} if stars else None
+        talks.append({"_id": id_, "platform": "web", "csat": rated})
+        joined = {"type": "presence", "event": "joined"}
+        said = [("system", joined)]
+        said += [(role, {"type": "text", "body": words}) for role, words in talk]
+        for place, (role, content) in enumerate(said):
+            side = {"user": "end_user", "assistant": "ai_agent"}.get(role, role)
+            row = {"_id": f"m{number}{place}", "conversation_id": id_, "author": {"role": side}}
+            messages.append({**row, "content": content})
+    write(tmp_path / "conversations.json", json.dumps({"data": talks}))
+    write(tmp_path / "messages.json", json.dumps({"data": messages}))
+    paths = [tmp_path / "conversations.json", tmp_path / "messages.json"]
+    logs = as_proposed(paths, positive=">=4", negative="<=2")
+    assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
+    written = [[said.comment for said in talk.feedback] for talk in logs]
+    assert written == [["word 0"], ["word 1"], [], ["word 3"], ["word 4"], []]
