@@ -456,7 +456,7 @@ class ColumnMapper:
         # where the words are missing, another column isn't taken for them
         taken = set(moved)
         if "text" in parts and self.columns.get("text"):
-            taken.add(USUAL["text"])
+            taken.add(USUAL_FIELD_BY_PART["text"])
 
         renamed = {}
         for name, value in rest.items():
