@@ -93,6 +93,16 @@ LABELS: Mapping[str, str] = {
 }
 """Names of fields that say too little in words."""
 
+HELPS: Mapping[str, str] = {
+    "model": "Its name, as its server knows it.",
+    "base_url": "Address of a server that speaks OpenAI’s protocol. Empty: the one that this "
+    "server’s settings name, else OpenAI’s.",
+    "max_calls": "The run stops there. What it has done is kept, and its page goes on with it.",
+    "max_cost": "In dollars. The run stops there, and its page goes on with it. It takes a price.",
+    "price": "In dollars, of a million tokens read and of a million written, such as 0.15:0.60.",
+}
+"""What fields are for, where the words of a terminal say too little or something else here."""
+
 TITLES: Mapping[str, str] = {
     "Data": "How the log is read",
     "Rubrics": "Rubrics",
@@ -262,6 +272,8 @@ def write_help(option: VerbOption) -> str:
     """Return what a field is for, without the spellings of a terminal."""
     if option.name == "rubrics":
         return "Learned before. Its page says how far to trust it."
+    if option.name in HELPS:
+        return HELPS[option.name]
 
     text = replace_options_by_labels(option.help or _get_description(option.name))
     # a terminal writes its default in brackets; here it becomes a sentence

@@ -177,6 +177,7 @@ def _show_form(
         if control.option.name in AMONG_MODEL:
             of_model.append(control)
 
+    of_model.sort(key=lambda control: AMONG_MODEL.index(control.option.name))
     rest = []
     for control in controls:
         if control not in (*front, *of_model):

@@ -7,19 +7,21 @@ from typing import Any
 
 import pytest
 from protocol_server import ProtocolServer
+from remedy_log import table_log
+from small_log import write_log
 from visitors import Served, Visitor
 from web_site import made_store
 
 from pollex.runs.workspace import run_to_end
 from pollex.store.seal import Seal
 
-MINUTES_10 = 600_000
-SECONDS_60 = 60_000
-BIKES = Path(__file__).parents[3] / "pollex" / "examples" / "bikes.jsonl"
-PROMPT = "You are the assistant of a bicycle shop.\nBe short and friendly.\n"
+MINUTES_3 = 180_000
+LABELS = 20
+"""Labels after which learning again is offered."""
+PROMPT = "You are the assistant of a restaurant.\nBe short and friendly.\n"
 OFFER = "Where a wish can't be met, offer another day."
-FAILS = "Sorry, I couldn't book it for Friday at 3 pm."
-WAY_ON = f"{FAILS} Should I book it for Monday at 3 pm instead?"
+FAILS = "I'm sorry, I wasn't able to book a table for Friday at 6 pm."
+WAY_ON = f"{FAILS} Should I book it for Monday at 6 pm instead?"
 
 
 @pytest.fixture
@@ -28,71 +30,91 @@ def assistant() -> Iterator[ProtocolServer]:
     with ProtocolServer() as server:
         server.script([
             {"do": "message", "match": "offer another day", "content": WAY_ON},
-            {"do": "message", "match": "bicycle shop", "content": FAILS},
+            {"do": "message", "match": "assistant of a restaurant", "content": FAILS},
         ])  # fmt: skip
         yield server
 
 
-@pytest.mark.nightly  # minutes: it learns, judges and proves
-def test_a_log_is_brought_learned_labeled_compared_and_a_change_is_proved(
+def test_a_log_is_brought_learned_labeled_scored_compared_and_a_change_is_proved_and_shared(
     visit: Callable[..., Visitor],
     serve: Callable[..., Served],
     assistant: ProtocolServer,
     tmp_path: Path,
 ) -> None:
+    rows = table_log(120)
+    for number, row in enumerate(rows):
+        row["release"] = "new" if number % 3 else "old"
+    log = write_log(tmp_path / "tables.jsonl", rows)
     visitor = visit(serve(tmp_path / ".pollex", folder=tmp_path))
     page = visitor.page
-    page.set_default_timeout(SECONDS_60)
+    page.set_default_timeout(MINUTES_3)
 
     # a log is brought, and its reading kept
     page.get_by_role("link", name="Bring a log").first.click()
-    page.set_input_files("input[name=files]", str(BIKES))
-    page.get_by_role("button", name="Keep this reading").click(timeout=SECONDS_60)
+    page.set_input_files("input[name=files]", str(log))
+    page.get_by_text("Is this what was said?").wait_for()
+    page.get_by_text("book a table for").first.wait_for()
+    page.get_by_role("button", name="Keep this reading").click()
+
+    # it is learned from, and Home is the report
     page.get_by_role("link", name="Learn from it").click()
+    page.get_by_text("pollex learn log:tables").wait_for()
     page.get_by_role("button", name="Learn", exact=True).click()
-    page.get_by_role("link", name="What your users' thumbs are about").click(timeout=MINUTES_10)
+    page.get_by_role("link", name="What your users' thumbs are about").click()
+    page.get_by_role("heading", name="What goes wrong").wait_for()
     assert visitor.findings() == []
 
-    # some of it is labeled by keys
+    # some of it is labeled by keys, until learning again is offered
     visitor.go("/begin/label-queue")
-    page.get_by_label("bikes").first.check()
-    page.get_by_label("How many conversations").fill("3")
+    page.get_by_label("tables").first.check()
+    page.get_by_label("How many conversations").fill(str(LABELS))
     page.get_by_role("button", name="Make the queue").click()
-    page.get_by_role("link", name="Label now").click(timeout=MINUTES_10)
+    page.get_by_role("link", name="Label now").click()
     page.get_by_label("Your name").fill("Ann")
     page.get_by_role("button", name="Begin").click()
-    for done in range(1, 4):
+    for done in range(1, LABELS + 1):
         page.get_by_role("button", name="Up").wait_for()
         page.keyboard.press("u")
-        page.get_by_text(f"{done} of 3 done").wait_for()
-    assert visitor.findings() == []
+        page.get_by_text(f"{done} of {LABELS} done").wait_for()
+    page.get_by_role("link", name="Learn again").click()
+    page.get_by_text("label_sources=log,person").wait_for()
+    page.get_by_role("button", name="Learn", exact=True).click()
+    page.get_by_role("link", name="What changed").click()
+    page.get_by_role("heading", name="What changed").first.wait_for()
 
-    # two samples are compared
-    visitor.go("/begin/check")
-    page.get_by_label("New conversations").select_option(index=1)
-    page.get_by_label("Those of before").select_option(index=1)
-    page.get_by_role("button", name="Check", exact=True).click()
-    page.get_by_role("heading", name="The gate is open").wait_for(timeout=MINUTES_10)
+    # it is scored, and its releases are compared
+    visitor.go("/begin/score")
+    page.get_by_label("tables").first.check()
+    page.get_by_role("button", name="Score", exact=True).click()
+    page.get_by_role("link", name="The conversations with their scores").click()
+    assert page.locator("#rows tr").count() > 10
+    visitor.go("/begin/compare")
+    page.get_by_label("tables").first.check()
+    page.get_by_label("Or cut one log by").fill("release")
+    page.get_by_label("Value of before").fill("old")
+    page.get_by_role("button", name="Compare", exact=True).click()
+    page.get_by_text("Share of good conversations").first.wait_for()
     assert page.locator("main svg").count() > 2
     assert visitor.findings() == []
 
     # what to change, and whether it helps
     visitor.go("/begin/remedy-brief")
+    page.get_by_label("tables").first.check()
     page.get_by_label("The assistant’s prompt").fill(PROMPT)
     page.get_by_role("button", name="Write the brief").click()
-    page.get_by_role("link", name="Change the prompt, and prove it").first.click(timeout=MINUTES_10)
-    assert page.get_by_label("The assistant’s prompt").input_value().startswith("You are")
+    page.get_by_role("link", name="Change the prompt, and prove it").first.click()
+    assert page.get_by_label("The assistant’s prompt").input_value() == PROMPT
     page.get_by_label("The changed prompt").fill(f"{PROMPT}{OFFER}\n")
     page.locator("#changes ins", has_text=OFFER).wait_for()
     page.get_by_label("Its model", exact=True).fill("shop")
     page.get_by_label("Its base URL").fill(assistant.url)
     page.get_by_label("Its price").fill("0.1:0.4")
-    assert visitor.findings() == []
     page.get_by_role("button", name="Prove it").click()
-    page.get_by_text("At most").first.wait_for(timeout=MINUTES_10)
+    page.get_by_text("At most").first.wait_for()
+    assert assistant.counts()["received"] == 0, "nothing is asked before somebody has seen the plan"
     page.get_by_role("button", name="Prove it").click()
-    page.get_by_role("link", name="The verdict").click(timeout=MINUTES_10)
-    assert page.get_by_role("heading", name="A change of the prompt").count() == 1
+    page.get_by_role("link", name="The verdict").click()
+    page.get_by_role("heading", name="A change of the prompt").wait_for()
     assert visitor.findings() == []
 
     # and others read it
