@@ -280,7 +280,15 @@ def find_waiting_work(site: Site, run: Run) -> tuple[str, str] | None:
 @pass_context
 def list_page_links(context: Context, page: str) -> list[tuple[str, str]]:
     """Return the links of rooms on a page, for its template: words and address."""
-    shown = context.get_all()
+    return list_links_of(page, context.get_all())
+
+
+def list_links_of(page: str, shown: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the links of rooms on a page, or on one of its entries: words and address.
+
+    Args:
+        shown: What the page or the entry shows, by name.
+    """
     links_there = []
     for link in hooks_of(PageLink):
         if link.page == page:

@@ -15,7 +15,9 @@ from pydantic import Field
 
 from pollex.calibration.active_learning import make_text_vectors, rank_unlabeled_texts
 from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.rubrics.answers import NEUTRAL, Answer
 from pollex.store.labels import THUMB, read_opinions
+from pollex.store.resume import read_answer
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.web import links
@@ -55,6 +57,7 @@ class ListForm(Form):
 
     Attributes:
         source: Whose thumbs are shown, filtered and sorted by.
+        holds: Id of a rubric that holds in the conversations.
         q: Words that a conversation has in its first turn or id; with `words=all` in any of its
             turns.
         at: First row that is shown, from 0.
@@ -73,6 +76,7 @@ class ListForm(Form):
     side: Literal["train", "test", "none"] | None = None
     group: str | None = None
     flag: str | None = None
+    holds: str | None = Field(None, max_length=80)
     netsat_from: float | None = None
     netsat_to: float | None = None
     probability_from: float | None = None
@@ -112,7 +116,7 @@ class ListForm(Form):
             for end in ("from", "to"):
                 ends.append(f"{name}_{end}")
 
-        parts = (*CHOICES, *ends, "q")
+        parts = (*CHOICES, "holds", *ends, "q")
         values_by_name = {name: getattr(self, name) for name in parts}
         filled_values = {}
         for name, value in values_by_name.items():
@@ -361,18 +365,42 @@ def make_listing(site: Site, form: ListForm) -> Listing:
         hashes = find_texts_with_words(site, lens, form.q, every_hash)
 
     every = sort_rows(site.store, run.id, lens, form.sort, down=form.down)
-    return Listing(run, lens, form, make_masks(form, lens, hashes), every)
+    masks = make_masks(form, lens, hashes, find_holding_ids(site.store, run.id, form))
+    return Listing(run, lens, form, masks, every)
+
+
+ANSWERS_TO_RUBRIC = "SELECT * FROM answers WHERE question = ? ORDER BY seq"
+
+
+def find_holding_ids(store: Store, run: str, form: ListForm) -> frozenset[str]:
+    """Return the conversations in which the rubric of an address holds; none where it names none."""
+    if form.holds is None:
+        return frozenset()
+
+    # the last answer counts
+    answers = {}
+    for row in store.ask(run, ANSWERS_TO_RUBRIC, [form.holds]):
+        answers[row["conversation"]] = read_answer(row)
+
+    holding = []
+    for conversation, answer in answers.items():
+        if isinstance(answer, Answer) and not answer.never_came_up and answer.value() > NEUTRAL:
+            holding.append(conversation)
+
+    return frozenset(holding)
 
 
 def make_masks(
     form: ListForm,
     lens: RunColumns,
     hashes: frozenset[str] | None = None,
+    holding: frozenset[str] = frozenset(),
 ) -> dict[str, Bools]:
     """Return what each part of an address leaves, by name `[row]`.
 
     Args:
         hashes: Of the texts that have its words in any turn; None looks for them in the first.
+        holding: Conversations in which the rubric holds that it names.
     """
     # values that were chosen: thumbs, sides, groups and the like
     chosen = {}
@@ -399,6 +427,9 @@ def make_masks(
         )
     elif form.q:
         masks["q"] = lens.found(form.q)
+
+    if form.holds is not None:
+        masks["holds"] = np.fromiter((id_ in holding for id_ in lens.ids), bool, len(lens))
 
     return masks
 

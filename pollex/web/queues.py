@@ -16,7 +16,7 @@ from pollex.web.calibrated import select_label_source
 from pollex.web.faults import NotThere
 from pollex.web.filters import combine_masks
 from pollex.web.lens import RunColumns
-from pollex.web.listing import INFORMATION, make_masks, read_list_form, sort_rows
+from pollex.web.listing import INFORMATION, find_holding_ids, make_masks, read_list_form, sort_rows
 
 QUESTION = "thumb"
 LEASE_DURATION = timedelta(minutes=15)
@@ -294,7 +294,9 @@ def _sort_rows(store: Store, queue: QueueRow, lens: RunColumns) -> Ints:
             down=form.down,
             waits=False,
         )
-        return np.asarray(order[combine_masks(make_masks(form, lens), len(lens))[order]])
+        holding = find_holding_ids(store, queue.run, form)
+        masks = make_masks(form, lens, holding=holding)
+        return np.asarray(order[combine_masks(masks, len(lens))[order]])
 
     _, inside, column = KINDS[queue.kind]
     # nobody waits while an order with the latest labels is made

@@ -26,6 +26,7 @@ from pollex.web.listing import (
     ListForm,
     Listing,
     add_labels,
+    find_holding_ids,
     find_scoring_run,
     find_texts_with_words,
     load_run_columns,
@@ -106,6 +107,13 @@ def conversations(
     counted = listing.histogram("netsat")
     marks = [("θ", named_set.rubric_set.theta)] if named_set else []
 
+    # a rubric that narrows the list is told by its words
+    held = None
+    if named_set is not None and form.holds is not None:
+        for rubric in named_set.rubric_set.rubrics:
+            if rubric.id == form.holds:
+                held = rubric.text
+
     queues_of_run = []
     for queue in list_queues(site.store):
         if queue.run == listing.run.id:
@@ -113,6 +121,7 @@ def conversations(
     return {
         "headers": headers,
         "listing": listing,
+        "held": held,
         "reasons": _find_reasons(site, listing),
         "unlike": measure_unlikeness(site, listing.run),
         "runs": [run for run in site.runs() if run.command in SCORING_COMMANDS],
@@ -216,7 +225,7 @@ async def _iterate_hits(
     lens: RunColumns,
     form: ListForm,
 ) -> AsyncIterator[str]:
-    rows = _index_rows(lens, form)
+    rows = _index_rows(lens, form, find_holding_ids(site.store, run.id, form))
     texts_found = set[str]()
     hits = 0
     batches = batches_of(site.store, run.id, form.q)
@@ -247,9 +256,13 @@ async def _iterate_hits(
     yield _dump_line({"ended": True, "found": hits})
 
 
-def _index_rows(lens: RunColumns, form: ListForm) -> dict[str, list[int]]:
+def _index_rows(
+    lens: RunColumns,
+    form: ListForm,
+    holding: frozenset[str],
+) -> dict[str, list[int]]:
     # rows that all other filters leave, by their text
-    left = combine_masks(make_masks(form, lens, frozenset()), len(lens), but="q")
+    left = combine_masks(make_masks(form, lens, frozenset(), holding), len(lens), but="q")
     rows: dict[str, list[int]] = defaultdict(list)
     for row in left.nonzero()[0].tolist():
         rows[lens.hashes[row]].append(row)

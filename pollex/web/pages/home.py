@@ -17,13 +17,13 @@ from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import describe_nothing_leading
 from pollex.web import links
-from pollex.web.hooks import find_waiting_work, list_panels
+from pollex.web.hooks import find_waiting_work, list_links_of, list_panels
 from pollex.web.likeness import estimate_good
 from pollex.web.pages.compare import find_built_in_run
 from pollex.web.pages.run_states import describe_status
 from pollex.web.pages.runs import measure_progress
 from pollex.web.pages.sets import SupportedRubric, support_rubrics
-from pollex.web.site import SCORING_COMMANDS, Site
+from pollex.web.site import SCORING_COMMANDS, NamedSet, Site
 from pollex.web.views import Data, page
 
 LAST = 5
@@ -70,7 +70,18 @@ def home(site: Site) -> Data:
         if named is not None and named.run in run_ids
         else None,
         "panels": list_panels("home.html", site, named=named),
+        "ways_on": list_ways_on(named),
     } | findings_of(rubric_set)
+
+
+def list_ways_on(named: NamedSet | None) -> dict[str, list[tuple[str, str]]]:
+    """Return where rooms lead from each rubric of the set: words and address, by the rubric's id."""
+    ways = {}
+    if named is not None:
+        for rubric in named.rubric_set.rubrics:
+            ways[rubric.id] = list_links_of("home.html", {"named": named, "rubric": rubric})
+
+    return ways
 
 
 def findings_of(rubric_set: RubricSet | None) -> Data:

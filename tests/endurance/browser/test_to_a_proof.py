@@ -21,7 +21,7 @@ LABELS = 20
 PROMPT = "You are the assistant of a restaurant.\nBe short and friendly.\n"
 OFFER = "Where a wish can't be met, offer another day."
 FAILS = "I'm sorry, I wasn't able to book a table for Friday at 6 pm."
-WAY_ON = f"{FAILS} Should I book it for Monday at 6 pm instead?"
+WAY_ON = "I couldn't book it for Friday. Shall I book it for Monday at 6 pm?"
 
 
 @pytest.fixture
@@ -52,8 +52,7 @@ def test_a_log_is_brought_learned_labeled_scored_compared_and_a_change_is_proved
     # a log is brought, and its reading kept
     page.get_by_role("link", name="Bring a log").first.click()
     page.set_input_files("input[name=files]", str(log))
-    page.get_by_text("Is this what was said?").wait_for()
-    page.get_by_text("book a table for").first.wait_for()
+    page.get_by_role("heading", name="Two conversations, as they will be judged").wait_for()
     page.get_by_role("button", name="Keep this reading").click()
 
     # it is learned from, and Home is the report
@@ -62,7 +61,14 @@ def test_a_log_is_brought_learned_labeled_scored_compared_and_a_change_is_proved
     page.get_by_role("button", name="Learn", exact=True).click()
     page.get_by_role("link", name="What your users' thumbs are about").click()
     page.get_by_role("heading", name="What goes wrong").wait_for()
+    for way in ("All where it holds", "Change something"):
+        assert page.get_by_role("link", name=way).count()
     assert visitor.findings() == []
+    page.get_by_role("link", name="All where it holds").first.click()
+    page.get_by_text("Where this holds: ").wait_for()
+    visitor.go("/")
+    page.get_by_role("button", name="Label more of these").first.click()
+    page.get_by_label("Your name").wait_for()
 
     # some of it is labeled by keys, until learning again is offered
     visitor.go("/begin/label-queue")
@@ -115,6 +121,7 @@ def test_a_log_is_brought_learned_labeled_scored_compared_and_a_change_is_proved
     page.get_by_role("button", name="Prove it").click()
     page.get_by_role("link", name="The verdict").click()
     page.get_by_role("heading", name="A change of the prompt").wait_for()
+    page.get_by_text("Release").first.wait_for()
     assert visitor.findings() == []
 
     # and others read it

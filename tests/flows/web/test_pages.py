@@ -23,10 +23,11 @@ from web_site import PORT, client_of, made_app, made_store
 
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
 from pollex.measures.intervals import Figure
+from pollex.rubrics.answers import NEUTRAL, Answer
 from pollex.rubrics.records import RubricEvidence
 from pollex.rubrics.score import NetSat
 from pollex.services.sets import diff_words
-from pollex.store.resume import runs
+from pollex.store.resume import answers_of, runs
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 from pollex.web.app import make_application
@@ -517,3 +518,22 @@ def test_what_speaks_most_for_a_verdict_is_what_moved_the_score_most() -> None:
     learned = replace(by_hand.explainer, thumb_model=model_that_goes_by_the_second_rubric())
     assert reason(both, good=True, scorer=learned) == dsat
     assert reason({"rubric2": 0}, good=False, scorer=learned) == f"Not so: {dsat}"
+
+
+async def test_a_list_is_narrowed_to_the_conversations_in_which_a_rubric_holds(
+    client: AsyncClient, store: Store
+) -> None:
+    learnt = next(run.id for run in runs(store) if run.command == "learn")
+    holding = []
+    for conversation, answers in answers_of(store, learnt).items():
+        answer = answers["rubric1"]
+        if isinstance(answer, Answer) and not answer.never_came_up and answer.value() > NEUTRAL:
+            holding.append(conversation)
+
+    address = f"/api/conversations?run={learnt}&n=500"
+    listed = (await client.get(f"{address}&holds=rubric1")).json()
+    assert sorted(row["id"] for row in listed["rows"]) == sorted(holding)
+    assert 0 < listed["total"] < (await client.get(address)).json()["total"]
+    assert (await client.get(f"{address}&holds=nothing")).json()["total"] == 0
+    shown = (await client.get(f"/conversations?run={learnt}&holds=rubric1")).text
+    assert "Where this holds: " in shown

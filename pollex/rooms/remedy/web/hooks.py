@@ -74,4 +74,5 @@ HOOKS = (
     PageLink("child.html", "The verdict", link_verdict_of_child),
     PageLink("child.html", "Answer what it waits for", link_waiting_child),
     PageLink("rubric.html", "What would change this?", link_change_of_rubric),
+    PageLink("home.html", "Change something", link_change_of_rubric),
 )
