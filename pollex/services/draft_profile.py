@@ -111,7 +111,7 @@ def draft_from_log(
     progress.note(
         f"Asking {name} for a profile: one call with {format_count(len(shown), 'conversation')}"
     )
-    arguments = {"logs": list_source_names(logs), "command": run.typed}
+    arguments = {"logs": list_source_names(logs)}
     with workspace(run, progress, read) as opened:
         drafted, usage = by_model(
             opened,

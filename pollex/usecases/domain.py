@@ -45,6 +45,8 @@ class DraftProfile(Reading, ProfileDrafter, UseCase["ProfileDraft"]):
     """
 
     does = "draft_profile.draft_from_log"
+    resumable = True
+    goes_on_in_browser = True
     plans = True
     labels_needed = False
     logs: tuple[str, ...] | Data = opt(

@@ -23,6 +23,9 @@ def measure_unlikeness(site: Site, run: Run) -> StabilityIndex | None:
     named = site.set_of(run)
     if named is None or run.command not in SCORING_COMMANDS or run.finished is None:
         return None
+    # what a set was learned from is like itself
+    if named.rubric_set.run == run.id:
+        return None
 
     def compared() -> StabilityIndex | None:
         # SciPy comes with it, and takes half a second

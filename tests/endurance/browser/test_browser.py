@@ -231,6 +231,7 @@ def test_a_link_opens_in_a_tab_of_its_own(visitor: Visitor) -> None:
 
 
 @pytest.mark.scenario(12)
+@pytest.mark.nightly  # test_to_a_proof.py labels by keys, test_states.py presses them too early
 def test_labels_are_given_by_keys_alone_and_a_key_too_early_labels_nothing(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from small_log import small_log, write_log
 from visitors import Served, Visitor
 
 MINUTES_3 = 180_000
 
 
+@pytest.mark.nightly  # test_to_a_proof.py walks these pages
 def test_a_log_is_learned_from_and_scored_in_the_browser_alone(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
