@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -314,7 +315,36 @@ def _iterate_path_rows(
     longest: int | None,
     notes: dict[str, None] | None,
 ) -> Iterator[LogRow | BadRow]:
-    # files of tables, known by their first bytes or their ending
+    tables = _iterate_binary_rows(source, path)
+    if tables is not None:
+        return tables
+
+    encoding = _choose_encoding(source, path, encoding, notes)
+    text = TextFile(source, path, encoding, longest)
+    if path.suffix.lower() in YAML_ENDINGS:
+        return iterate_yaml_rows(source, text.read_whole())
+    # a talk as text, such as one of WhatsApp
+    if _is_talk_file(source, path, encoding):
+        return _iterate_talk_rows(source, text.read_whole())
+
+    form = _detect_form(text)
+    # a text that is no table may be a log of lines
+    if form == "csv" and path.suffix.lower() not in FORMAT_BY_ENDING:
+        with closing(text.iterate_lines()) as lines:
+            kind = detect_line_kind(lines)
+        refuse_text_file(source, kind)
+        if kind in LINE_KIND_READERS:
+            return LINE_KIND_READERS[kind](source, text.iterate_lines())
+
+    if form == "lines":
+        return iterate_json_lines(source, text.iterate_lines())
+    if form == "csv":
+        return _iterate_table_rows(text, notes)
+    return _iterate_json_document_rows(text)
+
+
+def _iterate_binary_rows(source: str, path: Path) -> Iterator[LogRow | BadRow] | None:
+    """Return the rows of a file of tables, known by its first bytes or ending; None for text."""
     if _is_parquet_file(path):
         return iterate_parquet_rows(source, path)
 
@@ -327,88 +357,92 @@ def _iterate_path_rows(
         return iterate_database_rows("sqlite", source, path)
     if begin[8:12] == DUCKDB_MAGIC:
         return iterate_database_rows("duckdb", source, path)
+    return None
 
-    # where the user named no encoding, the file's own bytes may tell another
-    if (
-        notes is not None
-        and encoding == USUAL_ENCODING
-        and (other := detect_encoding(path)) is not None
-    ):
-        encoding = other
-        note = f"{source} isn't UTF-8, and was read as {encoding}"
-        advice = f"{note}; if letters are wrong, name the right one: {spell_options(encoding=None)}"
-        notes[advice] = None
 
-    if path.suffix.lower() in YAML_ENDINGS:
-        whole = join_or_cut_parts(
-            _read_lines_with_ends(source, path, encoding, whole=True),
-            longest,
-            MAX_DOCUMENT_CHARS,
-        )
-        return iterate_yaml_rows(source, whole)
+def _choose_encoding(
+    source: str,
+    path: Path,
+    encoding: str,
+    notes: dict[str, None] | None,
+) -> str:
+    """Return the encoding of a text: where the user named none, the file's own bytes may tell another."""
+    if notes is None or encoding != USUAL_ENCODING:
+        return encoding
 
-    # a talk as text, such as one of WhatsApp
-    if _is_talk_file(source, path, encoding):
-        return _iterate_talk_rows(
-            source,
-            join_or_cut_parts(
-                _read_lines_with_ends(source, path, encoding, whole=True),
-                longest,
-                MAX_DOCUMENT_CHARS,
-            ),
-        )
+    detected = detect_encoding(path)
+    if detected is None:
+        return encoding
 
-    # the format: by the ending, else by the first lines
-    form = FORMAT_BY_ENDING.get(path.suffix.lower())
-    if form in (None, "lines"):
-        with closing(_read_lines_with_ends(source, path, encoding, longest)) as lines:
-            if form is None:
-                form = _detect_text_format(lines)
-            else:
-                form = _detect_line_form(lines)
+    note = f"{source} isn't UTF-8, and was read as {detected}"
+    example = spell_options(encoding=None)
+    notes[f"{note}; if letters are wrong, name the right one: {example}"] = None
+    return detected
 
-    # a text that is no table may be a log of lines
-    if form == "csv" and path.suffix.lower() not in FORMAT_BY_ENDING:
-        with closing(_read_lines_with_ends(source, path, encoding, longest)) as lines:
-            kind = detect_line_kind(lines)
-        refuse_text_file(source, kind)
-        if kind in LINE_KIND_READERS:
-            return LINE_KIND_READERS[kind](
-                source,
-                _read_lines_with_ends(source, path, encoding, longest),
-            )
 
-    if form == "lines":
-        return iterate_json_lines(
-            source,
-            _read_lines_with_ends(source, path, encoding, longest),
-        )
+@dataclass(frozen=True)
+class TextFile:
+    """A file of text, which is read anew for each look at it.
 
-    if form == "csv":
-        with closing(_read_lines_with_ends(source, path, encoding, longest)) as lines:
-            escaped = is_escaped_tab_table(lines)
-        if escaped:
-            return iterate_tab_rows(source, _read_lines_with_ends(source, path, encoding, longest))
-        return iterate_csv_rows(
-            source,
-            _read_lines_with_ends(source, path, encoding, whole=True),
-            notes,
-        )
+    Attributes:
+        source: Its display name.
+        longest: Characters of a text in it that are held; all if not set.
+    """
 
-    # what is left is one JSON document, which is held whole
-    whole = join_or_cut_parts(
-        _read_lines_with_ends(source, path, encoding, whole=True),
-        longest,
-        MAX_DOCUMENT_CHARS,
-    )
+    source: str
+    path: Path
+    encoding: str
+    longest: int | None
+
+    def iterate_lines(self) -> Generator[str, None, None]:
+        """Yield the lines with their ends, each as far as it can be held."""
+        return _read_lines_with_ends(self.source, self.path, self.encoding, self.longest)
+
+    def iterate_pieces(self) -> Generator[str, None, None]:
+        """Yield the text in pieces that may end anywhere."""
+        return _read_lines_with_ends(self.source, self.path, self.encoding, whole=True)
+
+    def read_whole(self) -> str:
+        """Return the whole text as far as it can be held, else `TooLongRow`."""
+        return join_or_cut_parts(self.iterate_pieces(), self.longest, MAX_DOCUMENT_CHARS)
+
+
+def _detect_form(text: TextFile) -> str:
+    """Return `lines`, `document` or `csv`: by the ending, else by the first lines."""
+    form = FORMAT_BY_ENDING.get(text.path.suffix.lower())
+    if form is not None and form != "lines":
+        return form
+
+    with closing(text.iterate_lines()) as lines:
+        if form is None:
+            return _detect_text_format(lines)
+        return _detect_line_form(lines)
+
+
+def _iterate_table_rows(
+    text: TextFile,
+    notes: dict[str, None] | None,
+) -> Iterator[LogRow | BadRow]:
+    """Return the rows of CSV, or of a table between tabs with escapes as databases write it."""
+    with closing(text.iterate_lines()) as lines:
+        is_escaped = is_escaped_tab_table(lines)
+
+    if is_escaped:
+        return iterate_tab_rows(text.source, text.iterate_lines())
+    return iterate_csv_rows(text.source, text.iterate_pieces(), notes)
+
+
+def _iterate_json_document_rows(text: TextFile) -> Iterator[LogRow | BadRow]:
+    """Return the rows of one JSON document, which is held whole."""
+    whole = text.read_whole()
     if isinstance(whole, TooLongRow):
         raise BadInput(
             "a JSON document of more than 256 MB",
-            where=source,
+            where=text.source,
             hint="write it as JSON lines, one row each",
         )
 
-    return iterate_document_rows(source, whole)
+    return iterate_document_rows(text.source, whole)
 
 
 _TIMESTAMPED_LINE_PATTERN = re.compile(r"\s*\[\d[\d.:/ -]*[^,\d]")

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise
+from itertools import islice, pairwise, product
 from statistics import median
 from typing import Any
 
@@ -218,7 +218,58 @@ def score_reading(
     Args:
         whole: Whether all of the log was read, and no sample of it.
     """
-    # turns of systems and tools don't show whose turn follows whose
+    talks = _list_spoken_turns(logs)
+    spoken = [talk for talk in talks if talk]
+    if not spoken:
+        return Reading(candidate, logs, 0.0, ("nobody says anything",))
+
+    measures = _measure_talks(spoken, len(talks))
+    faults = [
+        *_iterate_talk_faults(measures),
+        *_iterate_log_faults(candidate, logs, talks, rows, whole=whole),
+    ]
+    # conversations of 2 to 200 turns are usual
+    fits = 1.0 if 2 <= median(len(talk) for talk in spoken) <= 200 else 0.3
+    score = (
+        0.25 * measures.two_sided
+        + 0.25 * measures.alternating
+        + 0.2 * measures.sentences
+        + 0.1 * measures.filled
+        + 0.1 * measures.begun
+        + 0.1 * fits
+    )
+    return Reading(candidate, logs, score, tuple(faults))
+
+
+@dataclass(frozen=True)
+class TalkMeasures:
+    """What the talks of a reading look like: shares from 0 to 1, and what repeats.
+
+    Attributes:
+        two_sided: Of all talks, those in which both sides speak.
+        alternating: Of neighbouring turns, those of different sides, or after a call of a tool.
+        begun: Of talks in which somebody speaks, those that begin as talks do.
+        filled: Of turns, those with words or calls.
+        texts: How many turns have words.
+        sentences: Of these texts, those that somebody may have said.
+        several_words: Of these texts, those of more than a word.
+        distinct: Different texts among them.
+        repeating_roles: Sides that say the same again and again.
+    """
+
+    two_sided: float
+    alternating: float
+    begun: float
+    filled: float
+    texts: int
+    sentences: float
+    several_words: float
+    distinct: float
+    repeating_roles: tuple[str, ...]
+
+
+def _list_spoken_turns(logs: Logs) -> list[list[Turn]]:
+    """Return the turns of both sides, talk by talk: others don't show whose turn follows whose."""
     talks = []
     for conversation in logs:
         spoken_turns = []
@@ -227,67 +278,82 @@ def score_reading(
                 spoken_turns.append(turn)
         talks.append(spoken_turns)
 
-    spoken = [turns for turns in talks if turns]
-    turns = []
-    for talk in spoken:
-        turns.extend(talk)
+    return talks
 
-    if not turns:
-        return Reading(candidate, logs, 0.0, ("nobody says anything",))
 
-    # both sides speak, and take turns; after a call of a tool the same side may go on
+def _measure_talks(spoken: Sequence[Sequence[Turn]], all_talks: int) -> TalkMeasures:
+    """Measure talks in which somebody speaks.
+
+    Args:
+        all_talks: How many there are with those in which nobody does.
+    """
+    turns: list[Turn] = []
+    pairs: list[tuple[Turn, Turn]] = []
     two_sided_talks = 0
     for talk in spoken:
+        turns.extend(talk)
+        pairs.extend(pairwise(talk))
         two_sided_talks += len({turn.role for turn in talk}) == 2
-    two_sided = two_sided_talks / len(talks)
-    pairs = []
-    for talk in spoken:
-        for a, b in pairwise(talk):
-            pairs.append((a, b))
 
-    if pairs:
-        in_turns = sum(a.role != b.role or bool(a.calls) for a, b in pairs) / len(pairs)
-    else:
-        in_turns = 0.0
+    # after a call of a tool the same side may go on
+    alternating = sum(a.role != b.role or bool(a.calls) for a, b in pairs)
+    texts = [turn.content for turn in turns if turn.content.strip()]
+    several_words = sum(" " in text.strip() or not text.isascii() for text in texts)
+    return TalkMeasures(
+        two_sided=two_sided_talks / all_talks,
+        alternating=alternating / len(pairs) if pairs else 0.0,
+        begun=_measure_begun_share(spoken),
+        filled=sum(bool(turn.content.strip() or turn.calls) for turn in turns) / len(turns),
+        texts=len(texts),
+        sentences=sum(looks_spoken(text) for text in texts) / max(len(texts), 1),
+        several_words=several_words / max(len(texts), 1),
+        distinct=len(set(texts)) / max(len(texts), 1),
+        repeating_roles=tuple(
+            role for role in ("user", "assistant") if _repeats_few_words(turns, role)
+        ),
+    )
 
-    # what the words look like: filled, sentences, several words, different from each other
-    words = [turn.content for turn in turns if turn.content.strip()]
-    full = sum(bool(turn.content.strip() or turn.calls) for turn in turns) / len(turns)
-    sentences = sum(looks_spoken(text) for text in words) / max(len(words), 1)
-    several = sum(" " in text.strip() or not text.isascii() for text in words) / max(len(words), 1)
-    begun = _measure_begun_share(spoken)
-    different = len(set(words)) / max(len(words), 1)
-    sizes = sorted(len(talk) for talk in spoken)
-    # The rows that a sample has of several files are one conversation there, where each file is
-    # one.
+
+def _iterate_talk_faults(measures: TalkMeasures) -> Iterator[str]:
+    """Yield why talks don't look like conversations."""
+    if measures.two_sided < 0.6:
+        yield "most conversations have one side alone"
+    if measures.alternating < 0.5:
+        yield "turns of one side follow each other"
+    if measures.filled < 0.8:
+        yield "many turns have no words"
+    if measures.sentences < 0.4:
+        yield "what would be the words are no sentences"
+    if measures.several_words < 0.3 and measures.distinct < 0.3:
+        yield "the words are single ones"
+    for role in measures.repeating_roles:
+        yield f"the {role} says the same again and again"
+    if measures.texts >= 10 and measures.distinct < 0.1:
+        yield "the same words come again and again"
+
+
+def _iterate_log_faults(
+    candidate: Candidate,
+    logs: Logs,
+    talks: Sequence[Sequence[Turn]],
+    rows: int,
+    *,
+    whole: bool,
+) -> Iterator[str]:
+    """Yield why the log as a whole doesn't look as if it was read right."""
+    # the rows that a sample has of several files are one conversation, where each file is one
     of_files = candidate.columns.get("conversation") == WHOLE_FILE_COLUMN
     if of_files and not whole:
         longest = MAX_TURNS_OF_SAMPLED_FILE
     else:
         longest = MAX_TURNS_OF_SINGLE_TALK
 
-    repetitions = []
-    for role in ("user", "assistant"):
-        if _repeats_few_words(turns, role):
-            repetitions.append(f"the {role} says the same again and again")
-    faults = [
-        *(["most conversations have one side alone"] if two_sided < 0.6 else []),
-        *(["turns of one side follow each other"] if in_turns < 0.5 else []),
-        *(["many turns have no words"] if full < 0.8 else []),
-        *(["what would be the words are no sentences"] if sentences < 0.4 else []),
-        *(["the words are single ones"] if several < 0.3 and different < 0.3 else []),
-        *repetitions,
-        *(["the same words come again and again"] if len(words) >= 10 and different < 0.1 else []),
-        *(["all rows are one conversation"] if len(talks) == 1 and sizes[-1] > longest else []),
-        *(["most rows are no turns"] if _measure_left_out_share(logs) > MAX_LEFT_OUT_SHARE else []),
-        *(["rows can't be read"] if len(logs.bad_rows) > 0.02 * rows else []),
-    ]
-    # conversations of 2 to 200 turns are usual
-    fits = 1.0 if 2 <= median(sizes) <= 200 else 0.3
-    score = (
-        0.25 * two_sided + 0.25 * in_turns + 0.2 * sentences + 0.1 * full + 0.1 * begun + 0.1 * fits
-    )
-    return Reading(candidate, logs, score, tuple(faults))
+    if len(talks) == 1 and len(talks[0]) > longest:
+        yield "all rows are one conversation"
+    if _measure_left_out_share(logs) > MAX_LEFT_OUT_SHARE:
+        yield "most rows are no turns"
+    if len(logs.bad_rows) > 0.02 * rows:
+        yield "rows can't be read"
 
 
 def _measure_begun_share(talks: Sequence[Sequence[Turn]]) -> float:
@@ -400,104 +466,109 @@ def _iterate_turn_table_candidates(
     Args:
         all_columns: Those of rows without words, too, which may have the label.
     """
-    roles = _find_likeliest_columns(
-        columns,
-        named_columns,
-        "role",
-        estimate_role_likelihood,
-        5,
+    roles = _find_likeliest_columns(columns, named_columns, "role", estimate_role_likelihood, 5)
+    texts = _find_likeliest_columns(columns, named_columns, "text", estimate_text_likelihood, 3)
+    owners = _find_conversation_columns(columns, named_columns)
+    ordering = _find_ordering_columns(columns, named_columns)
+    # every plausible triple of conversation, role and text is a candidate
+    for id_, role, text in product(owners.likelihoods, roles, texts):
+        # a column is one part only, and who speaks is no name of the talk
+        if len({id_.path, role.path, text.path}) < 3 or _is_constant_within_talks(role, id_):
+            continue
+
+        parts = {**owners.get_parts(id_), "role": role.path, "text": text.path}
+        for part, column in ordering.items():
+            if column.path not in parts.values():
+                parts[part] = column.path
+                break
+
+        role_guesses = _iterate_role_guesses(
+            role,
+            _count_first_speakers(role, id_),
+            options,
+            _measure_presence_in_talks(role, id_),
+            presence=role.sparse,
+            answering=_find_answering_names(role, id_, text),
+        )
+        likelihood = (owners.likelihoods[id_] + roles[role] + texts[text]) / 10
+        for role_pairs in role_guesses:
+            penalty = GUESSED_ROLES_PENALTY * _are_roles_guessed(role_pairs)
+            yield _add_label_and_comment(
+                all_columns,
+                parts,
+                role_pairs,
+                likelihood - penalty,
+                options,
+                named_columns,
+                without=_list_user_guess_columns(columns, id_, role, role_pairs),
+            )
+
+
+@dataclass(frozen=True)
+class ConversationColumns:
+    """The columns that may say which conversation a row belongs to.
+
+    Attributes:
+        likelihoods: How likely each does.
+        filled_down: By path, columns whose cells hold for the rows below, filled there.
+        replies: Of rows that name what they answer, their columns of the parent and the id.
+    """
+
+    likelihoods: dict[Column, float]
+    filled_down: dict[str, Column]
+    replies: dict[Column, dict[str, str]]
+
+    def get_parts(self, column: Column) -> dict[str, str]:
+        """Return the parts of a candidate whose conversation a column names."""
+        parts = dict(self.replies.get(column, {"conversation": column.path}))
+        if self.filled_down.get(column.path) is column:
+            parts["fill"] = column.path
+        return parts
+
+
+def _find_conversation_columns(
+    columns: Sequence[Column],
+    named_columns: Mapping[str, str],
+) -> ConversationColumns:
+    likelihoods = _find_likeliest_columns(
+        columns, named_columns, "conversation", estimate_conversation_id_likelihood, 4
     )
-    texts = _find_likeliest_columns(
-        columns,
-        named_columns,
-        "text",
-        estimate_text_likelihood,
-        3,
-    )
-    ids = _find_likeliest_columns(
-        columns,
+    # a cell that holds for the rows below it may name the conversation
+    filled_down = {
+        column.path: column for column in map(_fill_down_column, columns) if column is not None
+    }
+    if "conversation" in named_columns:
+        return ConversationColumns(likelihoods, filled_down, {})
+
+    likelihoods |= _find_likeliest_columns(
+        list(filled_down.values()),
         named_columns,
         "conversation",
         estimate_conversation_id_likelihood,
-        4,
+        1,
     )
-    # a cell that holds for the rows below it may name the conversation
-    filled = {
-        column.path: column for column in map(_fill_down_column, columns) if column is not None
-    }
-    if "conversation" not in named_columns:
-        ids |= _find_likeliest_columns(
-            list(filled.values()),
-            named_columns,
-            "conversation",
-            estimate_conversation_id_likelihood,
-            1,
-        )
-
     # rows may name what they answer
-    if "conversation" in named_columns:
-        replies = {}
-    else:
-        replies = _find_reply_columns(columns)
-
-    ids |= dict.fromkeys(replies, REPLY_CHAIN_LIKELIHOOD)
+    replies = _find_reply_columns(columns)
+    likelihoods |= dict.fromkeys(replies, REPLY_CHAIN_LIKELIHOOD)
     # each file may be one, where nothing better is found
-    if columns and "conversation" not in named_columns:
-        ids[Column(WHOLE_FILE_COLUMN, [None] * len(columns[0].values))] = -1.0
+    if columns:
+        likelihoods[Column(WHOLE_FILE_COLUMN, [None] * len(columns[0].values))] = -1.0
+    return ConversationColumns(likelihoods, filled_down, replies)
 
-    # what orders the turns, if anything does
-    time = next(
-        iter(_find_likeliest_columns(columns, named_columns, "time", estimate_time_likelihood, 1)),
-        None,
-    )
-    turn = next(
-        iter(
-            _find_likeliest_columns(
-                columns, named_columns, "turn", estimate_turn_number_likelihood, 1
-            )
-        ),
-        None,
-    )
-    # every plausible triple of conversation, role and text is a candidate
-    for id_, owned in ids.items():
-        for role, speaks in roles.items():
-            for text, says in texts.items():
-                # a column is one part only, and who speaks is no name of the talk
-                if len({id_.path, role.path, text.path}) < 3 or _is_constant_within_talks(
-                    role, id_
-                ):
-                    continue
-                owner = replies.get(id_, {"conversation": id_.path})
-                parts = {**owner, "role": role.path, "text": text.path}
-                if filled.get(id_.path) is id_:
-                    parts["fill"] = id_.path
-                if time is not None and time.path not in parts.values():
-                    parts["time"] = time.path
-                elif turn is not None and turn.path not in parts.values():
-                    parts["turn"] = turn.path
 
-                names = _iterate_role_guesses(
-                    role,
-                    _count_first_speakers(role, id_),
-                    options,
-                    _measure_presence_in_talks(role, id_),
-                    presence=role.sparse,
-                    answering=_find_answering_names(role, id_, text),
-                )
-                for named in names:
-                    prior = (
-                        owned + speaks + says
-                    ) / 10 - GUESSED_ROLES_PENALTY * _are_roles_guessed(named)
-                    guesses = _list_user_guess_columns(columns, id_, role, named)
-                    yield _add_label_and_comment(
-                        all_columns,
-                        parts,
-                        named,
-                        prior,
-                        options,
-                        named_columns,
-                        without=guesses,
-                    )
+def _find_ordering_columns(
+    columns: Sequence[Column],
+    named_columns: Mapping[str, str],
+) -> dict[str, Column]:
+    """Return what may order the turns, by part: the time before the number of the turn."""
+    estimates = {"time": estimate_time_likelihood, "turn": estimate_turn_number_likelihood}
+    ordering = {}
+    for part, estimate in estimates.items():
+        likeliest = _find_likeliest_columns(columns, named_columns, part, estimate, 1)
+        for column in likeliest:
+            ordering[part] = column
+
+    return ordering
 
 
 def _are_roles_guessed(named: Sequence[tuple[str, str]]) -> bool:
@@ -1109,40 +1180,13 @@ def _iterate_role_guesses(
         answering: Names that answer users; of those that nobody knows, they are the assistant's.
     """
     names = Counter(format_role_word(value) for value in role.values)
-    # what the user said of names goes before usual spellings
-    named_roles = {}
-    for side, spelling in options.roles:
-        named_roles[remove_accents(spelling)] = (side, spelling)
-
-    side_of_name = {}
-    for name in names:
-        if name:
-            side_of_name[name] = (
-                named_roles[remove_accents(name)][0]
-                if remove_accents(name) in named_roles
-                else _find_usual_role(name)
-            )
-
-    if (
-        all(side_of_name.values())
-        and "" not in names
-        and {"user", "assistant"} <= set(side_of_name.values())
-    ):
+    role_of_name = _find_known_roles(names, options)
+    both_sides = {"user", "assistant"} <= set(role_of_name.values())
+    if all(role_of_name.values()) and "" not in names and both_sides:
         yield options.roles
         return
 
-    # spellings of other languages settle further names; kinds of events are no turns
-    sides = {}
-    for name in names:
-        if name:
-            sides[name] = side_of_name[name] or find_role_by_name(name)
-
-    sides |= {
-        name: NO_TURN_ROLE
-        for name in sides
-        if not side_of_name[name] and remove_accents(name) in NON_TURN_ROLE_WORDS
-    }
-    sides |= _sides_of_letters(sides)
+    sides = _settle_further_roles(role_of_name)
     open_names = [name for name, side in sides.items() if side is None]
     missing = [side for side in ("user", "assistant") if side not in sides.values()]
     # empty cells are the other side where the column is filled for one side alone
@@ -1170,36 +1214,75 @@ def _iterate_role_guesses(
         yield _format_role_pairs(settled, options)
         return
 
-    # Neither side is known: whoever begins most conversations asks, and who is in most of them
-    # answers.
-    if firsts:
-        begins = firsts.most_common(1)[0][0]
-    else:
-        begins = open_names[0]
-
+    # neither side is known
     if len(open_names) == 2:
-        # two open names: whoever begins asks; the second guess is the other way round
-        if begins in open_names:
-            other = next(name for name in open_names if name != begins)
-        else:
-            other = open_names[1]
+        guesses = _guess_roles_of_two(open_names, firsts)
+    else:
+        guesses = _guess_roles_of_many(open_names, met)
 
-        asks = begins if begins in open_names else open_names[0]
-        yield _format_role_pairs(sides | {asks: "user", other: "assistant"}, options)
-        yield _format_role_pairs(sides | {asks: "assistant", other: "user"}, options)
-    elif len(open_names) > 2:
-        # many open names: the one in most conversations answers all the others
-        answers = max(open_names, key=lambda name: met.get(name, 0))
-        others = []
-        for name in open_names:
-            if name != answers:
-                others.append(met.get(name, 0))
-        if met.get(answers, 0) < MIN_ASSISTANT_PRESENCE or max(others) >= MIN_ASSISTANT_PRESENCE:
-            return
-        yield _format_role_pairs(
-            sides | {name: "assistant" if name == answers else "user" for name in open_names},
-            options,
-        )
+    for guess in guesses:
+        yield _format_role_pairs(sides | guess, options)
+
+
+def _find_known_roles(names: Iterable[str], options: ReadOptions) -> dict[str, str | None]:
+    """Return the roles of names as the user gave them, else by usual spellings; None for others."""
+    named_roles = {remove_accents(spelling): side for side, spelling in options.roles}
+    role_of_name: dict[str, str | None] = {}
+    for name in names:
+        if name:
+            plain_name = remove_accents(name)
+            if plain_name in named_roles:
+                role_of_name[name] = named_roles[plain_name]
+            else:
+                role_of_name[name] = _find_usual_role(name)
+
+    return role_of_name
+
+
+def _settle_further_roles(role_of_name: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return roles with those that spellings of other languages, kinds of events and letters tell."""
+    sides: dict[str, str | None] = {}
+    for name, role in role_of_name.items():
+        if not role and remove_accents(name) in NON_TURN_ROLE_WORDS:
+            sides[name] = NO_TURN_ROLE
+        else:
+            sides[name] = role or find_role_by_name(name)
+
+    return sides | _sides_of_letters(sides)
+
+
+def _guess_roles_of_two(
+    open_names: Sequence[str],
+    firsts: Counter[str],
+) -> Iterator[dict[str, str]]:
+    """Yield roles of two unknown names: whoever begins most conversations asks, or the other way round."""
+    asking, answering = open_names
+    if firsts and firsts.most_common(1)[0][0] == answering:
+        asking, answering = answering, asking
+
+    yield {asking: "user", answering: "assistant"}
+    yield {asking: "assistant", answering: "user"}
+
+
+def _guess_roles_of_many(
+    open_names: Sequence[str],
+    met: Mapping[str, float],
+) -> Iterator[dict[str, str]]:
+    """Yield roles of many unknown names: the one who is in most conversations answers all others.
+
+    Args:
+        met: In which share of the conversations each name speaks.
+    """
+    if len(open_names) < 2:
+        return
+
+    answering = max(open_names, key=lambda name: met.get(name, 0))
+    others = [met.get(name, 0) for name in open_names if name != answering]
+    if met.get(answering, 0) < MIN_ASSISTANT_PRESENCE or max(others) >= MIN_ASSISTANT_PRESENCE:
+        return
+
+    roles = dict.fromkeys(open_names, "user")
+    yield roles | {answering: "assistant"}
 
 
 def _sides_of_letters(names: Collection[str]) -> dict[str, str]:

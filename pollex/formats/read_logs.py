@@ -15,7 +15,7 @@ from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
 from pollex.conversations.redaction import choose_finders, make_pseudonym, mask_conversation
 from pollex.errors import BadInput, NotText, PollexError, WrongUse, spell_options
 from pollex.formats.assembly.beside import iterate_feedback_paths
-from pollex.formats.assembly.joiner import PartJoiner
+from pollex.formats.assembly.joiner import JoinedConversation, PartJoiner
 from pollex.formats.assembly.label_tables import MAX_LABEL_TABLE_ROWS as MOST_LABEL_ROWS
 from pollex.formats.assembly.labelled import ConversationLabeler
 from pollex.formats.assembly.log_parts import (
@@ -1085,80 +1085,71 @@ def label_joined_conversations(
         BadInput: There are thumbs and no words, or words and only thumbs of others.
         WrongUse: Several scores may be the thumb.
     """
-    labeller = ConversationLabeler(options, partial(picker.settle_raters, by_field=False))
+    labeler = ConversationLabeler(options, partial(picker.settle_raters, by_field=False))
     # rows of exports were counted when they were taken: nothing counts twice
     for item in joiner.join():
         if isinstance(item, BadRow):
             yield replace(item, rows=0)
-            continue
-        row = LogRow(*item.place, {})
-        try:
-            for turns, picked, feedback in labeller.label(item):
-                conversation = _make_conversation(
-                    turns,
-                    picked,
-                    feedback,
-                    options,
-                    row,
-                )
-                yield PlacedConversation(
-                    joiner.with_signals(conversation, item.place),
-                    *item.place,
-                    rows=0,
-                )
-        except BadInput as error:
-            reason = f"{item.id!r:.60}: {error.what}"
-            of_label = isinstance(error, BadLabel)
-            label = error.value if isinstance(error, BadLabel) else ""
-            yield BadRow(
-                row.source,
-                row.line,
-                reason,
-                error.advice,
-                0,
-                of_label,
-                label,
-                error.options,
-            )
+        else:
+            yield from _label_joined_conversation(item, joiner, labeler, options)
 
     # votes on conversations, by their ids
     for id_, scores in joiner.votes.items():
         try:
-            yield labeller.voted(id_, scores)
+            yield labeler.voted(id_, scores)
         except BadInput as error:
-            label = error.value if isinstance(error, BadLabel) else ""
-            of_label = isinstance(error, BadLabel)
-            yield BadRow(
-                "",
-                0,
-                f"{id_!r:.60}: {error.what}",
-                error.advice,
-                0,
-                of_label,
-                label,
-                error.options,
-            )
+            yield _make_bad_conversation(id_, "", 0, error)
 
     # inner steps of traces are counted without a row
     yield from [SkippedRow("", 0, rows=0)] * joiner.steps
-    # what was found, for the account of the reading
-    joiner.notes += labeller.notes
-    joiner.account.spellings.update(labeller.spellings)
-    # the user's field was found only where a score of that name was taken
-    taken_scores = []
-    for kind in joiner.account.scores:
-        if kind.taken:
-            taken_scores.append(kind)
+    _account_for_labels(labeler, joiner, picker, options)
 
-    named = [
-        options.label_field if taken_scores else None,
-        options.comment_field if joiner.comments_found else None,
-    ]
-    picker.note_found(
-        *labeller.found,
-        *filter(None, named),
-        *joiner.signals_found,
-    )
+
+def _label_joined_conversation(
+    joined: JoinedConversation,
+    joiner: PartJoiner,
+    labeler: ConversationLabeler,
+    options: ReadOptions,
+) -> Iterator[PlacedConversation | BadRow]:
+    """Yield a conversation with its label; several where each thumb cuts it, or why it has none."""
+    row = LogRow(*joined.place, {})
+    try:
+        for turns, picked, feedback in labeler.label(joined):
+            conversation = _make_conversation(turns, picked, feedback, options, row)
+            yield PlacedConversation(
+                joiner.with_signals(conversation, joined.place),
+                *joined.place,
+                rows=0,
+            )
+    except BadInput as error:
+        yield _make_bad_conversation(joined.id, row.source, row.line, error)
+
+
+def _make_bad_conversation(id_: str, source: str, line: int, error: BadInput) -> BadRow:
+    """Return why a conversation of an export can't be labeled; its rows were counted before."""
+    of_label = isinstance(error, BadLabel)
+    label = error.value if isinstance(error, BadLabel) else ""
+    reason = f"{id_!r:.60}: {error.what}"
+    return BadRow(source, line, reason, error.advice, 0, of_label, label, error.options)
+
+
+def _account_for_labels(
+    labeler: ConversationLabeler,
+    joiner: PartJoiner,
+    picker: FieldPicker,
+    options: ReadOptions,
+) -> None:
+    """Keep what was found while labels were read, for the account of the reading."""
+    joiner.notes += labeler.notes
+    joiner.account.spellings.update(labeler.spellings)
+    # the user's field was found only where a score of that name was taken
+    named = []
+    if options.label_field and any(kind.taken for kind in joiner.account.scores):
+        named.append(options.label_field)
+    if options.comment_field and joiner.comments_found:
+        named.append(options.comment_field)
+
+    picker.note_found(*labeler.found, *named, *joiner.signals_found)
 
 
 def _require_turn_positions(turns: Sequence[TableTurn]) -> None:
@@ -1337,51 +1328,24 @@ def read_logs(
         WrongUse: The options contradict each other or the log.
     """
     options = options or ReadOptions()
-    named = [sources] if isinstance(sources, str | Path) else sources
     if isinstance(sources, str | Path):
+        files = find_files([sources])
         where = str(sources)
     else:
+        files = find_files(sources)
         where = ", ".join(map(str, sources[:3]))
 
-    files = find_files(named)
     notes = dict[str, None]()
-
-    # rows of small archives, databases and spreadsheets, by their source
-    held: dict[str, list[LogRow | BadRow]] = {}
-
-    def open_file(source: str) -> Iterable[LogRow | BadRow]:
-        if source in held:
-            return held[source]
-
-        longest = options.max_turn_chars
-        rows = iterate_file_rows(
-            source,
-            options.encoding,
-            longest,
-            options.query_seconds,
-            notes,
-        )
-        chosen = _note_chosen_answers(rows, notes)
-        if may_hold_several_tables([source]):
-            return _hold_small_source_rows(source, chosen, held)
-        return chosen
-
-    def open_files() -> Iterator[Iterable[LogRow | BadRow]]:
-        every = map(open_file, files)
-        if most_rows is None:
-            return every
-        return (islice(rows, most_rows) for rows in every)
-
+    log_files = LogFiles(files, options, most_rows, notes)
     # several tables may be joined; that needs a look at all of them first
     again = STDIN_NAME not in files
+    joins = None
     if again and may_hold_several_tables(files):
-        joins = find_joins(files, open_files)
-    else:
-        joins = None
+        joins = find_joins(files, log_files.open_all)
 
     if joins is None:
         return _read_or_propose(
-            open_files,
+            log_files.open_all,
             options,
             where,
             again=again,
@@ -1389,9 +1353,10 @@ def read_logs(
         )
 
     notes.update(dict.fromkeys(joins.notes))
+    join_rows = joins.rows
 
     def open_joined() -> Iterator[Iterable[LogRow | BadRow | SkippedRow]]:
-        return map(joins.rows, open_files())
+        return map(join_rows, log_files.open_all())
 
     return _read_or_propose(
         open_joined,
@@ -1400,6 +1365,46 @@ def read_logs(
         notes=notes,
         beside=joins.labels,
     )
+
+
+@dataclass
+class LogFiles:
+    """The files of a log, which are read anew each time; rows of small packed ones are held.
+
+    Attributes:
+        most_rows: Rows of each file that are read at most; all if not set.
+        notes: What is said of how files were read.
+        held_rows: Rows of small archives, databases and spreadsheets, by their source.
+    """
+
+    files: Sequence[str]
+    options: ReadOptions
+    most_rows: int | None
+    notes: dict[str, None]
+    held_rows: dict[str, list[LogRow | BadRow]] = field(default_factory=dict)
+
+    def open_all(self) -> Iterator[Iterable[LogRow | BadRow]]:
+        """Return the rows of each file."""
+        rows_of_files = map(self._open, self.files)
+        if self.most_rows is None:
+            return rows_of_files
+        return (islice(rows, self.most_rows) for rows in rows_of_files)
+
+    def _open(self, source: str) -> Iterable[LogRow | BadRow]:
+        if source in self.held_rows:
+            return self.held_rows[source]
+
+        rows = iterate_file_rows(
+            source,
+            self.options.encoding,
+            self.options.max_turn_chars,
+            self.options.query_seconds,
+            self.notes,
+        )
+        chosen = _note_chosen_answers(rows, self.notes)
+        if may_hold_several_tables([source]):
+            return _hold_small_source_rows(source, chosen, self.held_rows)
+        return chosen
 
 
 def read_rows(rows: RowSource, *, options: ReadOptions | None = None) -> Logs:
@@ -1809,33 +1814,25 @@ def _read_sources(
     joiner.account.rows = conservation.check()
     joiner.account.spellings.update(picker.spellings)
     tally.settle(picker.numbers, picker.settle_raters)
-    group_field, *of_users = _group_by_users(
+    group_field, *user_notes = _group_by_users(
         users,
         tally,
         options,
         picker,
         redacted=bool(finders),
     )
-    # columns that look like feedback matter only where no label was found
-    has_label = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
-    if options.labels_needed and not has_label:
-        unused = describe_unused_columns(joiner.unused)
-    else:
-        unused = []
-
     strange.offered = tuple(joiner.unused)
     # the log, with notes on how it was read
-    of_reading = [
+    reading_notes = [
         *of_files,
         *picker.notes,
         *mapper.notes,
-        *unused,
+        *_describe_unused_feedback(joiner, picker, options),
         *joiner.notes,
         *joiner.odd.notes,
     ]
-    logs = tally.logs([*of_reading, *of_users, *structure.notes])
     logs = replace(
-        logs,
+        tally.logs([*reading_notes, *user_notes, *structure.notes]),
         label_field=picker.label_field,
         group_field=group_field,
         account=joiner.account,
@@ -1845,25 +1842,49 @@ def _read_sources(
     strange.all_rows = sum(sum(outcomes.values()) for outcomes in logs.account.rows.values())
     # errors that only a whole log shows
     mapper.check(where, needed=options.labels_needed)
-    logs.check_max_bad(
-        options.max_bad,
-        infer_label_options(logs.bad_rows, [spelling for spelling, _ in picker.spellings]),
-    )
+    spellings = [spelling for spelling, _ in picker.spellings]
+    logs.check_max_bad(options.max_bad, infer_label_options(logs.bad_rows, spellings))
     tally.check_clashes()
+    _require_conversations(logs, where)
+    _require_named_fields(logs, picker, user_options, where)
+    return logs
 
-    if not logs.conversations:
-        bad = ""
-        if logs.bad_rows:
-            bad = f", and {describe_bad_rows(logs.bad_rows)}"
-        raise BadInput(
-            f"no conversations{bad}",
-            where=where,
-            hint="check that the file is the one you meant",
-        )
 
-    if user_options.labels_needed and (
-        user_options.label_field or "label" in dict(user_options.columns)
-    ):
+def _describe_unused_feedback(
+    joiner: PartJoiner,
+    picker: FieldPicker,
+    options: ReadOptions,
+) -> list[str]:
+    """Return notes on columns that look like feedback, which matter only where no label was found."""
+    has_label = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
+    if has_label or not options.labels_needed:
+        return []
+    return describe_unused_columns(joiner.unused)
+
+
+def _require_conversations(logs: Logs, where: str) -> None:
+    if logs.conversations:
+        return
+
+    bad = ""
+    if logs.bad_rows:
+        bad = f", and {describe_bad_rows(logs.bad_rows)}"
+    raise BadInput(
+        f"no conversations{bad}",
+        where=where,
+        hint="check that the file is the one you meant",
+    )
+
+
+def _require_named_fields(
+    logs: Logs,
+    picker: FieldPicker,
+    user_options: ReadOptions,
+    where: str,
+) -> None:
+    """Require that fields which the user named are in the log, and that the label's has thumbs."""
+    names_label = user_options.label_field or "label" in dict(user_options.columns)
+    if user_options.labels_needed and names_label:
         _require_some_labels(logs, picker, where)
 
     if missing := picker.never_found(user_options):
@@ -1872,8 +1893,6 @@ def _read_sources(
             where=where,
             hint="check its spelling",
         )
-
-    return logs
 
 
 def _require_some_labels(logs: Logs, picker: FieldPicker, where: str) -> None:

@@ -509,87 +509,93 @@ class PartJoiner:
     ) -> Iterator[JoinedConversation | BadRow]:
         yield from self._bad
         words = self._all_words()
-        wordless: list[str] = []
-
-        # tables and trees of messages
         for id_, messages in self._messages.items():
-            thumbed = [
-                score.id for score in sorted(thumbs.get(id_, []), key=lambda score: score.at or 0)
-            ]
-            whole = []
-            for message in messages.values():
-                whole.append(
-                    _add_additions(
-                        message,
-                        self._beside.get(message.key or "", ()),
-                    )
-                )
+            yield self._build_from_messages(id_, messages, thumbs)
 
-            built = build_conversation_from_messages(
-                whole,
-                self._shown.get(id_, (0, None))[1],
-                thumbed,
-            )
-            # some tools keep what was asked in another file
-            lacks = next(
-                (message.lacks for message in messages.values() if message.lacks),
-                "",
-            )
-            if lacks and not any(turn.role == "user" for turn in built.turns):
-                yield BadRow(
-                    *self._places[id_],
-                    f"{id_:.60} comes without what was asked",
-                    lacks,
-                )
-            else:
-                yield self._joined(id_, built, thumbs, whole)
-
-        # sessions of traces
+        wordless: list[str] = []
         for id_, calls in sessions.items():
-            # all calls of a trace but one are inner steps
-            self.steps += len(calls) - len({call.trace for call in calls})
             try:
-                call_words = []
-                for call in calls:
-                    if call.span in words:
-                        call_words.append(words[call.span])
-
-                yield self._joined(
-                    id_,
-                    build_conversation_from_calls(calls, words),
-                    thumbs,
-                    (*calls, *call_words),
-                )
+                yield self._build_from_session(id_, calls, words, thumbs)
             except SessionWithoutWords:
                 wordless.append(id_)
-            except BadInput as error:
-                source, line = self._places[calls[0].trace]
-                yield BadRow(
-                    source,
-                    line,
-                    f"session {id_:.60}: {error.what}",
-                    error.advice,
-                )
 
         # conversations in one row
         for id_, talks in self._talks.items():
             for talk in _keep_newest_states(talks):
                 yield self._joined(id_, _build_whole_talk(talk), thumbs, [talk])
 
-        # an error where nothing has words; a note where some sessions have none
-        if wordless and len(wordless) == len(sessions) and not self._messages and not self._talks:
+        if wordless:
+            self._report_wordless(wordless, sessions, thumbs)
+
+    def _build_from_messages(
+        self,
+        id_: str,
+        messages: Mapping[object, Message],
+        thumbs: Mapping[str, list[ToolScore]],
+    ) -> JoinedConversation | BadRow:
+        """Build a conversation of a table or tree of messages."""
+        scores = sorted(thumbs.get(id_, []), key=lambda score: score.at or 0)
+        complete_messages = []
+        for message in messages.values():
+            additions = self._beside.get(message.key or "", ())
+            complete_messages.append(_add_additions(message, additions))
+
+        built = build_conversation_from_messages(
+            complete_messages,
+            self._shown.get(id_, (0, None))[1],
+            [score.id for score in scores],
+        )
+        # some tools keep what was asked in another file
+        lacks = next((message.lacks for message in messages.values() if message.lacks), "")
+        if lacks and not any(turn.role == "user" for turn in built.turns):
+            return BadRow(*self._places[id_], f"{id_:.60} comes without what was asked", lacks)
+        return self._joined(id_, built, thumbs, complete_messages)
+
+    def _build_from_session(
+        self,
+        id_: str,
+        calls: Sequence[ModelCall],
+        words: Mapping[str, SpanWords],
+        thumbs: Mapping[str, list[ToolScore]],
+    ) -> JoinedConversation | BadRow:
+        """Build a conversation of the traces of a session.
+
+        Raises:
+            SessionWithoutWords: None of its spans has words.
+        """
+        # all calls of a trace but one are inner steps
+        self.steps += len(calls) - len({call.trace for call in calls})
+        span_words = [words[call.span] for call in calls if call.span in words]
+        try:
+            built = build_conversation_from_calls(calls, words)
+            return self._joined(id_, built, thumbs, (*calls, *span_words))
+        except SessionWithoutWords:
+            raise
+        except BadInput as error:
+            source, line = self._places[calls[0].trace]
+            return BadRow(source, line, f"session {id_:.60}: {error.what}", error.advice)
+
+    def _report_wordless(
+        self,
+        wordless: Sequence[str],
+        sessions: Mapping[str, list[ModelCall]],
+        thumbs: Mapping[str, list[ToolScore]],
+    ) -> None:
+        """Note how many sessions have no words.
+
+        Raises:
+            BadInput: Nothing else has any either.
+        """
+        if len(wordless) == len(sessions) and not self._messages and not self._talks:
             raise BadInput(
                 f"no span has messages{self._also}",
                 where=next(iter(self._places.values()))[0],
                 hint=MISSING_WORDS_HINT,
             )
 
-        if wordless:
-            rated = sum(id_ in thumbs for id_ in wordless)
-            traces = format_count(len(wordless), "session has", "sessions have")
-            self.notes.append(
-                f"{traces} no messages, {rated} of them with thumbs, and were left out"
-            )
+        rated = sum(id_ in thumbs for id_ in wordless)
+        traces = format_count(len(wordless), "session has", "sessions have")
+        self.notes.append(f"{traces} no messages, {rated} of them with thumbs, and were left out")
 
     def _joined(
         self,

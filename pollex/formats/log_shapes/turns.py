@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from pollex.conversations.conversation import Role, ToolCall, ToolResult, Turn
 from pollex.errors import BadInput
@@ -639,35 +639,42 @@ def read_message_turns(message: object) -> tuple[Turn, ...]:
     if "role" not in message and is_responses_item(message.get("type")):
         return tuple(_read_responses_item(message))
 
-    # who speaks, and which field has the words
+    return _read_usual_message(message)
+
+
+class WordsBeside(NamedTuple):
+    """What an assistant's message has beside its content.
+
+    Attributes:
+        spoken: A refusal, or the transcript of an audio.
+        calls: Calls of tools, also in the old form.
+        odd_calls: What stands in the place of calls and is no object, kept as calls without a name.
+    """
+
+    spoken: list[str]
+    calls: list[ToolCall]
+    odd_calls: list[ToolCall]
+
+
+def _read_usual_message(message: Mapping[str, Any]) -> tuple[Turn, ...]:
+    """Read the turns of a message that says who speaks, and has words, parts or calls."""
     speaker = _get_speaker(message)
     role = parse_role(speaker)
-    name = next((name for name in TEXT_FIELD_NAMES if message.get(name) is not None), None)
-    name = name or next((name for name in TEXT_FIELD_NAMES if name in message), None)
+    beside = _read_fields_beside_content(message)
+    # what tools answered stands in a list of its own
+    answered = next((message[key] for key in _RESULT_LIST_FIELDS if message.get(key)), None)
+    if answered is not None:
+        return (*_make_turns_without_results(message), *_iterate_result_turns(answered))
+
     parts = next(
         (message[name] for name in PARTS_FIELD_NAMES if isinstance(message.get(name), list)),
         None,
     )
-    # what stands beside the words: calls, and what tools answered
-    spoken, beside, odd = _read_fields_beside_content(message)
-    answered = next(
-        (message[key] for key in _RESULT_LIST_FIELDS if message.get(key)),
-        None,
-    )
-    if answered is not None:
-        return (*_make_turns_without_results(message), *_iterate_result_turns(answered))
-
-    # a tool's message may keep its answer under another name
-    if role == "tool" and parts is None and not (name and message[name]):
-        name = next(
-            (key for key in _RESULT_CONTENT_FIELDS if message.get(key) not in (None, "")),
-            name,
-        )
-
+    name = _find_content_field(message, role, has_parts=parts is not None)
     # in some logs a call is a role, and the message is the call
     is_call = _ROLE_DECORATION_PATTERN.sub("", str(speaker).casefold()) in CALL_ROLE_NAMES
-    calling = is_call and "name" in message
-    if name is None and parts is None and not (spoken or beside or odd or calling):
+    is_named_call = is_call and "name" in message
+    if name is None and parts is None and not (any(beside) or is_named_call):
         raise UnreadableTurns(
             "a turn has no text",
             hint=f"put the words in one of: {', '.join(TEXT_FIELD_NAMES)}",
@@ -677,56 +684,80 @@ def read_message_turns(message: object) -> tuple[Turn, ...]:
     if content is None and name:
         content = message[name]
     if is_call:
-        return (
-            _make_call_turn(role, message if content is None and "name" in message else content),
+        call = message if content is None and is_named_call else content
+        return (_make_call_turn(role, call),)
+    return _make_content_turns(message, role, name, content, beside)
+
+
+def _find_content_field(
+    message: Mapping[str, Any],
+    role: Role,
+    *,
+    has_parts: bool,
+) -> str | None:
+    """Return the field that has a message's words: a filled one before an empty one; None if there is none."""
+    name = next((name for name in TEXT_FIELD_NAMES if message.get(name) is not None), None)
+    name = name or next((name for name in TEXT_FIELD_NAMES if name in message), None)
+    # a tool's message may keep its answer under another name
+    if role == "tool" and not has_parts and not (name and message[name]):
+        name = next(
+            (key for key in _RESULT_CONTENT_FIELDS if message.get(key) not in (None, "")),
+            name,
         )
 
+    return name
+
+
+def _make_content_turns(
+    message: Mapping[str, Any],
+    role: Role,
+    name: str | None,
+    content: object,
+    beside: WordsBeside,
+) -> tuple[Turn, ...]:
+    """Make the turns of a message; several where results of tools stand in it.
+
+    Args:
+        name: The field that the content is from; not used where it is a list of parts.
+    """
     # a call in the content and beside it is one call
-    within = list_tool_calls(content)
-    marks_within = {call.mark for call in within}
-    beside = [call for call in beside if call.mark not in marks_within]
+    calls_within = list_tool_calls(content)
+    marks_within = {call.mark for call in calls_within}
+    calls_beside = [call for call in beside.calls if call.mark not in marks_within]
     # a result among the parts ends a turn: the message becomes several
     if isinstance(content, list) and any(is_tool_result(part) for part in content):
-        return tuple(_read_parted_turns(role, content, spoken, [*beside, *odd]))
+        calls = [*calls_beside, *beside.odd_calls]
+        return tuple(_read_parted_turns(role, content, beside.spoken, calls))
 
-    # the turn: its words, then the marks of calls that the words don't have
     is_data = isinstance(content, dict) or name in _RESULT_CONTENT_FIELDS[:3]
     if role == "tool" and is_data:
         text = format_tool_result(content)
     else:
         text = extract_text(content)
 
-    marks = []
-    for call in beside:
-        if call.mark not in text:
-            marks.append(call.mark)
-
-    result = None
-    if role == "tool":
-        result = read_tool_result(message)
+    # the turn: its words, then the marks of calls that the words don't have
+    marks = [call.mark for call in calls_beside if call.mark not in text]
+    words = text
+    if beside.spoken or marks:
+        words = join_filled_lines([text, *beside.spoken, *marks])
 
     turn = Turn(
         role=role,
-        content=join_filled_lines([text, *spoken, *marks]) if spoken or marks else text,
-        calls=(*within, *beside, *odd),
-        result=result,
+        content=words,
+        calls=(*calls_within, *calls_beside, *beside.odd_calls),
+        result=read_tool_result(message) if role == "tool" else None,
     )
-    if beside:
-        answers = list(_iterate_answers_in_calls(message))
-    else:
-        answers = []
-
+    answers = list(_iterate_answers_in_calls(message)) if calls_beside else []
     if not answers:
         return (turn,)
 
     # what a call answered stands before the words that came of it
-    called = Turn(
-        role=role,
-        content="\n".join(call.mark for call in turn.calls),
-        calls=turn.calls,
-    )
-    words = Turn(role=role, content=join_filled_lines([text, *spoken]))
-    return (called, *answers, *([words] if words.content.strip() else []))
+    call_marks = "\n".join(call.mark for call in turn.calls)
+    call_turn = Turn(role=role, content=call_marks, calls=turn.calls)
+    last_turn = Turn(role=role, content=join_filled_lines([text, *beside.spoken]))
+    if last_turn.content.strip():
+        return (call_turn, *answers, last_turn)
+    return (call_turn, *answers)
 
 
 def _iterate_answers_in_calls(message: Mapping[str, Any]) -> Iterator[Turn]:
@@ -1011,14 +1042,8 @@ def _read_parted_turns(
         )
 
 
-def _read_fields_beside_content(
-    message: Mapping[str, Any],
-) -> tuple[list[str], list[ToolCall], list[ToolCall]]:
-    """Return what an assistant's message has besides its content, which is often null then.
-
-    That is a refusal or an audio transcript; the calls, also in the old form; and what stands in
-    their place and is no object, kept as calls without a name.
-    """
+def _read_fields_beside_content(message: Mapping[str, Any]) -> WordsBeside:
+    """Return what an assistant's message has besides its content, which is often null then."""
     audio = message.get("audio")
     call = message.get("function_call")
     spoken = [
@@ -1027,21 +1052,15 @@ def _read_fields_beside_content(
     ]
     listed = [*_get_listed_calls(message), *([call] if isinstance(call, Mapping) else [])]
     calls = []
+    odd_calls = []
     for entry in listed:
         if isinstance(entry, Mapping):
             calls.append(read_tool_call(entry))
+        elif entry is not None:
+            odd_calls.append(read_tool_call(entry))
 
-    odd = []
-    for entry in listed:
-        if not isinstance(entry, Mapping) and entry is not None:
-            odd.append(read_tool_call(entry))
-
-    texts = []
-    for text in spoken:
-        if isinstance(text, str) and text:
-            texts.append(text)
-
-    return texts, calls, odd
+    texts = [text for text in spoken if isinstance(text, str) and text]
+    return WordsBeside(texts, calls, odd_calls)
 
 
 def _get_listed_calls(message: Mapping[str, Any]) -> list[object]:
