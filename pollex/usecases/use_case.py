@@ -308,7 +308,7 @@ class UseCase(Generic[Result_co]):
         proposal = sys.modules.get("pollex.formats.proposal")
         if (
             proposal is None
-            or not isinstance(error, proposal.Unmapped)
+            or not isinstance(error, proposal.UnmappedLog)
             or error.reading is not None
         ):
             return
