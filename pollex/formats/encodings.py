@@ -126,3 +126,12 @@ def _guess_encoding(begin: bytes) -> str | None:
     if chosen.encoding != "cp1252":
         return str(chosen.encoding).replace("_", "-")
     return "cp1252"
+
+
+def repair_meta_encoding(text: object) -> str:
+    """Return a text whose UTF-8 was written as if each byte were a letter, as Meta's downloads have it."""
+    written = str(text or "")
+    try:
+        return written.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return written

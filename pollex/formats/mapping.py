@@ -13,6 +13,7 @@ from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.log_parts import is_time_value, parse_timestamp
 from pollex.formats.comments import find_comment_beside
 from pollex.formats.conservation import OUTCOME_LEFT_OUT as NO_TURN
+from pollex.formats.encodings import repair_meta_encoding
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
 from pollex.formats.log_shapes.dialects import convert_tool_step
@@ -79,6 +80,8 @@ NO_TURN_ROLE = "none"
 """The role of rows that are no turns."""
 ANY_OTHER_ROLE = "*"
 """What stands for every other name of a role."""
+SENDER_NAME_FIELD = "sender_name"
+"""Who wrote a message of a messenger's chat."""
 
 REPLY_PARTS = ("parent", "id")
 """Parts of rows that name what they answer, in place of a conversation: the row's own id, and the other one's."""
@@ -549,6 +552,12 @@ class ColumnMapper:
                     names.append(name)
         else:
             names = []
+
+        # chats of messengers name the sender, which the user may know better than their reader
+        if self.roles and not names and SENDER_NAME_FIELD in turn and "role" not in self.columns:
+            sender = repair_meta_encoding(turn[SENDER_NAME_FIELD])
+            turn = {**turn, SENDER_NAME_FIELD: sender}
+            names = [SENDER_NAME_FIELD]
 
         # a turn that names nobody is by `*`
         if not names and ANY_OTHER_ROLE in self.roles and "role" in self.columns:

@@ -16,6 +16,7 @@ from pollex.formats.assembly.log_parts import (
     WholeTalk,
     parse_timestamp,
 )
+from pollex.formats.encodings import repair_meta_encoding
 from pollex.formats.log_shapes.exports import (
     Fields,
     format_id,
@@ -327,19 +328,25 @@ def _is_by_bot(post: Mapping[str, Any]) -> bool:
 def read_meta_chat(fields: Fields) -> Iterator[LogPart]:
     """Yield a chat of Messenger or Instagram, as an account downloads it: who has the chat's title is the user."""
     id_ = str(fields.get("thread_path") or require_text(fields, "title"))
-    title = _repair_meta_encoding(fields.get("title"))
+    title = repair_meta_encoding(fields.get("title"))
     yield ConversationFacts(id_, keep_filled_facts(title=title, user=title))
-    yield LeftOutRow("in chats of Messenger and Instagram, whoever has the chat's name is the user")
+    messages = list_objects(fields.get("messages"))
+    # where somebody said whose turns the names are, they stand in the names' place
+    senders = [repair_meta_encoding(message.get("sender_name")) for message in messages]
+    said_by_user = {*senders} <= {"user", "assistant"}
+    if not said_by_user:
+        yield LeftOutRow(
+            "in chats of Messenger and Instagram, whoever has the chat's name is the user"
+        )
 
-    for number, message in enumerate(list_objects(fields.get("messages"))):
+    for number, message in enumerate(messages):
         marks = []
         for name, mark in _META_FILE_KINDS.items():
             marks += [f"[{mark}]"] * len(list_objects(message.get(name)))
 
-        words = join_filled_lines([_repair_meta_encoding(message.get("content")), *marks])
-        role: Role = (
-            "user" if _repair_meta_encoding(message.get("sender_name")) == title else "assistant"
-        )
+        words = join_filled_lines([repair_meta_encoding(message.get("content")), *marks])
+        asks = "user" if said_by_user else title
+        role: Role = "user" if senders[number] == asks else "assistant"
         key = f"{id_}/{number}"
         if words and not is_true(message.get("is_unsent")):
             turn = Turn(role=role, content=words)
@@ -347,8 +354,8 @@ def read_meta_chat(fields: Fields) -> Iterator[LogPart]:
 
         by = (
             (
-                _repair_meta_encoding(reaction.get("reaction")),
-                [_repair_meta_encoding(reaction.get("actor"))],
+                repair_meta_encoding(reaction.get("reaction")),
+                [repair_meta_encoding(reaction.get("actor"))],
             )
             for reaction in list_objects(message.get("reactions"))
         )
@@ -362,15 +369,6 @@ _META_FILE_KINDS = {
     "audio_files": "audio",
     "files": "file",
 }
-
-
-def _repair_meta_encoding(text: object) -> str:
-    """Return a text whose UTF-8 was written as if each byte were a letter, as Meta's downloads have it."""
-    written = str(text or "")
-    try:
-        return written.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        return written
 
 
 def read_claude_code_line(fields: Fields) -> Iterator[LogPart]:

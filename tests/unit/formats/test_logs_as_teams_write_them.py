@@ -474,6 +474,10 @@ def test_chats_of_messenger_have_their_letters_and_their_order(tmp_path: Path) -
     ]
     assert first.label == "negative"
     assert "whoever has the chat's name is the user" in " ".join(logs.notes)
+    turned = read_logs(
+        tmp_path, options=ReadOptions(roles=parse_name_pairs("assistant=Zoé,user=*"))
+    )
+    assert [turn.role for turn in next(iter(turned)).turns] == ["assistant", "user"]
 
 
 def test_an_answer_of_words_to_a_question_of_argilla_is_a_comment() -> None:
