@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pollex.errors import PollexError, StoreBusy, WrongUse
+from pollex.errors import PollexError, StoreBusy, StoreDamaged, WrongUse
 from pollex.rooms import hooks_of
 from pollex.store import tables
 from pollex.store.folder import (
@@ -170,16 +170,25 @@ class Database:
 
     Args:
         read_only: Change nothing; the database must be there.
+        may_be_new: Whether a file without tables gets them; else it lost them, and is damaged.
         patience: Seconds to wait for other processes.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        read_only: bool = False,
+        may_be_new: bool = True,
+        patience: float = PATIENCE,
+    ) -> None:
         self.path = path
         self._turn = threading.RLock()
         with self.trouble():
             self._connection = _connect(
                 path,
                 read_only=read_only,
+                may_be_new=may_be_new,
                 patience=patience,
             )
 
@@ -261,8 +270,17 @@ class Database:
             raise StoreBusy(what, where=str(self.path.parent), hint=hint)
 
     def backup(self) -> None:
-        """Copy the file as it is now to `BACKUP` beside it, whole or not at all, once the copy was read through."""
+        """Copy the file as it is now to `BACKUP` beside it, whole or not at all, once the copy was read through.
+
+        Raises:
+            StoreDamaged: The copy that is there has more than the file, which lost it.
+            PollexError: It can't be written.
+        """
         path = self.path.with_name(BACKUP)
+        # only who forgets conversations makes the file shorter, and removes the backup first
+        if lost := self._list_lost_rows(path):
+            raise make_damage_error(str(self.path), f"its backup has more {' and '.join(lost)}")
+
         draft = path.with_name(f".{BACKUP}.{os.getpid()}.draft")
         try:
             os.close(
@@ -289,13 +307,42 @@ class Database:
         finally:
             draft.unlink(missing_ok=True)
 
+    def _list_lost_rows(self, backup: Path) -> list[str]:
+        """Return the tables of which a backup has rows that this file lacks; none where it can't be read."""
+        if not backup.exists():
+            return []
+
+        lost = []
+        try:
+            with closing(sqlite3.connect(_address(backup, read_only=True), uri=True)) as copy:
+                require_plain_tables(copy.execute(TABLES).fetchall(), backup)
+                runs = {run for (run,) in copy.execute("SELECT id FROM runs")}
+                if runs - {run for (run,) in self.each("SELECT id FROM runs")}:
+                    lost.append("runs")
+
+                for table in ("labels", "calls"):
+                    counted = f"SELECT count(*) FROM {table}"
+                    if copy.execute(counted).fetchone()[0] > self.value(counted):
+                        lost.append(table)
+        # a copy that can't be read, or that an earlier pollex made, is no loss
+        except (sqlite3.Error, UnicodeDecodeError, StoreDamaged):
+            return []
+
+        return lost
+
     def close(self) -> None:
         """Close it; the last process that does so folds the write-ahead log into the file."""
         with self._turn:
             self._connection.close()
 
 
-def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connection:
+def _connect(
+    path: Path,
+    *,
+    read_only: bool,
+    may_be_new: bool,
+    patience: float,
+) -> sqlite3.Connection:
     if not read_only and not path.exists():
         # Its log takes over the rights. Never open a file that SQLite has open: closing it drops
         # SQLite's locks.
@@ -327,6 +374,8 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
         if not read_only and not fresh and path.stat().st_size <= LARGEST_FULLY_CHECKED_BYTES:
             _check_integrity(connection, path)
         if (schema := connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
+            if not may_be_new:
+                raise make_damage_error(str(path), "it has no tables any more")
             make_tables(connection)
         elif schema != VERSION:
             what = f"the store has schema {schema}, and pollex {version('pollex')} knows schema {VERSION}"

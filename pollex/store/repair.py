@@ -26,7 +26,7 @@ from pollex.store.forgetting import require_idle
 from pollex.store.ledger import reply
 from pollex.store.runs import Run, statement_of_run
 from pollex.store.soundness import is_sound_row
-from pollex.store.store import Store
+from pollex.store.store import Store, get_size, has_remains
 from pollex.store.tables import AnswerRow, FactRow, LabelRow, ScoreRow, read_line
 from pollex.store.writer import make_row_change
 
@@ -61,7 +61,7 @@ def rebuild(folder: Path) -> list[str]:
     new = folder / f"{FILE}.new"
     draft = folder / f".{FILE}.draft"
 
-    if not any((folder / name).exists() for name in (FILE, BACKUP, *EARLIER)):
+    if not has_remains(folder) and not any((folder / name).exists() for name in (FILE, *EARLIER)):
         raise WrongUse(
             "there is no store here",
             where=str(folder),
@@ -109,9 +109,13 @@ def rebuild(folder: Path) -> list[str]:
 
 
 def _read_version(path: Path) -> int:
+    """Return the version of a database's tables; this one's where it lost them, or can't be read."""
+    if not get_size(path):
+        return VERSION
+
     try:
         with closing(_open_reading(path)) as source:
-            return int(source.execute("PRAGMA user_version").fetchone()[0])
+            return int(source.execute("PRAGMA user_version").fetchone()[0]) or VERSION
     except sqlite3.Error:
         return VERSION
 

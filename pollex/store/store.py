@@ -35,7 +35,7 @@ from typing import Any, Self, TypeVar
 from pollex.errors import PollexError, StoreFull, WrongUse
 from pollex.outputs import note_run
 from pollex.store.columns import RUNS, TEXTS, Columns, RowBlock
-from pollex.store.database import BACKUP, FILE, Database, Statement
+from pollex.store.database import BACKUP, CHECKPOINTS, FILE, Database, Statement
 from pollex.store.folder import (
     STORE,
     keep_secret,
@@ -54,6 +54,19 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 DEFAULT = Path(STORE)
+
+
+def has_remains(folder: Path) -> bool:
+    """Tell whether a folder has what only a store leaves that had a database with tables."""
+    if any((folder / name).exists() for name in (BACKUP, CHECKPOINTS)):
+        return True
+
+    return any((folder / RUNS).glob("*/*")) or get_size(folder / f"{FILE}-wal") > 0
+
+
+def get_size(path: Path) -> int:
+    """Return a file's bytes; 0 where there is none."""
+    return path.stat().st_size if path.exists() else 0
 
 
 class Store:
@@ -93,11 +106,18 @@ class Store:
                 option="store",
             )
 
-        # a backup without a database: the database was lost
-        if (folder / BACKUP).exists() and not (folder / FILE).exists():
-            raise make_damage_error(str(folder / FILE), "it is gone")
+        # What is left of a database without one: it was lost. Looked at first, since another process
+        # may be making this store just now.
+        has_history = has_remains(folder)
+        if has_history and not get_size(folder / FILE):
+            why = "it is empty" if (folder / FILE).exists() else "it is gone"
+            raise make_damage_error(str(folder / FILE), why)
 
-        self.database = Database(folder / FILE, read_only=read_only)
+        self.database = Database(
+            folder / FILE,
+            read_only=read_only,
+            may_be_new=not has_history,
+        )
         self.columns = Columns(folder)
         if read_only:
             self._writes = None

@@ -102,6 +102,62 @@ class TestRefusals:
         with Store.open(folder) as store:
             assert [run.status for run in runs(store)] == ["done"]
 
+    @pytest.mark.parametrize(
+        "left", [b"", pytest.param(None, id="a database that lost its tables")]
+    )
+    @pytest.mark.parametrize("read_only", [False, True])
+    def test_a_database_without_tables_beside_what_a_store_left_is_damaged_and_comes_from_its_backup(
+        self, folder: Path, left: bytes | None, read_only: bool
+    ) -> None:
+        with Store.open(folder) as store:
+            store.finish(begin(store).id, "done")
+
+        database = folder / "store.sqlite"
+        database.unlink()
+        if left is None:
+            with closing(sqlite3.connect(database)) as connection:
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA journal_mode = WAL")
+        else:
+            database.write_bytes(left)
+
+        backup = (folder / "backup.sqlite").read_bytes()
+        with pytest.raises(StoreDamaged, match=r"→ `pollex doctor --rebuild`"):
+            Store.open(folder, read_only=read_only)
+        assert (folder / "backup.sqlite").read_bytes() == backup
+
+        assert rebuild(folder)[0] == "store.sqlite is kept as store.sqlite.damaged.1"
+        with Store.open(folder) as store:
+            assert [run.status for run in runs(store)] == ["done"]
+
+    @pytest.mark.parametrize("remains", ["checkpoints.sqlite", "runs/learn-1/texts-1.parquet"])
+    def test_an_empty_database_beside_states_or_parts_of_runs_is_damaged(
+        self, folder: Path, remains: str
+    ) -> None:
+        (folder / remains).parent.mkdir(parents=True)
+        (folder / remains).write_bytes(b"of a run")
+        (folder / "store.sqlite").touch()
+        with pytest.raises(StoreDamaged, match="it is empty"):
+            Store.open(folder)
+
+    def test_a_backup_that_has_more_than_the_database_stays(
+        self, folder: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with Store.open(folder) as store:
+            store.flush()
+        earlier = (folder / "store.sqlite").read_bytes()
+        with Store.open(folder) as store:
+            store.finish(begin(store).id, "done")
+        backup = (folder / "backup.sqlite").read_bytes()
+
+        # somebody put a database from before the run in its place
+        (folder / "store.sqlite").write_bytes(earlier)
+        with Store.open(folder) as store:
+            store.finish(begin(store).id, "done")
+        assert (folder / "backup.sqlite").read_bytes() == backup
+        assert "the last one stays" in caplog.text
+        assert "its backup has more runs" in caplog.text
+
     def test_a_reader_has_what_was_put_before_closing_and_can_not_write(
         self, folder: Path, conversation: Conversation
     ) -> None:
@@ -140,9 +196,11 @@ class TestRights:
     def test_files_and_folders_are_their_owners_alone_wherever_they_were_before(
         self, folder: Path, conversation: Conversation
     ) -> None:
-        folder.mkdir(mode=0o755)
-        (folder / "backup.sqlite").touch(0o644)
-        (folder / "store.sqlite").touch(0o644)
+        with Store.open(folder) as store:
+            store.backup()
+        folder.chmod(0o755)
+        (folder / "backup.sqlite").chmod(0o644)
+        (folder / "store.sqlite").chmod(0o644)
         with Store.open(folder) as store:
             assert store.secret
             run = begin(store).id
