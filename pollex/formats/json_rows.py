@@ -24,8 +24,12 @@ from pollex.formats.log_shapes.tools import find_export_format
 from pollex.formats.log_shapes.turns import ROLE_FIELD_NAMES, TEXT_FIELD_NAMES, is_responses_item
 from pollex.formats.log_shapes.unfolded import extract_carried_row
 from pollex.formats.names import is_named_as_part
+from pollex.formats.yaml_nodes import count_expanded_size
 from pollex.text import parse_json
 
+MIN_EXPANDED_SIZE = 4_000_000
+MAX_ALIAS_FACTOR = 20
+"""Parts and characters of YAML with its aliases written out: so many, or so many times its characters."""
 ENVELOPE_LIST_NAMES = (
     *(
         "conversations",
@@ -124,7 +128,7 @@ def iterate_yaml_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
     """Yield the items of YAML as those of the same JSON; several documents are several rows.
 
     Raises:
-        BadInput: The text isn't YAML, or too long.
+        BadInput: The text isn't YAML, or too long, also with what its aliases stand for.
     """
     import yaml  # other logs don't need it
 
@@ -132,7 +136,7 @@ def iterate_yaml_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
         what = "YAML of more than 256 MB"
         raise BadInput(what, where=source, hint="write it as JSON lines, one row each")
     try:
-        documents = list(yaml.load_all(text, Loader=_make_yaml_loader()))
+        documents = list(_iterate_yaml_documents(source, text))
     except (yaml.YAMLError, RecursionError) as error:
         reason = " ".join(str(error).split())
         hint = "correct the file, or use JSON lines"
@@ -140,6 +144,27 @@ def iterate_yaml_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
     items, beside = extract_items(documents[0] if len(documents) == 1 else documents)
     for number, item in enumerate(items, start=1):
         yield _make_row(source, number, item, beside)
+
+
+def _iterate_yaml_documents(source: str, text: str) -> Iterator[Any]:
+    loader = _make_yaml_loader()(text)
+    most = max(MIN_EXPANDED_SIZE, MAX_ALIAS_FACTOR * len(text))
+    size = 0.0
+    try:
+        while loader.check_node():
+            # aliases may stand for far more than the file has: that is counted before it is read
+            node = loader.get_node()
+            size += count_expanded_size(node)
+            if size > most:
+                raise BadInput(
+                    "YAML whose aliases stand for far more than the file has",
+                    where=source,
+                    hint="write it without aliases (&name, *name), or as JSON lines",
+                )
+
+            yield loader.construct_document(node)
+    finally:
+        loader.dispose()
 
 
 @cache

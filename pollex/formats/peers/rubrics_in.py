@@ -1,6 +1,5 @@
 """Rubrics in a run's state, and in files of autorubric, promptfoo and LLM-Rubric."""
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any, get_args
 import yaml
 
 from pollex.errors import UNREADABLE_FILE_HINT, BadRubrics
+from pollex.formats.yaml_nodes import count_expanded_size
 from pollex.rubrics.edits import list_bundled_sets, read_rubrics
 from pollex.rubrics.rubric import Polarity, Rubric, make_content_id
 from pollex.text import read_file_bytes
@@ -87,7 +87,7 @@ def _read_yaml(path: Path) -> Any:
     # aliases may stand for far more than the file has: that is counted before it is read
     node = yaml.compose(text, yaml.SafeLoader)
     if len(content) > MAX_RUBRIC_FILE_SIZE or (
-        node is not None and _count_expanded_size(node, {}) > MAX_RUBRIC_FILE_SIZE
+        node is not None and count_expanded_size(node) > MAX_RUBRIC_FILE_SIZE
     ):
         raise BadRubrics(
             "more than a million characters",
@@ -96,24 +96,6 @@ def _read_yaml(path: Path) -> Any:
         )
 
     return yaml.safe_load(text)
-
-
-def _count_expanded_size(node: yaml.Node, sizes: dict[int, float]) -> float:
-    """Count a node's parts and characters with each alias in it written out; infinite where it holds itself."""
-    if id(node) not in sizes:
-        # infinite while it is counted, so that an alias inside of itself stays so
-        sizes[id(node)] = math.inf
-        inner = node.value if isinstance(node, yaml.CollectionNode) else ()
-        parts = [
-            part for child in inner for part in (child if isinstance(child, tuple) else (child,))
-        ]
-        sizes[id(node)] = (
-            1
-            + sum(_count_expanded_size(part, sizes) for part in parts)
-            + (0 if parts else len(node.value))
-        )
-
-    return sizes[id(node)]
 
 
 def _iterate_pool_rubrics(stored: Any) -> RubricTexts:

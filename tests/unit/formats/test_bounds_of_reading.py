@@ -138,6 +138,31 @@ def test_aliases_that_multiply_are_no_rubrics(tmp_path: Path) -> None:
     assert [one.text for one in load_rubrics_of_any_tool(path)] == ["Answers"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "a0: &a0 [hello]\n"
+            + "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in range(9)),
+            id="aliases upon aliases",
+        ),
+        "- &b [*b, *b]\n",
+    ],
+)
+def test_a_log_whose_aliases_multiply_is_refused_in_words(tmp_path: Path, text: str) -> None:
+    (path := tmp_path / "log.yaml").write_text(text)
+    with pytest.raises(BadInput, match=r"log\.yaml: YAML whose aliases .* → write it without"):
+        read_logs(path)
+
+
+def test_a_log_in_which_aliases_stand_for_a_text_is_read(tmp_path: Path) -> None:
+    (path := tmp_path / "log.yaml").write_text(
+        "- {id: a, messages: [&hello {role: user, content: Hello}, &hi {role: assistant, content: Hi}]}\n"
+        "- {id: b, messages: [*hello, *hi]}\n"
+    )
+    assert [len(conversation.turns) for conversation in read_logs(path).conversations] == [2, 2]
+
+
 many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 NAMES = """id, messages, conversations, role, from, content, value, text, turn, conversation_id, inputs, outputs,
