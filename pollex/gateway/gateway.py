@@ -451,6 +451,7 @@ class Gateway:
         budget: What it shares with other gateways, whose calls and money count together; None: one
             of its own.
         desk: Where calls wait for a provider's batch; None asks all of them at once.
+        drain_seconds: Most that calls which are out are waited for when it is closed.
     """
 
     def __init__(
@@ -463,8 +464,10 @@ class Gateway:
         window: int | None = None,
         budget: Budget | None = None,
         desk: ModelBatches | None = None,
+        drain_seconds: float = DRAIN_SECONDS,
     ) -> None:
         self.endpoint = endpoint
+        self._drain_seconds = drain_seconds
         self.limits = limits or Limits()
         self.used = UsageTable()
         self._ledger = ledger
@@ -539,7 +542,7 @@ class Gateway:
         if self._desk is not None:
             await self._desk.close()
         if session is not None:
-            await session.drain(DRAIN_SECONDS)
+            await session.drain(self._drain_seconds)
             await session.open.aclose()
 
     async def _opened(self) -> Session:

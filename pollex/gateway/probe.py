@@ -47,6 +47,8 @@ _WINDOW_FIELDS = (
 _NESTED_WINDOWS = ("meta", "model_info", "capabilities", "limits")
 _FEW_ALTERNATIVES = 5
 _PROBE_SECONDS = 120.0
+_DRAIN_SECONDS = 0.5
+"""That a call which is out is waited for where the probe is stopped: nothing of it is kept."""
 _ROOM_TOKENS, _MOST_ROOM_TOKENS = 1024, 16_384
 """Tokens to write: for a model that thinks first, and at most for one that thinks long."""
 _MOST_NAMED_PARAMETERS = 6
@@ -58,6 +60,7 @@ async def probe_endpoint(
     *,
     max_wait: float = 0.0,
     backoff: float = 0.5,
+    deadline: float = _PROBE_SECONDS,
 ) -> Capabilities:
     """Probe an endpoint by one to some fifteen calls of about 30 tokens.
 
@@ -68,6 +71,7 @@ async def probe_endpoint(
     Args:
         max_wait: Most seconds to wait for an endpoint that is away.
         backoff: Seconds, about, before a call that failed is sent again.
+        deadline: Seconds after which a call is given up; two minutes at most.
 
     Raises:
         ModelRefused: It refuses every call: wrong key, model or address, or no credit.
@@ -82,7 +86,8 @@ async def probe_endpoint(
             option="base_url",
         )
 
-    bench = _ProbeCalls(endpoint, max_wait, backoff)
+    deadline = min(deadline, _PROBE_SECONDS)
+    bench = _ProbeCalls(endpoint, max_wait, backoff, deadline)
     profile = _get_model_profile(endpoint)
     call, outcome = await _find_most_accepted(bench, _make_question(profile))
     bare = replace(call, schema=_SCHEMA, top_logprobs=None)
@@ -102,7 +107,8 @@ async def probe_endpoint(
         temperature=call.temperature is not None,
         limit_field=call.limit_field,
         stream=call.stream,
-        window=await _ask_window(endpoint) or _parse_whole_number(profile.get("max_input_tokens")),
+        window=await _ask_window(endpoint, deadline)
+        or _parse_whole_number(profile.get("max_input_tokens")),
         calls=bench.calls,
     )
 
@@ -153,11 +159,12 @@ class _ProbeCalls:
         endpoint: Endpoint | ChatModel,
         max_wait: float,
         backoff: float,
+        deadline: float,
     ) -> None:
         self.endpoint = endpoint
         self._limits = Limits(
             concurrency=1,
-            deadline=_PROBE_SECONDS,
+            deadline=deadline,
             max_attempts=2,
             max_wait=0.0,
             backoff=backoff,
@@ -196,7 +203,7 @@ class _ProbeCalls:
         """
         # What was answered before has shown that the endpoint is up: one more failure is enough.
         try:
-            return await self._exchange(
+            outcome = await self._exchange(
                 call,
                 replace(self._limits, max_attempts=1) if self._served else self._limits,
             )
@@ -214,6 +221,10 @@ class _ProbeCalls:
             self._served = plain != call and await self._answers(plain)
             if not self._served and not self._max_wait:
                 raise
+        else:
+            if _is_timeout(outcome):
+                await self._require_answers(call, outcome)
+            return outcome
 
         # It may have been away for a moment, or still be.
         if self._served:
@@ -223,6 +234,20 @@ class _ProbeCalls:
             call,
             replace(self._limits, max_wait=self._max_wait),
         )
+
+    async def _require_answers(self, call: Call, late: Outcome) -> None:
+        """Find out whether an endpoint that let a call wait answers the same words alone.
+
+        Raises:
+            ModelUnavailable: It answers nothing in time.
+        """
+        if self._served:
+            return
+
+        plain = _strip_parameters(call)
+        if plain == call or _is_timeout(await self._exchange(plain, self._limits)):
+            raise self.error(late)
+        self._served = True
 
     async def _answers(self, call: Call) -> bool:
         try:
@@ -234,7 +259,9 @@ class _ProbeCalls:
 
     async def _exchange(self, call: Call, limits: Limits) -> Outcome:
         self.refusal = None
-        async with Gateway(self.endpoint, self._ledger, limits) as gateway:
+        async with Gateway(
+            self.endpoint, self._ledger, limits, drain_seconds=_DRAIN_SECONDS
+        ) as gateway:
             try:
                 return await gateway.ask(call)
             except ModelRefused as error:
@@ -388,13 +415,13 @@ def _strip_parameters(call: Call) -> Call:
     )
 
 
-async def _ask_window(endpoint: Endpoint | ChatModel) -> int | None:
+async def _ask_window(endpoint: Endpoint | ChatModel, deadline: float) -> int | None:
     if isinstance(endpoint, ChatModel):
         return None
 
     wire = OpenAIWire(endpoint, 1)
     try:
-        reply = await wire.fetch("models", _PROBE_SECONDS)
+        reply = await wire.fetch("models", deadline)
         models = json.loads(reply.body)["data"]
         if len(models) == 1:
             model = models[0]
@@ -416,6 +443,10 @@ def _parse_whole_number(value: Any) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value
     return None
+
+
+def _is_timeout(outcome: Outcome) -> bool:
+    return isinstance(outcome, Failed) and outcome.fault == "timeout"
 
 
 def _is_accepted(outcome: Outcome) -> bool:

@@ -360,7 +360,9 @@ async def find_capabilities(
         return options.settings.capabilities or Capabilities(endpoint.model)
     if options.able is not None:
         return options.able
-    return await probe_endpoint(endpoint, max_wait=options.limits.max_wait)
+    return await probe_endpoint(
+        endpoint, max_wait=options.limits.max_wait, deadline=options.limits.deadline
+    )
 
 
 def asked_again(options: ModelOptions) -> frozenset[Literal["refused"]]:

@@ -153,6 +153,7 @@ class ExaminedEndpoint:
 
     def __init__(self, options: ModelOptions) -> None:
         self.endpoint = options.endpoint()
+        self.deadline = options.limits.deadline
         self.capabilities: Capabilities | None = None
 
     def look(self) -> str:
@@ -161,7 +162,7 @@ class ExaminedEndpoint:
             probe_endpoint,  # the client behind it takes a second to import
         )
 
-        self.capabilities = asyncio.run(probe_endpoint(self.endpoint))
+        self.capabilities = asyncio.run(probe_endpoint(self.endpoint, deadline=self.deadline))
         able = []
         for name, sentence in CAPABILITY_NAMES.items():
             if name in name_seen_capabilities(self.capabilities):

@@ -47,6 +47,32 @@ async def test_an_endpoint_that_can_do_everything_is_known_by_one_call() -> None
     assert capabilities.calls == received == 1
 
 
+@pytest.mark.parametrize("part", ["none", "half"])
+async def test_an_endpoint_that_answers_nothing_is_given_up_at_the_users_deadline(
+    part: str,
+) -> None:
+    begun = asyncio.get_running_loop().time()
+    with ProtocolServer(script=[{"do": "hang", "part": part}]) as server:
+        with pytest.raises(ModelUnavailable):
+            await probe_endpoint(Endpoint("any-model", server.url, KEY), deadline=0.2)
+        # the whole question, and the words alone
+        assert server.counts()["received"] == 2
+    assert asyncio.get_running_loop().time() - begun < 5
+
+
+async def test_a_probe_that_is_stopped_ends_at_once() -> None:
+    loop = asyncio.get_running_loop()
+    with ProtocolServer(script=[{"do": "hang", "part": "none"}]) as server:
+        probing = asyncio.ensure_future(probe_endpoint(Endpoint("any-model", server.url, KEY)))
+        while not server.counts()["received"]:
+            await asyncio.sleep(0.02)
+        begun = loop.time()
+        probing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await probing
+        assert loop.time() - begun < 2
+
+
 async def test_what_an_endpoint_ignores_is_found_and_told_in_sentences() -> None:
     for what, lost, form in (
         ("logprobs", {"logprobs"}, "json_schema"),

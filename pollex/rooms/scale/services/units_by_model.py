@@ -35,7 +35,11 @@ def model_of(options: ModelOptions, rubrics: RubricSet) -> tuple[ModelOptions, C
         ModelUnavailable: It can't be reached.
     """
     options = options_as_before(options, rubrics.judge)
-    return options, run_to_end(probe_endpoint(options.endpoint(), max_wait=options.limits.max_wait))
+    return options, run_to_end(
+        probe_endpoint(
+            options.endpoint(), max_wait=options.limits.max_wait, deadline=options.limits.deadline
+        )
+    )
 
 
 def scores_by_model(
