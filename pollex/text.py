@@ -19,6 +19,9 @@ from typing import Any
 LINE_BREAKS = "\n\t"
 _UNSEEN_CATEGORIES = frozenset(["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"])
 """Unicode categories that are controls, invisible, or reorder what stands around them."""
+_BLANK_CATEGORIES = frozenset(["Cc", "Cf", "Cs", "Cn", "Zl", "Zp", "Zs", "Mn"])
+_BLANK_CHARACTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and signs that are drawn as nothing: fillers of Hangul, and Braille without a dot."""
 
 
 def escape_controls(text: str, limit: int | None = None, *, keep_lines: bool = False) -> str:
@@ -42,6 +45,14 @@ def escape_controls(text: str, limit: int | None = None, *, keep_lines: bool = F
 
 
 _MESSAGE_SYNTAX = re.compile(r"→|: |[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+def is_visible(text: str) -> bool:
+    """Tell whether a text has a character that a reader sees: no space, control, joiner or mark of format."""
+    return any(
+        unicodedata.category(letter) not in _BLANK_CATEGORIES and letter not in _BLANK_CHARACTERS
+        for letter in text
+    )
 
 
 def quote_unclear_name(name: str) -> str:

@@ -30,6 +30,7 @@ from pollex.gateway.calls import (
     bound_prompt_tokens_below,
 )
 from pollex.gateway.redaction import redact_secrets
+from pollex.text import is_visible
 
 CUT_SHORT_SHARE = 0.7
 """A prompt of which the server counted less than this share of the tokens it has at least was cut."""
@@ -122,7 +123,7 @@ def _read_outcome(
         return Truncated(detail="stopped at the token limit", **common)
     if reason in {"error", "abort"}:
         return Malformed(detail=f"finish reason {reason}", **common)
-    if not text.strip():
+    if not is_visible(text):
         return Empty(detail=_describe_no_answer(message, reason, common["usage"]), **common)
     if call.schema is not None and "{" not in text and _REFUSAL.match(text):
         return Refused(detail=text.strip()[:200], **common)
@@ -131,7 +132,7 @@ def _read_outcome(
 
 def _has_only_thoughts(text: str, usage: Usage, call: Call) -> bool:
     """Tell whether all tokens went into thoughts, which some servers call a regular end."""
-    if text.strip() or call.max_tokens is None:
+    if is_visible(text) or call.max_tokens is None:
         return False
     return (usage.completion or 0) >= call.max_tokens
 

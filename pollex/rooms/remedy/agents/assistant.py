@@ -23,7 +23,7 @@ from pollex.rooms.remedy.agents.acting import (
     is_compiled_graph,
 )
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
-from pollex.text import read_file_bytes
+from pollex.text import is_visible, read_file_bytes
 
 MAX_TOOL_ROUNDS = 8
 """Calls of recorded tools in a row, after which a continuation counts as diverged."""
@@ -130,7 +130,8 @@ class EndpointAssistant:
         # truncated and refused replies are no replies
         if not isinstance(outcome, Completed):
             return NoReply(outcome.kind, outcome.detail)
-        if not (text := remove_thoughts(outcome.text)):
+        text = remove_thoughts(outcome.text)
+        if not is_visible(text):
             return NoReply("empty", "thoughts and no answer")
 
         # cost in prices of a read token: a written one costs `written` times as much
@@ -234,7 +235,7 @@ class GraphAssistant:
 
         # with calls the text may be empty: their results come next
         if called:
-            return AssistantReply(str(text), tuple(called))
+            return convert_reply(AssistantReply(str(text), tuple(called)))
         return convert_reply(text)
 
 
@@ -256,7 +257,7 @@ class ObjectAssistant:
 
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Answer as it does."""
-        return await self.given.reply(request)
+        return convert_reply(await self.given.reply(request))
 
 
 def convert_tool_call(called: Mapping[str, Any]) -> ToolCall:
@@ -269,31 +270,31 @@ def convert_tool_call(called: Mapping[str, Any]) -> ToolCall:
 
 
 def convert_reply(reply: Any) -> AssistantReply | NoReply:
-    """Return a reply from what a function gave."""
-    # a reply in full form, with calls or with words
-    if (
-        isinstance(reply, AssistantReply)
-        and isinstance(reply.text, str)
-        and (reply.calls or reply.text.strip())
-    ):
-        # figures that are no numbers are dropped, the reply stays
-        figures = (reply.cost, reply.seconds)
-        fine = all(isinstance(figure, int | float) and math.isfinite(figure) for figure in figures)
-        if fine:
-            return reply
-        return replace(reply, cost=0.0, seconds=0.0)
+    """Return a reply from what a function gave: without thoughts, as an endpoint's is."""
     if isinstance(reply, NoReply):
         return reply
 
-    # a text alone, or in a reply whose text is no text
-    reply = reply.text if isinstance(reply, AssistantReply) else reply
-    if isinstance(reply, str) and reply.strip():
-        return AssistantReply(reply)
+    if isinstance(reply, AssistantReply):
+        full_reply = reply
+    else:
+        full_reply = AssistantReply(reply)
 
-    return NoReply(
-        "error",
-        f"no text but {type(reply).__name__}" if not isinstance(reply, str) else "an empty text",
-    )
+    if not isinstance(full_reply.text, str):
+        return NoReply("error", f"no text but {type(full_reply.text).__name__}")
+
+    # nobody sees thoughts, nor what has no visible character; with calls the text may be empty
+    text = remove_thoughts(full_reply.text)
+    if not is_visible(text) and not full_reply.calls:
+        why = "thoughts and no answer" if is_visible(full_reply.text) else "an empty text"
+        return NoReply("error", why)
+
+    # figures that are no numbers are dropped, the reply stays
+    figures = (full_reply.cost, full_reply.seconds)
+    if not all(isinstance(figure, int | float) and math.isfinite(figure) for figure in figures):
+        full_reply = replace(full_reply, cost=0.0, seconds=0.0)
+    if text == full_reply.text.strip():
+        return full_reply
+    return replace(full_reply, text=text)
 
 
 @dataclass

@@ -32,7 +32,7 @@ from pollex.rubrics.answers import Unanswered
 from pollex.runs.options import ModelOptions
 from pollex.store.store import Store
 from pollex.store.tables import now, unpack
-from pollex.text import parse_toml, read_file_text
+from pollex.text import is_visible, parse_toml, read_file_text
 from pollex.web.faults import Fault, NotThere
 from pollex.web.questions import parse_questionnaire
 from pollex.web.site import Site
@@ -545,7 +545,7 @@ async def reply(
                 came = await gateway.ask(call)
                 text = ""
                 if isinstance(came, Completed):
-                    text = came.text.strip()
+                    text = came.text.strip() if is_visible(came.text) else ""
                 # an empty reply is a fault, too
                 outcome = "" if text else f"{came.kind}: {came.detail}"
     except PollexError as error:
@@ -584,7 +584,11 @@ async def _spoken(
 
     # the endpoint is probed once for all sessions
     if not model.found:
-        model.found.append(await probe_endpoint(model.endpoint(), max_wait=model.limits.max_wait))
+        model.found.append(
+            await probe_endpoint(
+                model.endpoint(), max_wait=model.limits.max_wait, deadline=model.limits.deadline
+            )
+        )
 
     settings = model.settings.but(max_tokens=MAX_TOKENS)
     asker = PromptAsker(
@@ -625,7 +629,8 @@ async def _spoken(
         return "", f"{ended.outcome}: {ended.detail}", []
 
     # only sources that this turn added
-    text = dialogue.turns[-1].content.strip()
+    content = dialogue.turns[-1].content
+    text = content.strip() if is_visible(content) else ""
     fresh = enumerate(dialogue.sources[count_before:], count_before + 1)
     shown = [{"number": number, **source.model_dump()} for number, source in fresh]
     return text, "" if text else "unparsable: an empty turn", [*shown, *dialogue.quotes]

@@ -40,6 +40,7 @@ from pollex.rooms.grade.prompts.grading.profile import (
 )
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 from pollex.rubrics.judge_settings import JUDGMENT_FIELDS
+from pollex.text import is_visible
 
 Answers = list[Answer | Unanswered]
 
@@ -194,7 +195,7 @@ class Mixed:
             text = read.block.value.get(question.id)
 
         # an empty text counts as one that was not written
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str) or not is_visible(text):
             return Unanswered(
                 question_id=question.id,
                 outcome="unparsable",

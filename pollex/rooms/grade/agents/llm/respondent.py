@@ -4,6 +4,7 @@ from pollex.agents.llm.asker import PromptAsker, make_unanswered_from_outcome
 from pollex.gateway.calls import Call, Completed
 from pollex.gateway.thoughts import remove_thoughts
 from pollex.rubrics.answers import Unanswered
+from pollex.text import is_visible
 
 WRITTEN = 500
 """Tokens of an answer, about."""
@@ -59,7 +60,7 @@ class Respondent:
 
         # thoughts are for the model alone and are not graded
         answer = remove_thoughts(outcome.text)
-        if not answer:
+        if not is_visible(answer):
             return Unanswered(
                 question_id=item,
                 outcome="empty",

@@ -16,6 +16,7 @@ from pollex.prompts.data_boundary import Item
 from pollex.rooms.study.prompts.simulate.systems import System, prompt, prompts
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import make_content_id
+from pollex.text import is_visible
 
 LONGEST = 1500
 """Characters of a passage, unless one paragraph is longer."""
@@ -339,7 +340,7 @@ class Simulator:
                 isinstance(turn, dict)
                 and turn.get("role") in ("user", "assistant")
                 and isinstance(turn.get("text"), str)
-                and turn["text"].strip()
+                and is_visible(turn["text"])
             ):
                 dialogue.say(turn["role"], turn["text"])
                 dialogue.quote(turn.get("sources"), shown)
