@@ -16,6 +16,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+JsonObject = Mapping[str, Any]
+"""An object of JSON as it is read: its values are texts, numbers, lists, objects and so on."""
+JsonDict = dict[str, Any]
+"""One that is built, or changed."""
+
 LINE_BREAKS = "\n\t"
 _UNSEEN_CATEGORIES = frozenset(["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"])
 """Unicode categories that are controls, invisible, or reorder what stands around them."""

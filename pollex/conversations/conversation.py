@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from pollex.text import JsonDict, JsonObject
 
 MAX_ARGUMENT_CHARS_SHOWN = 300
 """Characters of a call's arguments that prompts, pages and quotes show."""
@@ -304,7 +306,7 @@ class Conversation(BaseModel):
     sources: tuple[Source, ...] = ()
     feedback: tuple[Feedback, ...] = ()
     signals: dict[str, bool] = Field(default_factory=dict)
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    metadata: JsonDict = Field(default_factory=dict)
     flags: tuple[TextFlag, ...] = ()
 
     @cached_property
@@ -424,7 +426,7 @@ PROMPT_VERSION_FIELDS = ("prompt_version", "prompt_name", "release", "version")
 PROMPT_VERSION_UNKNOWN = "(not said)"
 
 
-def find_prompt_version(metadata: Mapping[str, Any], system: str | None) -> str:
+def find_prompt_version(metadata: JsonObject, system: str | None) -> str:
     """Return the prompt's version: of a usual field, also one level down, else a hash of the system turn."""
     inner = metadata.get("metadata")
     places = (metadata, inner if isinstance(inner, Mapping) else {})
@@ -492,21 +494,21 @@ def iterate_tool_uses(turns: Sequence[Turn]) -> Iterator[ToolUse]:
             yield ToolUse(index, call, result)
 
 
-def format_openai_messages(conversation: Conversation) -> list[dict[str, Any]]:
+def format_openai_messages(conversation: Conversation) -> list[JsonDict]:
     """Return the turns, OpenAI style."""
     return [_format_openai_message(turn) for turn in conversation.turns]
 
 
-def format_sources(conversation: Conversation) -> list[dict[str, Any]]:
+def format_sources(conversation: Conversation) -> list[JsonDict]:
     """Return the documents that the assistant was shown, as a row has them."""
-    sources: list[dict[str, Any]] = []
+    sources: list[JsonDict] = []
     for source in conversation.sources:
         sources.append(source.model_dump(exclude_defaults=True))
     return sources
 
 
-def _format_openai_message(turn: Turn) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": turn.role, "content": turn.content}
+def _format_openai_message(turn: Turn) -> JsonDict:
+    message: JsonDict = {"role": turn.role, "content": turn.content}
     if turn.calls:
         tool_calls = []
         for call in turn.calls:

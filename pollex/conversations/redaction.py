@@ -18,6 +18,7 @@ from stdnum.us import ssn
 
 from pollex.conversations.conversation import Conversation, Feedback
 from pollex.errors import WrongUse
+from pollex.text import JsonDict
 
 
 class Identifier(NamedTuple):
@@ -355,7 +356,7 @@ def mask_conversation(
         _redact_feedback(feedback, places, finders) for feedback in conversation.feedback
     )
     sources = tuple(source.mapped(places.redacted) for source in conversation.sources)
-    changes: dict[str, Any] = {
+    changes: JsonDict = {
         "turns": turns,
         "feedback": feedback,
         "sources": sources,

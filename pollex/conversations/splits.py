@@ -22,8 +22,8 @@ from pollex.conversations.conversation import DEFAULT_RATING_BOUNDS, Conversatio
 from pollex.conversations.logs import Logs
 from pollex.errors import BadLabels, WrongUse, spell_options
 
-LABELS = tuple(Label)
-RATED_LABEL_INDICES = [LABELS.index(Label.POSITIVE), LABELS.index(Label.NEGATIVE)]
+LABEL_ORDER = tuple(Label)
+RATED_LABEL_INDICES = [LABEL_ORDER.index(Label.POSITIVE), LABEL_ORDER.index(Label.NEGATIVE)]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -171,10 +171,10 @@ def _assign_bins(
         find_dependent_blocks(conversations),
         key=lambda block: _make_block_order_key(conversations, block, seed),
     )
-    counts = np.zeros((len(tied), len(LABELS)), dtype=np.int64)
+    counts = np.zeros((len(tied), len(LABEL_ORDER)), dtype=np.int64)
     for row, block in enumerate(tied):
         for index in block:
-            counts[row, LABELS.index(conversations[index].label)] += 1
+            counts[row, LABEL_ORDER.index(conversations[index].label)] += 1
 
     # the bin of each block, mended where a class is missing somewhere
     in_runs = all(conversation.group is None for conversation in conversations)
@@ -249,7 +249,7 @@ def _fill_missing_classes(bins: IntArray, counts: IntArray, shares: FloatArray) 
         # of all moves, the one that leaves the fewest gaps, and the smallest distance to the quotas
         moves = []
         for block, side in itertools.product(movable.tolist(), range(len(shares))):
-            moved = _move_block(held, counts[block], bins[block], side)
+            moved = _move_block_between_bins(held, counts[block], bins[block], side)
             moves.append(
                 (_count_missing_classes(moved), _measure_quota_distance(moved, shares), block, side)
             )
@@ -257,7 +257,7 @@ def _fill_missing_classes(bins: IntArray, counts: IntArray, shares: FloatArray) 
         left, _, row, target = min(moves, default=(lacking, 0.0, 0, 0))
         if left >= lacking:
             return False
-        held = _move_block(held, counts[row], bins[row], target)
+        held = _move_block_between_bins(held, counts[row], bins[row], target)
         bins[row] = target
 
     return True
@@ -272,7 +272,7 @@ def _measure_quota_distance(held: IntArray, shares: FloatArray) -> float:
     return float(((held - shares[:, None] * total) ** 2 / np.maximum(total, 1)).sum())
 
 
-def _move_block(
+def _move_block_between_bins(
     held: IntArray,
     block: IntArray,
     source: int,

@@ -14,6 +14,7 @@ from pollex.formats.log_shapes.dialects import convert_tool_step
 from pollex.formats.log_shapes.turns import ROLE_FIELD_NAMES, TEXT_FIELD_NAMES, extract_text
 from pollex.formats.names import is_named_as_part
 from pollex.formats.paths import convert_turns_to_objects, parse_if_json, unwrap_message_content
+from pollex.text import JsonObject
 
 MAX_NESTING_DEPTH = 5
 """How deep objects stand in each other that are looked into."""
@@ -135,7 +136,7 @@ class ListOfTurns:
         return Column("", numbers)
 
 
-def list_columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+def list_columns(rows: Sequence[JsonObject]) -> list[Column]:
     """Return all columns of rows; those of lists' items have `[]` in their paths and lists as values."""
     by_path: dict[str, list[Any]] = {}
     for number, row in enumerate(rows):
@@ -156,7 +157,7 @@ def list_columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
 
 
 def _iterate_leaves(
-    value: Mapping[str, Any],
+    value: JsonObject,
     before: str = "",
     depth: int = 0,
 ) -> Iterator[tuple[str, Any]]:
@@ -192,7 +193,7 @@ def extract_content_text(value: Any) -> str:
         return ""
 
 
-def find_lists_of_turns(rows: Sequence[Mapping[str, Any]]) -> list[ListOfTurns]:
+def find_lists_of_turns(rows: Sequence[JsonObject]) -> list[ListOfTurns]:
     """Return the lists of objects that most rows have, with several items in some."""
     by_path: dict[str, list[list[Any]]] = {}
     for row in rows:
@@ -208,7 +209,7 @@ def find_lists_of_turns(rows: Sequence[Mapping[str, Any]]) -> list[ListOfTurns]:
 
 
 def _iterate_object_lists(
-    value: Mapping[str, Any],
+    value: JsonObject,
     before: str = "",
     depth: int = 0,
 ) -> Iterator[tuple[str, list[Any]]]:
@@ -228,7 +229,7 @@ def _iterate_object_lists(
 
 
 def _iterate_item_lists(
-    items: Sequence[Mapping[str, Any]],
+    items: Sequence[JsonObject],
     path: str,
     depth: int,
 ) -> Iterator[tuple[str, list[Any]]]:
@@ -253,7 +254,7 @@ def _build_list_of_turns(path: str, lists: Sequence[list[Any]]) -> ListOfTurns:
     return ListOfTurns(path, list_columns(items), starts)
 
 
-def _is_tool_step(item: Mapping[str, Any]) -> bool:
+def _is_tool_step(item: JsonObject) -> bool:
     """Return whether an item of a list is a call of a tool, in which nobody says anything."""
     return (
         not any(item.get(name) for name in TEXT_FIELD_NAMES) and convert_tool_step(item) is not None

@@ -12,7 +12,8 @@ from pollex.formats.columns import Column, list_columns
 from pollex.formats.feedback import COMMENT_FIELD_NAMES
 from pollex.formats.label_columns import estimate_label_likelihood, is_ambiguous_label_column
 from pollex.formats.names import is_named_as_comment
-from pollex.formats.paths import MISSING_VALUE, find_value, parse_if_json
+from pollex.formats.paths import MISSING_VALUE, find_value_at_path, parse_if_json
+from pollex.text import JsonObject
 
 MAX_CONVERSATIONS_EXAMINED = 1_000
 """Conversations by which the column of comments is told."""
@@ -40,7 +41,7 @@ def may_hold_comments(column: Column) -> bool:
     return lettered and not again_and_again and not is_label
 
 
-def find_comment_beside(fields: Mapping[str, Any], label: str) -> Any:
+def find_comment_beside(fields: JsonObject, label: str) -> Any:
     """Return what was written with a thumb that has a row of its own; `MISSING_VALUE` if nothing was.
 
     Args:
@@ -49,7 +50,7 @@ def find_comment_beside(fields: Mapping[str, Any], label: str) -> Any:
     outer, _, last = label.rpartition(".")
     beside: Any = fields
     if label not in fields and outer:
-        beside = parse_if_json(find_value(fields, outer))
+        beside = parse_if_json(find_value_at_path(fields, outer))
     if not isinstance(beside, Mapping):
         return MISSING_VALUE
 

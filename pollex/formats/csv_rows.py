@@ -15,7 +15,7 @@ from typing import Any
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.json_rows import LogRow
-from pollex.text import format_count
+from pollex.text import JsonDict, format_count
 
 _SEPARATOR_LINE_PATTERN = re.compile(r"(?i)\"?sep=([,;\t|])\"?")
 DELIMITERS = (",", ";", "\t")
@@ -205,7 +205,7 @@ def _build_row(
     names: list[str],
     cells: list[str],
 ) -> LogRow | BadRow:
-    fields: dict[str, Any] = {}
+    fields: JsonDict = {}
     for name, cell in zip(names, cells, strict=True):
         if fields.setdefault(name, cell) != cell:
             return BadRow(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pollex.errors import BadInput
 from pollex.formats.frames import convert_to_plain
-from pollex.text import escape_controls
+from pollex.text import JsonDict, escape_controls
 
 if TYPE_CHECKING:
     import psycopg
@@ -78,7 +78,7 @@ def iterate_table_rows(
     connection: DuckDBPyConnection,
     table: str,
     parameters: list[str],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JsonDict]:
     """Yield the rows of a table or a query in brackets, as JSON would have their values.
 
     Raises:
@@ -148,9 +148,7 @@ def _drop_inner_nulls(value: Any) -> Any:
     return None if value != value else value
 
 
-def iterate_duckdb_rows(
-    place: str, query: str, cancels: CancelCallbacks
-) -> Iterator[dict[str, Any]]:
+def iterate_duckdb_rows(place: str, query: str, cancels: CancelCallbacks) -> Iterator[JsonDict]:
     """Yield the rows that a query of a DuckDB file gives; nothing but the file is opened.
 
     Raises:
@@ -159,7 +157,7 @@ def iterate_duckdb_rows(
     import duckdb  # other databases don't need it
 
     # no other file, no network, no setting that the query could change
-    closed: dict[str, Any] = {
+    closed: JsonDict = {
         "enable_external_access": "false",
         "autoinstall_known_extensions": "false",
         "memory_limit": "600MB",
@@ -180,9 +178,7 @@ def iterate_duckdb_rows(
         raise QueryError(error) from error
 
 
-def iterate_sqlite_rows(
-    place: str, query: str, cancels: CancelCallbacks
-) -> Iterator[dict[str, Any]]:
+def iterate_sqlite_rows(place: str, query: str, cancels: CancelCallbacks) -> Iterator[JsonDict]:
     """Yield the rows that a query of a SQLite file gives.
 
     Raises:
@@ -232,9 +228,7 @@ def list_postgres_hosts(place: str) -> set[str]:
     return hosts
 
 
-def iterate_postgres_rows(
-    place: str, query: str, cancels: CancelCallbacks
-) -> Iterator[dict[str, Any]]:
+def iterate_postgres_rows(place: str, query: str, cancels: CancelCallbacks) -> Iterator[JsonDict]:
     """Yield the rows that a query of PostgreSQL gives: by a cursor of the server, in a transaction that only reads.
 
     The transaction is never committed, since some functions write in it all the same.
@@ -303,7 +297,7 @@ def _refuse_acting_functions(connection: psycopg.Connection[Any], query: str) ->
         )
 
 
-DatabaseReader = Callable[[str, str, CancelCallbacks], Iterator[dict[str, Any]]]
+DatabaseReader = Callable[[str, str, CancelCallbacks], Iterator[JsonDict]]
 
 DATABASE_READERS: dict[str, DatabaseReader] = {
     "duckdb": iterate_duckdb_rows,
@@ -312,7 +306,7 @@ DATABASE_READERS: dict[str, DatabaseReader] = {
 }
 
 
-def _make_json_row(names: list[str], values: Any) -> dict[str, Any]:
+def _make_json_row(names: list[str], values: Any) -> JsonDict:
     return {name: _convert_to_json_value(value) for name, value in zip(names, values, strict=True)}
 
 

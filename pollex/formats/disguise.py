@@ -11,6 +11,7 @@ from typing import Any
 
 from pollex.conversations.redaction import Placeholders
 from pollex.formats.columns import Column
+from pollex.text import JsonDict
 
 MAX_VALUES_SHOWN = 3
 """Values that are shown of a column."""
@@ -33,7 +34,7 @@ class DisguisedColumns:
         originals: What stands behind a shown value that is repeated in the log.
     """
 
-    items: Sequence[dict[str, Any]]
+    items: Sequence[JsonDict]
     originals: dict[str, str]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pollex.formats.log_shapes.turns import TEXT_FIELD_NAMES
 from pollex.formats.names import is_named_as_part
+from pollex.text import JsonDict, JsonObject
 
 MAX_SEARCH_DEPTH = 3
 """Objects inside one another in which conversations are looked for."""
@@ -19,7 +20,7 @@ _SPEECH_PATTERN = re.compile(
 """Two words, or letters of a language that writes without spaces."""
 
 
-def find_rows_within(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+def find_rows_within(document: JsonObject) -> list[JsonDict] | None:
     """Return the conversations, or else the turns, that an unknown document holds; None if it is one itself."""
     # whole conversations first; turns only where nothing holds those
     tables = [list(_iterate_objects_by_id(document)), *_iterate_object_tables(document, 0)]
@@ -39,7 +40,7 @@ def find_rows_within(document: Mapping[str, Any]) -> list[dict[str, Any]] | None
     return max(turns, key=len) if turns else None
 
 
-def _turn_objects_into_lists(row: dict[str, Any]) -> dict[str, Any]:
+def _turn_objects_into_lists(row: JsonDict) -> JsonDict:
     """Return a talk whose turns stand in an object, under keys that a database made, with a list of them."""
     listed = {}
     for name, value in row.items():
@@ -51,7 +52,7 @@ def _turn_objects_into_lists(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **listed}
 
 
-def add_values_by_id(rows: list[Any], beside: Mapping[str, Any]) -> list[Any]:
+def add_values_by_id(rows: list[Any], beside: JsonObject) -> list[Any]:
     """Return rows with what stands in an object of values by their ids beside the list: `{"ratings": {"c1": "up"}}`."""
     by_name = {}
     for name, values in beside.items():
@@ -88,7 +89,7 @@ def _may_be_values_by_id(values: object) -> bool:
     return not any(isinstance(value, list) for value in values.values())
 
 
-def _has_conversation_column(rows: list[dict[str, Any]]) -> bool:
+def _has_conversation_column(rows: list[JsonDict]) -> bool:
     """Return whether a column names the conversations of turns: one value for several, and several values."""
     for name, value in rows[0].items():
         if (
@@ -106,7 +107,7 @@ def _has_conversation_column(rows: list[dict[str, Any]]) -> bool:
     return False
 
 
-def _iterate_object_tables(value: Mapping[str, Any], depth: int) -> Iterator[list[dict[str, Any]]]:
+def _iterate_object_tables(value: JsonObject, depth: int) -> Iterator[list[JsonDict]]:
     """Yield lists of objects, and objects of objects, that stand in an object; the outer ones first."""
     for inner in value.values():
         if isinstance(inner, list) and inner and all(isinstance(entry, dict) for entry in inner):
@@ -119,7 +120,7 @@ def _iterate_object_tables(value: Mapping[str, Any], depth: int) -> Iterator[lis
             yield from _iterate_object_tables(inner, depth + 1)
 
 
-def _iterate_objects_by_id(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _iterate_objects_by_id(value: JsonObject) -> Iterator[JsonDict]:
     """Yield the objects of an object of objects that are alike, each with its name as its id."""
     rows = list(value.values())
     # an object with a list of turns under each id
@@ -145,7 +146,7 @@ def _iterate_objects_by_id(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]
                 yield {"id": name, **row}
 
 
-def _are_turns_by_key(values: Mapping[str, Any]) -> bool:
+def _are_turns_by_key(values: JsonObject) -> bool:
     """Return whether all values of an object are objects in which somebody says something, with names in common."""
     turns = list(values.values())
     if not turns or not all(isinstance(turn, dict) for turn in turns):
@@ -153,11 +154,11 @@ def _are_turns_by_key(values: Mapping[str, Any]) -> bool:
     return bool(set.intersection(*map(set, turns))) and all(map(_has_turn_text, turns))
 
 
-def _has_turn_text(turn: Mapping[str, Any]) -> bool:
+def _has_turn_text(turn: JsonObject) -> bool:
     return any(isinstance(turn.get(name), str) for name in TEXT_FIELD_NAMES)
 
 
-def are_conversations(rows: list[dict[str, Any]]) -> bool:
+def are_conversations(rows: list[JsonDict]) -> bool:
     """Return whether rows are conversations: most hold a list of turns in which something is said."""
     sizes = []
     for row in rows:

@@ -1,12 +1,11 @@
 """Comments, tags and further signals as logs have them beside the label."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from pollex.conversations.conversation import DEFAULT_RATING_BOUNDS, Label
 from pollex.errors import BadInput
 from pollex.formats.labels import LabelRules, normalize_number
-from pollex.text import parse_json
+from pollex.text import JsonObject, parse_json
 
 COMMENT_FIELD_NAMES = (
     *(
@@ -35,7 +34,7 @@ INNER_COMMENT_NAMES = (
 )
 """Fields of an object that stands for a comment, or holds one beside a thumb."""
 INNER_TAG_NAMES = ("tags", "tag", "reasons", "reason", "categories")
-FEWEST_WRITTEN = 3
+MIN_WRITTEN_WORDS = 3
 """Words of a reason that somebody wrote, and chose from no list."""
 _TAG_TEXT_NAMES = ("key", "label", "name", "value", "text", "id")
 
@@ -70,11 +69,11 @@ def parse_comment(value: object) -> str | None:
     return None
 
 
-def is_written(reason: object) -> bool:
+def is_written_reason(reason: object) -> bool:
     """Return whether a reason is a sentence that somebody wrote, and neither a tag nor a list of them."""
     if not isinstance(reason, str) or reason.lstrip()[:1] == "[":
         return False
-    return len(reason.split(",")[0].split()) >= FEWEST_WRITTEN
+    return len(reason.split(",")[0].split()) >= MIN_WRITTEN_WORDS
 
 
 def parse_tags(value: object) -> tuple[str, ...] | None:
@@ -129,7 +128,7 @@ def split_signal_field(signal: str) -> tuple[str, str]:
 
 
 def iterate_signals(
-    values: Mapping[str, Any], signals: Iterable[str]
+    values: JsonObject, signals: Iterable[str]
 ) -> Iterator[tuple[str, bool | None]]:
     """Yield each signal that has a value, and whether it happened; None where the value tells nothing.
 

@@ -16,7 +16,7 @@ from pollex.formats.feedback import (
     INNER_COMMENT_NAMES,
     INNER_TAG_NAMES,
     TAG_FIELD_NAMES,
-    is_written,
+    is_written_reason,
 )
 from pollex.formats.feedback import split_signal_field as signal_named
 from pollex.formats.labels import (
@@ -39,7 +39,7 @@ from pollex.formats.opposites import (
 from pollex.formats.paths import get_path_value, parse_if_json
 from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS
 from pollex.formats.users import NO_GROUPS
-from pollex.text import format_count
+from pollex.text import JsonDict, JsonObject, format_count
 
 CONVERSATION_ID_NAMES = (
     *(
@@ -82,8 +82,6 @@ GROUP_FIELD_NAMES = ("group",)
 RATED_LABELS = frozenset((Label.POSITIVE, Label.NEGATIVE))
 LABEL_SOURCES = ("log", "person", "adjudicated")
 
-Fields = Mapping[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class RowFields:
@@ -100,7 +98,7 @@ class RowFields:
     label: Label
     judge: str | None
     group: str | None
-    rest: dict[str, Any]
+    rest: JsonDict
     comment: Any = None
     tags: Any = None
     number: str = ""
@@ -125,7 +123,7 @@ class FieldPicker:
         self._raters: Counter[str] = Counter()
 
     def pick(
-        self, fields: Fields, id_names: tuple[str, ...] = WHOLE_CONVERSATION_ID_NAMES
+        self, fields: JsonObject, id_names: tuple[str, ...] = WHOLE_CONVERSATION_ID_NAMES
     ) -> RowFields:
         """Return the id, label, judge and group of a row.
 
@@ -176,7 +174,7 @@ class FieldPicker:
 
         # a reason in words of its own is a comment, one of a list is a tag
         tags = _find_first_filled(beside, INNER_TAG_NAMES)
-        reason = tags if is_written(tags) else None
+        reason = tags if is_written_reason(tags) else None
         if reason is not None:
             tags = None
 
@@ -199,7 +197,7 @@ class FieldPicker:
 
     def _comment(
         self,
-        fields: Fields,
+        fields: JsonObject,
         name: str | None,
         pair: OppositeColumns | None,
     ) -> Any:
@@ -214,7 +212,7 @@ class FieldPicker:
             )
         )
 
-    def _label(self, fields: Fields) -> tuple[str | None, str, Label]:
+    def _label(self, fields: JsonObject) -> tuple[str | None, str, Label]:
         try:
             named_field = self._options.label_field
             if (pair := self._opposites(fields)) is not None:
@@ -245,7 +243,7 @@ class FieldPicker:
             self.leave_unread()
             return None, "", Label.NONE
 
-    def _opposites(self, fields: Fields) -> OppositeColumns | None:
+    def _opposites(self, fields: JsonObject) -> OppositeColumns | None:
         """Return two columns that are the label together, unless the user named or a usual name says another."""
         pair = find_opposite_columns(fields)
         # a pair that was taken once holds for the whole log
@@ -268,7 +266,7 @@ class FieldPicker:
 
         return None if others else pair
 
-    def _label_of_both(self, pair: OppositeColumns, fields: Fields) -> Label:
+    def _label_of_both(self, pair: OppositeColumns, fields: JsonObject) -> Label:
         self._pairs[pair] = None
         self._found.update(filter(None, pair))
         label, contradicting = label_opposite_columns(pair, fields)
@@ -335,7 +333,7 @@ class FieldPicker:
         """Tell whether a field is the label and holds grades, which are learned as such beside the thumb."""
         return name == label_name and self._verdicts.numbers
 
-    def id_of_turn(self, fields: Fields) -> str | None:
+    def id_of_turn(self, fields: JsonObject) -> str | None:
         """Return the conversation id of a table's row; raise `BadInput` if it is invalid."""
         name = self._options.id_field or _find_first_present(fields, TURN_TABLE_ID_NAMES)
         if name:
@@ -515,7 +513,7 @@ class FieldPicker:
 
         return counts
 
-    def _label_name(self, fields: Fields) -> str | None:
+    def _label_name(self, fields: JsonObject) -> str | None:
         """Return the name of the label field: ratings first if they have bounds, else thumbs."""
         has_numbers = self._verdicts.numbers
         orders = (
@@ -565,7 +563,7 @@ def _label_thumb_number(number: str) -> Label:
     return {"1": Label.POSITIVE, "0": Label.NEGATIVE, "-1": Label.NEGATIVE}.get(number, Label.NONE)
 
 
-def _find_first_filled(beside: Fields, names: tuple[str, ...]) -> Any:
+def _find_first_filled(beside: JsonObject, names: tuple[str, ...]) -> Any:
     if beside:
         return next(
             (beside[name] for name in names if beside.get(name) not in (None, "", [])),
@@ -604,7 +602,7 @@ def _find_usual_names(names: tuple[str, ...]) -> UsualFieldNames:
     )
 
 
-def _find_thumb_path(fields: Fields, name: str) -> str:
+def _find_thumb_path(fields: JsonObject, name: str) -> str:
     """Return the path to the thumb in a field: the field itself, or the one in its object or in its list's objects."""
     value = fields.get(name)
     if isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):

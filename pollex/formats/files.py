@@ -327,7 +327,7 @@ def _iterate_path_rows(
     if _is_talk_file(source, path, encoding):
         return _iterate_talk_rows(source, text.read_whole())
 
-    form = _detect_form(text)
+    form = _detect_file_form(text)
     # a text that is no table may be a log of lines
     if form == "csv" and path.suffix.lower() not in FORMAT_BY_ENDING:
         with closing(text.iterate_lines()) as lines:
@@ -407,7 +407,7 @@ class TextFile:
         return join_or_cut_parts(self.iterate_pieces(), self.longest, MAX_DOCUMENT_CHARS)
 
 
-def _detect_form(text: TextFile) -> str:
+def _detect_file_form(text: TextFile) -> str:
     """Return `lines`, `document` or `csv`: by the ending, else by the first lines."""
     form = FORMAT_BY_ENDING.get(text.path.suffix.lower())
     if form is not None and form != "lines":

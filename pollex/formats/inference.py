@@ -62,6 +62,7 @@ from pollex.formats.names import (
 )
 from pollex.formats.opposites import find_opposite_columns
 from pollex.formats.paths import parse_if_json, split_path
+from pollex.text import JsonDict, JsonObject
 
 MAX_CANDIDATES = 48
 """Candidates that are read."""
@@ -90,7 +91,7 @@ MAX_BLOCK_START_SHARE = 0.6
 UNSPACED_SCRIPT_PATTERN = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]")
 """Letters of scripts that put no space between words, or few."""
 MAX_UNSPACED_WORD_CHARS = 6
-MOST_REPEATED = 0.6
+MAX_DISTINCT_TALK_SHARE = 0.6
 """Share of the talks that differ at most, where several people rated the same ones."""
 MIN_ANSWERED_ROWS = 3
 """Rows that others answer, where a column names what a row answers."""
@@ -99,7 +100,7 @@ ROLE_BY_EXCHANGE_KEY = {
     **dict.fromkeys(("1", "a", "b"), "assistant"),
 }
 """Sides of the keys of an exchange: of a pair, and single letters."""
-LETTERS = {
+ROLE_BY_LETTER = {
     **dict.fromkeys("vcuk", "user"),
     **dict.fromkeys("abo", "assistant"),
     "s": "system",
@@ -121,12 +122,12 @@ NON_TURN_ROLE_WORDS = frozenset(
 )
 """Names in place of roles by rows that are no turns."""
 
-SampleRows = Sequence[Mapping[str, Any]]
+SampleRows = Sequence[JsonObject]
 SampleReader = Callable[[SampleRows, ReadOptions], Logs]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ReadingCandidate:
     """A way to read a log.
 
     Attributes:
@@ -145,7 +146,7 @@ class Candidate:
 
     def options(self, options: ReadOptions) -> ReadOptions:
         """Return how the log is read; what the user said stays."""
-        labels: dict[str, Any] = {}
+        labels: JsonDict = {}
         for name, value in self.labels.items():
             if getattr(options, name) is None:
                 labels[name] = value
@@ -171,7 +172,7 @@ class Reading:
         faults: Why it doesn't hold; empty where it does.
     """
 
-    candidate: Candidate
+    candidate: ReadingCandidate
     logs: Logs
     score: float
     faults: tuple[str, ...] = ()
@@ -207,7 +208,7 @@ def rank_readings(rows: SampleRows, options: ReadOptions, read: SampleReader) ->
 
 
 def score_reading(
-    candidate: Candidate,
+    candidate: ReadingCandidate,
     logs: Logs,
     rows: int,
     *,
@@ -333,7 +334,7 @@ def _iterate_talk_faults(measures: TalkMeasures) -> Iterator[str]:
 
 
 def _iterate_log_faults(
-    candidate: Candidate,
+    candidate: ReadingCandidate,
     logs: Logs,
     talks: Sequence[Sequence[Turn]],
     rows: int,
@@ -414,7 +415,7 @@ def looks_spoken(text: str) -> bool:
     )
 
 
-def iterate_candidates(rows: SampleRows, options: ReadOptions) -> Iterator[Candidate]:
+def iterate_candidates(rows: SampleRows, options: ReadOptions) -> Iterator[ReadingCandidate]:
     """Yield ways to read rows, the likeliest first."""
     columns = list_columns(rows)
     named_columns = dict(options.columns)
@@ -460,7 +461,7 @@ def _iterate_turn_table_candidates(
     all_columns: Sequence[Column],
     named_columns: Mapping[str, str],
     options: ReadOptions,
-) -> Iterator[Candidate]:
+) -> Iterator[ReadingCandidate]:
     """Yield ways to read rows that are turns: conversation, role and text.
 
     Args:
@@ -688,7 +689,7 @@ def _iterate_exchange_candidates(
     all_columns: Sequence[Column],
     named_columns: Mapping[str, str],
     options: ReadOptions,
-) -> Iterator[Candidate]:
+) -> Iterator[ReadingCandidate]:
     """Yield ways to read rows that are exchanges: what was asked, and what was answered."""
     questions = _find_likeliest_columns(
         columns,
@@ -745,7 +746,7 @@ def _iterate_wide_table_candidates(
     columns: Sequence[Column],
     named_columns: Mapping[str, str],
     options: ReadOptions,
-) -> Iterator[Candidate]:
+) -> Iterator[ReadingCandidate]:
     """Yield ways to read rows with a column for each turn: `question_1`, `answer_1`, `question_2` and so on."""
     numbered = []
     for column in columns:
@@ -803,7 +804,7 @@ def _iterate_list_candidates(
     columns: Sequence[Column],
     named_columns: Mapping[str, str],
     options: ReadOptions,
-) -> Iterator[Candidate]:
+) -> Iterator[ReadingCandidate]:
     """Yield ways to read rows that have a list of turns."""
     for listed in find_lists_of_turns(rows):
         if named_columns.get("messages", listed.path) != listed.path:
@@ -867,7 +868,7 @@ def _iterate_listed_exchange_candidates(
     listed: ListOfTurns,
     named_columns: Mapping[str, str],
     options: ReadOptions,
-) -> Iterator[Candidate]:
+) -> Iterator[ReadingCandidate]:
     """Yield ways to read lists whose items are exchanges: named so, or pairs of texts."""
     # the side of a column is told by a key at any depth, or by a single letter
     sides: dict[str, list[Column]] = {"user": [], "assistant": []}
@@ -902,7 +903,7 @@ def _iterate_transcript_candidates(
     columns: Sequence[Column],
     named_columns: Mapping[str, str],
     options: ReadOptions,
-) -> Iterator[Candidate]:
+) -> Iterator[ReadingCandidate]:
     """Yield ways to read rows that have a whole talk in a text, with names before colons."""
     for column in columns:
         texts = column.texts
@@ -1248,7 +1249,7 @@ def _settle_further_roles(role_of_name: Mapping[str, str | None]) -> dict[str, s
         else:
             sides[name] = role or find_role_by_name(name)
 
-    return sides | _sides_of_letters(sides)
+    return sides | _find_roles_of_letters(sides)
 
 
 def _guess_roles_of_two(
@@ -1285,11 +1286,11 @@ def _guess_roles_of_many(
     yield roles | {answering: "assistant"}
 
 
-def _sides_of_letters(names: Collection[str]) -> dict[str, str]:
+def _find_roles_of_letters(names: Collection[str]) -> dict[str, str]:
     """Return the sides of names that are single letters, where these tell both: visitor, agent, and the system."""
     sides = {}
     for name in names:
-        if side := LETTERS.get(name.casefold()):
+        if side := ROLE_BY_LETTER.get(name.casefold()):
             sides[name] = side
 
     both = {"user", "assistant"} <= {*sides.values()}
@@ -1364,7 +1365,7 @@ def _find_whole_conversation_id(
     """
     if "conversation" in named_columns:
         return {"conversation": named_columns["conversation"]}
-    if owner := _owner_of_repeated(columns, talks):
+    if owner := _find_id_of_repeated_talks(columns, talks):
         return {"conversation": owner}
 
     # columns with a value of its own for each row, all text or none
@@ -1398,10 +1399,10 @@ def _find_whole_conversation_id(
     return {} if best is None else {"conversation": best.path}
 
 
-def _owner_of_repeated(columns: Sequence[Column], talks: Sequence[object]) -> str | None:
+def _find_id_of_repeated_talks(columns: Sequence[Column], talks: Sequence[object]) -> str | None:
     """Return the first column of ids of which each goes with one talk, where the same talks come in several rows."""
     said = [str(talk) for talk in talks]
-    if not said or len({*said}) > MOST_REPEATED * len(said):
+    if not said or len({*said}) > MAX_DISTINCT_TALK_SHARE * len(said):
         return None
 
     for column in columns:
@@ -1429,14 +1430,14 @@ def _add_label_and_comment(
     named_columns: Mapping[str, str],
     listed: ListOfTurns | None = None,
     without: Collection[str] = (),
-) -> Candidate:
+) -> ReadingCandidate:
     """Return a candidate with the likeliest label and comment; none where usual names are there.
 
     Args:
         without: Columns that are no label.
     """
     rest = {part: name for part, name in named_columns.items() if part not in parts}
-    candidate = Candidate({**parts, **rest}, roles, {}, prior)
+    candidate = ReadingCandidate({**parts, **rest}, roles, {}, prior)
     used_paths = set(candidate.columns.values())
 
     # a label that the user named, or one that needs no name
@@ -1492,11 +1493,11 @@ def qualify_column_path(column: Column, listed: ListOfTurns) -> Column:
 
 
 def _add_label_meaning(
-    candidate: Candidate,
+    candidate: ReadingCandidate,
     columns: Sequence[Column],
     path: str,
     options: ReadOptions,
-) -> Candidate:
+) -> ReadingCandidate:
     column = next((column for column in columns if column.path == path), None)
     # what the user said of the values stands
     if column is None or options.positive or options.negative:
@@ -1506,7 +1507,7 @@ def _add_label_meaning(
     return replace(candidate, labels=labels)
 
 
-def _add_label(candidate: Candidate, column: Column) -> Candidate:
+def _add_label(candidate: ReadingCandidate, column: Column) -> ReadingCandidate:
     """Return a candidate with a column as its label, and what its values mean."""
     labels = infer_column_sides(column)
     top_level = column.path in (*LABEL_FIELD_NAMES, *RATING_FIELD_NAMES)
@@ -1523,7 +1524,7 @@ def _add_label(candidate: Candidate, column: Column) -> Candidate:
     return replace(candidate, columns=columns, labels=labels)
 
 
-def _add_comment(candidate: Candidate, columns: Sequence[Column]) -> Candidate:
+def _add_comment(candidate: ReadingCandidate, columns: Sequence[Column]) -> ReadingCandidate:
     """Return a candidate with the likeliest column of comments, unless its name is usual."""
     used_paths = set(candidate.columns.values())
     if "comment" in candidate.columns:
@@ -1543,7 +1544,7 @@ def _add_comment(candidate: Candidate, columns: Sequence[Column]) -> Candidate:
     return candidate
 
 
-def find_plain_label_candidate(rows: SampleRows, offered: Sequence[str]) -> Candidate | None:
+def find_plain_label_candidate(rows: SampleRows, offered: Sequence[str]) -> ReadingCandidate | None:
     """Return the one column that is plainly a thumb by its name and its values; None if none is, or several are.
 
     Args:
@@ -1567,7 +1568,7 @@ def find_plain_label_candidate(rows: SampleRows, offered: Sequence[str]) -> Cand
         low, high = sorted(plain[0].words, key=float)
         labels |= {"positive": high, "negative": low}
 
-    return Candidate({}, (), labels)
+    return ReadingCandidate({}, (), labels)
 
 
 def iterate_speaker_guesses(
@@ -1598,7 +1599,7 @@ def iterate_speaker_guesses(
 
 
 def _get_conversation_id(
-    row: Mapping[str, Any],
+    row: JsonObject,
     owners: Sequence[str],
     number: int,
 ) -> str:
@@ -1609,7 +1610,7 @@ def _get_conversation_id(
     return str(row[name]) if name else str(number)
 
 
-def _iterate_role_lists(row: Mapping[str, Any], options: ReadOptions) -> Iterator[list[Any]]:
+def _iterate_role_lists(row: JsonObject, options: ReadOptions) -> Iterator[list[Any]]:
     """Yield the names of roles in a row, of its lists one by one."""
     columns = dict(options.columns)
     role_columns = []
@@ -1649,9 +1650,9 @@ def _iterate_role_lists(row: Mapping[str, Any], options: ReadOptions) -> Iterato
 
 def iterate_labeled_candidates(
     rows: SampleRows,
-    candidate: Candidate,
+    candidate: ReadingCandidate,
     options: ReadOptions,
-) -> Iterator[Candidate]:
+) -> Iterator[ReadingCandidate]:
     """Yield a candidate with the likeliest label, named by its field, where rows are of a known shape."""
     if options.label_field or "label" in candidate.columns:
         return

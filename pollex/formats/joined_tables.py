@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import PollexError
@@ -37,9 +36,9 @@ from pollex.formats.names import (
     remove_accents,
     split_name_words,
 )
-from pollex.formats.paths import find_value
+from pollex.formats.paths import find_value_at_path
 from pollex.formats.tally import SkippedRow
-from pollex.text import escape_controls, format_count
+from pollex.text import JsonDict, JsonObject, escape_controls, format_count
 
 FileRows = Iterable[LogRow | BadRow]
 OpenSources = Callable[[], Iterable[FileRows]]
@@ -56,7 +55,7 @@ MIN_KEY_VALUES = 5
 """Different values that a key has at least, unless each row has its own."""
 MIN_KEY_OVERLAP = 0.5
 """Share of the values of a key that the other table has, too."""
-OF_JOINED = 0.25
+JOINED_KEY_PENALTY = 0.25
 """How much less a key counts that another table brought to the log."""
 MAX_TABLES = 60
 FILE_NAME_COLUMN = "*"
@@ -81,10 +80,10 @@ class SourceTable:
     """
 
     sources: list[str]
-    rows: list[Mapping[str, Any]] = field(default_factory=list)
+    rows: list[JsonObject] = field(default_factory=list)
     keys: dict[str, set[str]] = field(default_factory=dict)
 
-    def is_like(self, fields: Mapping[str, Any]) -> bool:
+    def is_like(self, fields: JsonObject) -> bool:
         """Return whether a row has the columns of this table, but for a few."""
         names = set(self.rows[0])
         return len(names & fields.keys()) >= MIN_SHARED_COLUMN_SHARE * len(names | fields.keys())
@@ -160,7 +159,7 @@ class TableJoin:
     table: SourceTable
     key: JoinKey
     names: Mapping[str, str]
-    by_key: Mapping[str, Mapping[str, Any]]
+    by_key: Mapping[str, JsonObject]
     labels: Sequence[str]
     outcome: str
 
@@ -195,7 +194,7 @@ class LogJoins:
             if beside is None or isinstance(row, BadRow):
                 yield row
                 continue
-            key = normalize_key(find_value(row.fields, beside.key.own))
+            key = normalize_key(find_value_at_path(row.fields, beside.key.own))
             there = key in self.log_keys[beside.key.of_log]
             yield SkippedRow(
                 row.source,
@@ -203,7 +202,7 @@ class LogJoins:
                 beside.outcome if there else OUTCOME_LEFT_OUT,
             )
 
-    def widened(self, row: LogRow) -> dict[str, Any]:
+    def widened(self, row: LogRow) -> JsonDict:
         """Return a row with the fields that other tables have for it."""
         fields = dict(row.fields)
         # in the order in which they were found: a join may bring the key of the next
@@ -212,7 +211,7 @@ class LogJoins:
             if place == FILE_NAME_COLUMN:
                 value = row.source
             else:
-                value = find_value(fields, place)
+                value = find_value_at_path(fields, place)
 
             # all rows have the same columns, as those of one table have
             fields |= dict.fromkeys(join.names.values()) | dict(
@@ -240,7 +239,7 @@ class LogJoins:
             log_keys = self.log_keys[join.key.of_log]
             orphans = 0
             for row in join.table.rows:
-                orphans += normalize_key(find_value(row, join.key.own)) not in log_keys
+                orphans += normalize_key(find_value_at_path(row, join.key.own)) not in log_keys
             if join.key.of_log == FILE_NAME_COLUMN:
                 of_log = "the file's name"
             else:
@@ -356,7 +355,7 @@ def _find_log_table(tables: Sequence[SourceTable], *, alone: bool) -> SourceTabl
     # exports of tools have readers of their own, and two logs aren't joined
     exports = []
     for table in others:
-        if _is_tool_export(table) and not (_are_votes(table) and _is_unknown(log)):
+        if _is_tool_export(table) and not (_are_votes(table) and _has_unknown_shape(log)):
             exports.append(table)
 
     if _is_tool_export(log) or (not alone and exports):
@@ -395,7 +394,7 @@ def _read_all_rows(
         if row.source in log_sources:
             rows_of_log += 1
             for path in paths:
-                log.keys[path].add(normalize_key(find_value(row.fields, path)))
+                log.keys[path].add(normalize_key(find_value_at_path(row.fields, path)))
         elif (other := of_source.get(row.source)) is not None:
             other.rows.append(row.fields)
             if len(other.rows) > MAX_JOINED_ROWS:
@@ -424,7 +423,7 @@ def _are_votes(table: SourceTable) -> bool:
     return all(map(is_vote_row, islice(table.rows, 3)))
 
 
-def _is_unknown(log: SourceTable) -> bool:
+def _has_unknown_shape(log: SourceTable) -> bool:
     """Return whether no reader knows the rows of a log, and none could take thumbs for them."""
     return not any(has_spoken_words(row) for row in islice(log.rows, 3))
 
@@ -454,7 +453,7 @@ def _collect_key_values(table: SourceTable) -> dict[str, set[str]]:
 
     gathered: dict[str, set[str]] = {}
     for path in paths:
-        values = {normalize_key(find_value(row, path)) for row in table.rows} - {""}
+        values = {normalize_key(find_value_at_path(row, path)) for row in table.rows} - {""}
         if len(values) >= min(MIN_KEY_VALUES, 0.5 * len(table.rows)):
             gathered[path] = values
 
@@ -520,7 +519,7 @@ def _find_join_key(
             if shared < 2 or share < MIN_KEY_OVERLAP or (counted and not alike):
                 continue
             # the log's own column goes before one that another table brought
-            brought = OF_JOINED if owners.get(of_log) is not log else 0.0
+            brought = JOINED_KEY_PENALTY if owners.get(of_log) is not log else 0.0
             gathered.append(JoinKey(path, of_log, alike + share - brought, shared))
 
     return max(gathered, key=lambda key: key.score, default=None)
@@ -537,7 +536,7 @@ def _measure_name_likeness(
         return 1.0
 
     words = _list_naming_words(path)
-    others = _list_naming_words(_without_table(of_log, other))
+    others = _list_naming_words(_remove_table_prefix(of_log, other))
     if remove_accents(path) == remove_accents(of_log) and words:
         return 1.0
     # an id is named after its table: of all its words, or of some
@@ -548,19 +547,19 @@ def _measure_name_likeness(
     if (not others and words & other.words) or (not words and others & table.words):
         return 0.8
     # who sent a message is one of the people of a table
-    if not words and is_named_after_people(table.name) and _names_person(of_log):
+    if not words and is_named_after_people(table.name) and _is_named_after_person(of_log):
         return 0.8
 
     both = all(is_named_as_part(name, "conversation") for name in (path, of_log))
     return 0.5 if both else 0.0
 
 
-def _without_table(column: str, table: SourceTable) -> str:
+def _remove_table_prefix(column: str, table: SourceTable) -> str:
     """Return a column's own name, without the table's that was put before it."""
     return column.removeprefix(f"{Path(table.name).stem}.")
 
 
-def _names_person(column: str) -> bool:
+def _is_named_after_person(column: str) -> bool:
     return is_named_as_part(column, "role") or is_named_after_people(column)
 
 
@@ -580,9 +579,9 @@ def _build_join(
         if column.path != key.own:
             columns.append(column)
 
-    rows_of_key: dict[str, list[Mapping[str, Any]]] = {}
+    rows_of_key: dict[str, list[JsonObject]] = {}
     for row in table.rows:
-        rows_of_key.setdefault(normalize_key(find_value(row, key.own)), []).append(row)
+        rows_of_key.setdefault(normalize_key(find_value_at_path(row, key.own)), []).append(row)
 
     several = any(len(rows) > 1 for rows in rows_of_key.values())
     top_level = dict.fromkeys(name for row in table.rows[:SAMPLE_ROWS] for name in row)
@@ -629,11 +628,9 @@ def _keeps_column_name(name: str) -> bool:
     return says or is_named_after_people(name)
 
 
-def _merge_joined_fields(
-    rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]
-) -> dict[str, Any]:
+def _merge_joined_fields(rows: Sequence[JsonObject], names: Mapping[str, str]) -> JsonDict:
     """Return the fields of the rows of a key; a list where there are several rows."""
-    fields: dict[str, Any] = {}
+    fields: JsonDict = {}
     for name, new in names.items():
         values = [row.get(name) for row in rows]
         if len(rows) == 1:

@@ -9,7 +9,7 @@ is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -25,7 +25,7 @@ from pollex.formats.log_shapes.turns import ROLE_FIELD_NAMES, TEXT_FIELD_NAMES, 
 from pollex.formats.log_shapes.unfolded import extract_carried_row
 from pollex.formats.names import is_named_as_part
 from pollex.formats.yaml_nodes import count_expanded_size
-from pollex.text import parse_json
+from pollex.text import JsonDict, JsonObject, parse_json
 
 MIN_EXPANDED_SIZE = 4_000_000
 MAX_ALIAS_FACTOR = 20
@@ -204,7 +204,7 @@ def _parse_concatenated_json(text: str) -> list[Any]:
     return []
 
 
-def extract_items(value: object) -> tuple[list[Any], Mapping[str, Any]]:
+def extract_items(value: object) -> tuple[list[Any], JsonObject]:
     """Return the rows in a JSON value, and the other fields of their envelope.
 
     A list of messages is one conversation, also in the envelope of an API response.
@@ -281,7 +281,7 @@ def extract_items(value: object) -> tuple[list[Any], Mapping[str, Any]]:
     return (None if _is_known_row(value) else find_rows_within(value)) or [value], {}
 
 
-def _transpose_columns(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+def _transpose_columns(value: JsonObject) -> list[JsonDict] | None:
     """Return the rows of a table whose columns are objects by row number, as pandas writes it; None for others."""
     columns = list(value.values())
     if len(columns) < 2 or not all(isinstance(column, dict) and column for column in columns):
@@ -337,7 +337,7 @@ def _are_all_turns(items: object) -> bool:
     return all(isinstance(item, dict) and item.keys() & set(ROLE_FIELD_NAMES) for item in items)
 
 
-def _extract_page(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
+def _extract_page(value: object) -> tuple[list[Any], JsonObject] | None:
     """Return the rows of a value that is nothing but a page of a list, or nothing but tables; None for others."""
     if not isinstance(value, dict):
         return None
@@ -379,7 +379,7 @@ def _extract_page(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
     return None
 
 
-def _is_known_row(row: Mapping[str, Any]) -> bool:
+def _is_known_row(row: JsonObject) -> bool:
     return find_export_format(row) is not None or any(
         reader.recognises(row) for reader in LOG_SHAPE_READERS
     )
@@ -398,10 +398,10 @@ def _is_row_list(value: object, name: str) -> bool:
 
 
 def _unwrap_envelope(
-    value: Mapping[str, Any],
-    inner: Mapping[str, Any],
+    value: JsonObject,
+    inner: JsonObject,
     name: str,
-) -> tuple[list[Any], Mapping[str, Any]]:
+) -> tuple[list[Any], JsonObject]:
     beside = {}
     for other, inner_value in value.items():
         if other != name:
@@ -438,7 +438,7 @@ def _are_messages_of_one_talk(items: list[Any]) -> bool:
     return bool(spoken) and len(set(ids)) == len(ids)
 
 
-def _names_conversations(items: list[dict[str, Any]], name: str) -> bool:
+def _names_conversations(items: list[JsonDict], name: str) -> bool:
     """Return whether a field names the conversation of each message, by its name or by blocks that users begin."""
     values = [item.get(name) for item in items]
     if name in (*ROLE_FIELD_NAMES, *TEXT_FIELD_NAMES) or not all(
@@ -458,7 +458,7 @@ def _names_conversations(items: list[dict[str, Any]], name: str) -> bool:
     return 1 < len(starts) == len(set(values)) < len(items) / 1.5 and begun_by_users
 
 
-def _is_usual_message(item: dict[str, Any]) -> bool:
+def _is_usual_message(item: JsonDict) -> bool:
     if is_dialect_message(item):
         return True
     if item.keys() & MESSAGE_OWNER_NAMES:
@@ -479,7 +479,7 @@ def _make_row(
     source: str,
     number: int,
     value: object,
-    beside: Mapping[str, Any],
+    beside: JsonObject,
 ) -> LogRow | BadRow:
     if isinstance(value, dict):
         return LogRow(source, number, value, beside)
@@ -515,5 +515,5 @@ class LogRow:
 
     source: str
     line: int
-    fields: dict[str, Any]
-    beside: Mapping[str, Any] = field(default_factory=dict)
+    fields: JsonDict
+    beside: JsonObject = field(default_factory=dict)

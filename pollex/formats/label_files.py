@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pollex.conversations.conversation import DRAWN_FIELD, Conversation, Label
 from pollex.conversations.logs import BadRow
@@ -18,9 +18,9 @@ from pollex.formats.paths import get_path_value
 from pollex.formats.questionnaires import SheetQuestion, load_questionnaire
 from pollex.formats.write import write_json_lines, write_rows
 from pollex.outputs import STDOUT, require_replaceable
-from pollex.text import escape_controls, format_count
+from pollex.text import JsonDict, escape_controls, format_count
 
-LabelRequest = dict[str, Any]
+LabelRequest = JsonDict
 
 LOGGED_CONVERSATION_KEY = "logged"
 """Where a row to be written has its conversation, as the log has it."""

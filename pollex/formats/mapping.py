@@ -29,13 +29,13 @@ from pollex.formats.names import is_named_as_part
 from pollex.formats.paths import (
     MISSING_VALUE,
     convert_turns_to_objects,
-    find_value,
+    find_value_at_path,
     parse_if_json,
     remove_path,
     unwrap_message_content,
 )
 from pollex.formats.tally import SkippedRow
-from pollex.text import escape_controls, format_count
+from pollex.text import JsonDict, JsonObject, escape_controls, format_count
 
 TURN_PART_FIELDS = {"role": "role", "text": "content"}
 USUAL_FIELD_BY_PART = {
@@ -99,7 +99,7 @@ EXCHANGE_ROLES = ("user", "assistant")
 NamePairs = tuple[tuple[str, str], ...]
 
 
-def parse_name_pairs(written: str | Mapping[str, Any] | NamePairs) -> NamePairs:
+def parse_name_pairs(written: str | JsonObject | NamePairs) -> NamePairs:
     """Return what was given as `part=column,part=column`, a table or pairs; several values of a part follow each other.
 
     Raises:
@@ -215,7 +215,7 @@ class ColumnMapper:
 
     def options(self, options: ReadOptions) -> ReadOptions:
         """Return options that name the mapped columns."""
-        named: dict[str, Any] = {}
+        named: JsonDict = {}
         for part, option in OPTION_BY_PART.items():
             if part in self.columns:
                 named[option] = self.columns[part]
@@ -285,7 +285,7 @@ class ColumnMapper:
             self.seen |= {part for part in REPLY_PARTS if self.columns[part] in row.fields}
             yield replace(row, fields={**row.fields, ROOT_ID_FIELD: root})
 
-    def renamed(self, fields: Mapping[str, Any]) -> dict[str, Any] | None:
+    def renamed(self, fields: JsonObject) -> JsonDict | None:
         """Return a row under the usual names; None where it is no turn.
 
         A column in the way of a usual name stays under another name.
@@ -347,9 +347,9 @@ class ColumnMapper:
         lists = list(spoken) if self.roles else []
         return spoken | {name: self._turns(spoken[name]) for name in lists}
 
-    def _wide(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def _wide(self, fields: JsonObject) -> JsonDict:
         """Return a row that has a column for each turn, such as `question_1`, with its turns as a list."""
-        numbered: dict[int, dict[str, Any]] = {}
+        numbered: dict[int, JsonDict] = {}
         for side in ("user", "assistant"):
             pattern = re.compile(re.escape(self.columns[side]).replace(r"\*", r"(\d+)"))
             for name, value in fields.items():
@@ -385,7 +385,7 @@ class ColumnMapper:
             **self._moved(rest, other_parts),
         }
 
-    def _says_nothing(self, row: Mapping[str, Any]) -> bool:
+    def _says_nothing(self, row: JsonObject) -> bool:
         """Return whether the column of words is empty in a row that would be a turn."""
         return (
             "text" in self.columns
@@ -393,18 +393,16 @@ class ColumnMapper:
             and row.get(USUAL_FIELD_BY_PART["text"]) in (None, "")
         )
 
-    def _is_no_turn(self, row: Mapping[str, Any]) -> bool:
+    def _is_no_turn(self, row: JsonObject) -> bool:
         return (
             "role" in self.columns
             and self._role(row.get(USUAL_FIELD_BY_PART["role"])) == NO_TURN_ROLE
         )
 
-    def _label_alone(
-        self, row: Mapping[str, Any], fields: Mapping[str, Any]
-    ) -> dict[str, Any] | None:
+    def _label_alone(self, row: JsonObject, fields: JsonObject) -> JsonDict | None:
         """Return the conversation's id, label and comment of a row that is no turn; None where it has no label."""
         path = self.columns.get("label")
-        value = find_value(fields, path) if path else MISSING_VALUE
+        value = find_value_at_path(fields, path) if path else MISSING_VALUE
         owner = row.get(USUAL_FIELD_BY_PART["conversation"])
         if value is MISSING_VALUE or value in (None, "", [], {}) or owner in (None, ""):
             return None
@@ -414,7 +412,7 @@ class ColumnMapper:
         # what was written with it: in the column that was named, else beside the label
         comment = self.columns.get("comment")
         if comment:
-            comment_text = find_value(fields, comment)
+            comment_text = find_value_at_path(fields, comment)
         else:
             comment_text = find_comment_beside(fields, str(path))
 
@@ -422,11 +420,11 @@ class ColumnMapper:
             return label
         return {**label, "comment": comment_text}
 
-    def _moved(self, fields: Mapping[str, Any], parts: Iterable[str]) -> dict[str, Any]:
+    def _moved(self, fields: JsonObject, parts: Iterable[str]) -> JsonDict:
         values = {}
         for part in parts:
             if name := self.columns.get(part):
-                values[part] = find_value(fields, name)
+                values[part] = find_value_at_path(fields, name)
 
         there = {}
         for part, value in values.items():
@@ -444,7 +442,7 @@ class ColumnMapper:
             moved[USUAL_FIELD_BY_PART["text"]] = unwrap_message_content(content)
 
         # a mapped column leaves its old place
-        rest: Mapping[str, Any] = fields
+        rest: JsonObject = fields
         for part in there:
             if part in USUAL_FIELD_BY_PART:
                 rest = remove_path(rest, self.columns[part])
@@ -467,9 +465,9 @@ class ColumnMapper:
 
         return moved | renamed
 
-    def _with_messages(self, fields: dict[str, Any], path: str) -> dict[str, Any]:
+    def _with_messages(self, fields: JsonDict, path: str) -> JsonDict:
         """Return a row whose list of turns has its usual name."""
-        value = find_value(fields, path)
+        value = find_value_at_path(fields, path)
         if value is MISSING_VALUE:
             return fields
 
@@ -511,7 +509,7 @@ class ColumnMapper:
             return [turn for turn in spoken if turn is not None]
         return list(self._mapped_turns(listed))
 
-    def _mapped_turns(self, listed: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    def _mapped_turns(self, listed: Sequence[JsonObject]) -> Iterator[JsonDict]:
         for message in sort_oldest_first(listed):
             if {"user", "assistant"} <= self.columns.keys():
                 yield from self._exchange(message)
@@ -524,7 +522,7 @@ class ColumnMapper:
             elif (spoken := self._spoken(moved)) is not None:
                 yield spoken
 
-    def _exchange(self, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def _exchange(self, item: JsonObject) -> Iterator[JsonDict]:
         """Yield what was asked and what was answered in an item of a list of exchanges."""
         turn_columns = {*TURN_PART_FIELDS.values(), self.columns["user"], self.columns["assistant"]}
         beside = {}
@@ -533,7 +531,7 @@ class ColumnMapper:
                 beside[name] = value
 
         for side in ("user", "assistant"):
-            text = find_value(item, self.columns[side])
+            text = find_value_at_path(item, self.columns[side])
             if text is not MISSING_VALUE and text not in (None, ""):
                 self.seen.add(side)
                 # What stands beside an exchange, such as its thumb, is about the answer.
@@ -543,7 +541,7 @@ class ColumnMapper:
                     USUAL_FIELD_BY_PART["text"]: text,
                 }
 
-    def _spoken(self, turn: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _spoken(self, turn: JsonObject) -> JsonDict | None:
         """Return a turn with a role that is known; None where what is said of its role is that it is no turn."""
         if self.roles:
             names = []
@@ -664,7 +662,7 @@ class ColumnMapper:
 
 
 def find_root_ids(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[JsonObject],
     parent: str,
     own: str,
 ) -> list[str]:
@@ -676,7 +674,7 @@ def find_root_ids(
     """
     answered = {}
     for row in rows:
-        answered[format_role_word(find_value(row, own))] = _get_name_at(row, parent)
+        answered[format_role_word(find_value_at_path(row, own))] = _get_name_at(row, parent)
 
     roots = []
     for row in rows:
@@ -691,14 +689,14 @@ def find_root_ids(
     return roots
 
 
-def _get_name_at(row: Mapping[str, Any], path: str) -> str:
-    value = find_value(row, path)
+def _get_name_at(row: JsonObject, path: str) -> str:
+    value = find_value_at_path(row, path)
     if value is MISSING_VALUE:
         return ""
     return format_role_word(value)
 
 
-def sort_oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+def sort_oldest_first(listed: Sequence[JsonObject]) -> Sequence[JsonObject]:
     """Return the items of a list in the order of time, where one of their columns says that the newest is first."""
     if len(listed) > 1:
         names = []

@@ -140,16 +140,16 @@ WITHOUT_WORDS = _split_plain_words(_WITHOUT_WORD_LIST)
 _RATING_WORD_STEMS = frozenset(word[:4] for word in _split_plain_words(_RATING_WORD_LIST))
 _WORD_PATTERN = re.compile(r"[a-z]+|[^\W\d_a-z]+")
 """Words of a plain name; a word of another script ends where Latin letters begin."""
-_ASKS = ("?", "？")
+_QUESTION_MARKS = ("?", "？")
 """How the name of a column ends that is a question."""
-_CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=Ids?(?![a-z]))")
+_CAPITAL_WORD_START_PATTERN = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=Ids?(?![a-z]))")
 """Where a word begins by a capital: `ratedBy`, `HITId`."""
 _UNSPACED_SCRIPT_PATTERN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def split_name_words(name: str) -> list[str]:
     """Return the words of a name without accents, those that capitals set apart, too."""
-    return _WORD_PATTERN.findall(remove_accents(_CAPITALS.sub("_", name)))
+    return _WORD_PATTERN.findall(remove_accents(_CAPITAL_WORD_START_PATTERN.sub("_", name)))
 
 
 def says_not_rated(text: str) -> bool:
@@ -180,7 +180,7 @@ def is_named_as_comment(path: str) -> bool:
     if is_named_as_part(path, "label") and is_named_as_part(path, "text"):
         return True
     # a survey's question is the name of its answers
-    return path.rstrip().endswith(_ASKS) and not is_named_as_part(path, "user")
+    return path.rstrip().endswith(_QUESTION_MARKS) and not is_named_as_part(path, "user")
 
 
 def _contains_part_word(word: str, part: str) -> bool:

@@ -1,12 +1,13 @@
 """Two columns that are one label: `thumbs_up` and `thumbs_down`, counts or yes and no."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pollex.conversations.conversation import Label
 from pollex.formats.labels import MISSING_LABEL_SPELLINGS
+from pollex.text import JsonObject
 
 _OPPOSITE_WORD_PAIRS = """
     up:down good:bad like:dislike liked:disliked likes:dislikes positive:negative pos:neg
@@ -43,7 +44,7 @@ class OppositeColumns(NamedTuple):
         return f"{self.up!r} and {self.down!r}"
 
 
-def find_opposite_columns(fields: Mapping[str, Any]) -> OppositeColumns | None:
+def find_opposite_columns(fields: JsonObject) -> OppositeColumns | None:
     """Return the two columns of a row that are one label; None where there aren't two, or several.
 
     A row that has one of them alone, such as `userBadFeedback`, has an empty name for the other.
@@ -152,7 +153,7 @@ def get_written_comment(value: object) -> str:
     return words
 
 
-def label_opposite_columns(pair: OppositeColumns, fields: Mapping[str, Any]) -> tuple[Label, bool]:
+def label_opposite_columns(pair: OppositeColumns, fields: JsonObject) -> tuple[Label, bool]:
     """Return the label of a row's two columns, and whether they contradict each other."""
     up, down = (is_thumb_given(fields.get(name)) for name in pair)
     if up and down:

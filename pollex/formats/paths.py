@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from pollex.text import parse_json
+from pollex.text import JsonDict, JsonObject, parse_json
 
 MISSING_VALUE: Any = object()
 """What a path leads to that a row doesn't have."""
@@ -31,7 +31,7 @@ _NAN_PATTERN = re.compile(r"(?<=[:,\[ ])nan(?=[,}\]])")
 """What pandas writes for a missing number."""
 
 
-def find_value(fields: Mapping[str, Any], path: str) -> Any:
+def find_value_at_path(fields: JsonObject, path: str) -> Any:
     """Return the value at a path, a list of all where it names every item; `MISSING_VALUE` if there is none."""
     # a name that the row has goes before a path; text without signs of a path is no path
     direct = fields.get(path, MISSING_VALUE)
@@ -49,9 +49,9 @@ def find_value(fields: Mapping[str, Any], path: str) -> Any:
     return values[0] if values else direct
 
 
-def get_path_value(fields: Mapping[str, Any], path: str) -> Any:
+def get_path_value(fields: JsonObject, path: str) -> Any:
     """Return the value at a path; None if missing."""
-    value = find_value(fields, path)
+    value = find_value_at_path(fields, path)
     return None if value is MISSING_VALUE else value
 
 
@@ -133,7 +133,7 @@ def _iterate_values_at(value: Any, steps: list[str]) -> Iterator[Any]:
         yield from _iterate_values_at(inner[int(step)], rest)
 
 
-def remove_path(fields: Mapping[str, Any], path: str) -> dict[str, Any]:
+def remove_path(fields: JsonObject, path: str) -> JsonDict:
     """Return a row without what a path leads to; the objects around it are copied, not changed."""
     if path in fields:
         return {name: value for name, value in fields.items() if name != path}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -15,8 +15,8 @@ from pollex.errors import BadInput, PollexError
 from pollex.formats.columns import Column, find_lists_of_turns, list_columns
 from pollex.formats.fields import ReadOptions
 from pollex.formats.inference import (
-    Candidate,
     Reading,
+    ReadingCandidate,
     SampleRows,
     estimate_conversation_id_likelihood,
     estimate_role_likelihood,
@@ -29,11 +29,11 @@ from pollex.formats.inference import (
 from pollex.formats.json_rows import LogRow
 from pollex.formats.label_columns import format_value_counts
 from pollex.formats.labels import BadLabel
-from pollex.formats.log_shapes.exports import WrongFile
+from pollex.formats.log_shapes.exports import WrongExportFile
 from pollex.formats.log_shapes.readers import UnknownShape
 from pollex.formats.log_shapes.turns import UnknownRole, UnreadableTurns
 from pollex.formats.mapping import format_pairs
-from pollex.text import escape_controls
+from pollex.text import JsonDict, JsonObject, escape_controls
 
 MAX_SAMPLE_ROWS = 400
 """Rows that candidates are tried on."""
@@ -88,7 +88,7 @@ class UnknownRows:
 
     def note(self, error: BadInput) -> None:
         """Look at why a row couldn't be read."""
-        self.wrong_file = self.wrong_file or isinstance(error, WrongFile)
+        self.wrong_file = self.wrong_file or isinstance(error, WrongExportFile)
         for spelling in error.spellings if isinstance(error, UnknownRole) else ():
             if spelling in self.roles or len(self.roles) < MAX_SPELLINGS:
                 self.roles[spelling] += 1
@@ -225,7 +225,7 @@ def find_verified_reading(
 
 
 def read_all_rows(
-    candidate: Candidate,
+    candidate: ReadingCandidate,
     options: ReadOptions,
     read_all: WholeLogReader,
 ) -> Iterator[Reading]:
@@ -265,7 +265,7 @@ def _iterate_role_readings(
         return
 
     for roles in iterate_speaker_guesses(rows, options):
-        plain = Candidate(dict(options.columns), roles)
+        plain = ReadingCandidate(dict(options.columns), roles)
         for candidate in (plain, *iterate_labeled_candidates(rows, plain, options)):
             try:
                 logs = read(rows, candidate.options(options))
@@ -279,7 +279,7 @@ def _iterate_role_readings(
                 yield score_reading(candidate, logs, len(rows))
 
 
-def format_candidate_options(candidate: Candidate) -> dict[str, object]:
+def format_candidate_options(candidate: ReadingCandidate) -> dict[str, object]:
     """Return the options of a candidate as somebody types them."""
     order = (
         "conversation",
@@ -363,7 +363,7 @@ def format_column_table(columns: Sequence[Column], reading: Reading | None = Non
 
 def iterate_column_rows(
     columns: Sequence[Column], reading: Reading | None = None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JsonDict]:
     """Yield each column with a value: its name, three values, and the part that it is in a reading."""
     named = reading.candidate.columns if reading else {}
     messages = named.get("messages")
@@ -461,9 +461,9 @@ def _find_two_answers(texts: Sequence[Column]) -> list[Column]:
     return next((columns[:2] for columns in stems.values() if len(columns) > 1), [])
 
 
-def read_first_rows(sources: Iterable[Any], most: int = MAX_SAMPLE_ROWS) -> list[Mapping[str, Any]]:
+def read_first_rows(sources: Iterable[Any], most: int = MAX_SAMPLE_ROWS) -> list[JsonObject]:
     """Return the first rows of some files that can be read at all; a first file takes half of the places at most."""
-    first: list[Mapping[str, Any]] = []
+    first: list[JsonObject] = []
     for rows in sources:
         read = (row.fields for row in rows if isinstance(row, LogRow))
         first += islice(read, max(most // 2, 1) if first else most)

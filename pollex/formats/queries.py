@@ -88,7 +88,7 @@ _READING_QUERY_PATTERN = re.compile(
     re.IGNORECASE,
 )
 """How a query that reads begins, after comments and brackets. Nothing is tried twice: comments take no time."""
-_QUOTED = re.compile(r"""['"]([^'"\n]+)['"]""")
+_QUOTED_TEXT_PATTERN = re.compile(r"""['"]([^'"\n]+)['"]""")
 """A text in a query, which may name a file."""
 _PASSWORD_PATTERN = re.compile(r"pass(?:word|wd)?\s*=", re.IGNORECASE)
 TABLES_QUERY_BY_KIND = {
@@ -114,7 +114,7 @@ def list_files_named_in_query(source: str) -> list[str]:
         return []
 
     names = [match[2]]
-    for quoted in _QUOTED.findall(match[3] or ""):
+    for quoted in _QUOTED_TEXT_PATTERN.findall(match[3] or ""):
         names.extend(glob.glob(quoted, recursive=True))  # noqa: PTH207 - as `find_files` of logs
     return names
 

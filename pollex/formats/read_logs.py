@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import NamedTuple, TypeVar, get_args
 
 from pollex.conversations.conversation import Conversation, Feedback, Label, TextFlag, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
@@ -54,7 +54,7 @@ from pollex.formats.fields import (
 from pollex.formats.files import STDIN_NAME, find_files, iterate_file_rows, may_hold_several_tables
 from pollex.formats.frames import RowSource, iterate_rows
 from pollex.formats.inference import (
-    Candidate,
+    ReadingCandidate,
     estimate_conversation_id_likelihood,
     find_plain_label_candidate,
 )
@@ -72,7 +72,7 @@ from pollex.formats.log_shapes.choices import (
     drop_unchosen_turns,
     keep_chosen_answers,
 )
-from pollex.formats.log_shapes.exports import WrongFile, list_objects
+from pollex.formats.log_shapes.exports import WrongExportFile, list_objects
 from pollex.formats.log_shapes.readers import (
     TURN_LIST_NAMES,
     Reader,
@@ -99,7 +99,7 @@ from pollex.formats.log_shapes.unfolded import (
 )
 from pollex.formats.mapping import USUAL_FIELD_BY_PART, ColumnMapper
 from pollex.formats.names import is_named_as_comment, is_named_as_part
-from pollex.formats.paths import MISSING_VALUE, find_value, get_path_value, parse_if_json
+from pollex.formats.paths import MISSING_VALUE, find_value_at_path, get_path_value, parse_if_json
 from pollex.formats.proposal import (
     UnknownRows,
     UnmappedLog,
@@ -119,7 +119,14 @@ from pollex.formats.tally import (
     SkippedRow,
 )
 from pollex.formats.users import UserFields, format_copies_note, format_users_note
-from pollex.text import SURROGATE_PATTERN, escape_controls, format_count, replace_surrogates
+from pollex.text import (
+    SURROGATE_PATTERN,
+    JsonDict,
+    JsonObject,
+    escape_controls,
+    format_count,
+    replace_surrogates,
+)
 
 ValueT = TypeVar("ValueT")
 
@@ -141,7 +148,7 @@ _CONVERSATION_ID_NAME_SET = frozenset(CONVERSATION_ID_NAMES)
 USUAL_MESSAGE_FIELDS = frozenset(
     ("role", "content", "id", "timestamp", "createdAt", "name", "tool_calls")
 )
-NO_NOTES: Mapping[str, None] = {}
+NO_FILE_NOTES: Mapping[str, None] = {}
 MAX_LABEL_ROW_CHARS = 2_000
 """Characters of the texts of a row that may be a label, with what was written beside it."""
 IN_MEMORY_SOURCE = "row"
@@ -172,7 +179,7 @@ class TableTurn(NamedTuple):
     at: float | None = None
 
 
-def _get_turn_fields(turn: TableTurn) -> Mapping[str, Any]:
+def _get_turn_fields(turn: TableTurn) -> JsonObject:
     return turn.picked.rest
 
 
@@ -439,7 +446,7 @@ class ConversationAssembler:
             if draft:
                 return self._whole(row, draft)
             return SkippedRow(row.source, row.line)
-        except WrongFile as error:
+        except WrongExportFile as error:
             if self._begun:  # the file is right, and this row is damaged
                 return _make_bad_row(row, error)
             raise BadInput(error.what, where=row.source, hint=error.advice) from None
@@ -496,7 +503,7 @@ class ConversationAssembler:
 
         raise error from None
 
-    def _labels_alone(self, fields: Mapping[str, Any]) -> Iterator[ToolScore]:
+    def _labels_alone(self, fields: JsonObject) -> Iterator[ToolScore]:
         """Yield the label of a row that has no words, but a conversation's id and the field that the user named."""
         name = self._options.label_field
         value = None
@@ -929,7 +936,7 @@ class ConversationAssembler:
                 waiting[place] = late._replace(conversation=worse)
 
 
-def _has_sentences(fields: Mapping[str, Any]) -> bool:
+def _has_sentences(fields: JsonObject) -> bool:
     """Return whether a row may hold what somebody said, beside a comment."""
     texts = _iterate_texts(fields)
     return any(len(text.split()) >= MIN_SPOKEN_WORDS for text in texts) or has_spoken_words(fields)
@@ -952,7 +959,7 @@ MAX_VOTE_COLUMNS = 8
 """Columns of a row that has a thumb and names its conversation, beside a time and who gave it."""
 
 
-def _find_vote(fields: Mapping[str, Any]) -> ToolScore | None:
+def _find_vote(fields: JsonObject) -> ToolScore | None:
     """Return the thumb of a row without words that names a conversation in a column of any name; None for others."""
     if len(fields) > MAX_VOTE_COLUMNS or _has_sentences(fields):
         return None
@@ -985,7 +992,7 @@ def _may_name_conversation(name: str, value: object) -> bool:
     return scalar and is_named_as_part(name, "conversation") and not is_named_as_part(name, "time")
 
 
-def _find_wordless_label_column(fields: Mapping[str, Any]) -> str:
+def _find_wordless_label_column(fields: JsonObject) -> str:
     """Return the column that may be the label of a row that names a conversation and has no words; else empty."""
     if not any(
         fields.get(name) not in (None, "") for name in CONVERSATION_ID_NAMES
@@ -1294,7 +1301,7 @@ def _require_single_value(name: str, values: Iterable[ValueT | None]) -> ValueT 
     return distinct[0] if distinct else None
 
 
-def _merge_metadata(rests: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _merge_metadata(rests: Sequence[JsonDict]) -> JsonDict:
     """Return each field's value if all turns agree, else its values in the turns' order."""
     names = dict.fromkeys(name for rest in rests for name in rest)
     columns = {}
@@ -1418,7 +1425,7 @@ def read_rows(rows: RowSource, *, options: ReadOptions | None = None) -> Logs:
     return _read_or_propose(lambda: [_number_rows(listed)], options, IN_MEMORY_SOURCE)
 
 
-def _number_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[LogRow]:
+def _number_rows(rows: Iterable[JsonObject]) -> Iterator[LogRow]:
     numbered = enumerate(rows, start=1)
     return (
         LogRow(IN_MEMORY_SOURCE, number, keep_chosen_answers(dict(fields)))
@@ -1476,7 +1483,7 @@ def _read_or_propose(
     where: str,
     *,
     again: bool = True,
-    notes: Mapping[str, None] = NO_NOTES,
+    notes: Mapping[str, None] = NO_FILE_NOTES,
     beside: Sequence[str] = (),
 ) -> Logs:
     """Read some sources; where nobody knows their shape, find out how they can be read.
@@ -1524,7 +1531,7 @@ def _find_unnamed_label(
     options: ReadOptions,
     logs: Logs,
     strange: UnknownRows,
-) -> Candidate | None:
+) -> ReadingCandidate | None:
     """Return the one column that is plainly the label of a log that has no other; None if none is, or several are."""
     named = (
         options.label_field
@@ -1587,7 +1594,7 @@ def _require_conversation_named(
     options: ReadOptions,
     logs: Logs,
     where: str,
-    label: Candidate | None,
+    label: ReadingCandidate | None,
 ) -> None:
     """Require that somebody says so where exchanges of one conversation are read as several.
 
@@ -1616,7 +1623,7 @@ def _require_conversation_named(
 
     for owner in owners[:1]:
         labels = dict(label.labels) if label is not None else {}
-        candidate = Candidate({"conversation": owner.path}, (), labels)
+        candidate = ReadingCandidate({"conversation": owner.path}, (), labels)
 
         def read_all(candidate_options: ReadOptions) -> Logs:
             return _read_sources(
@@ -1643,7 +1650,7 @@ def _read_with_plain_label(
     opened: Callable[[], RowSources],
     options: ReadOptions,
     where: str,
-    label: Candidate,
+    label: ReadingCandidate,
     notes: Mapping[str, None],
 ) -> Logs | None:
     """Return the log with the label that is plainly one; None where it can't be read so."""
@@ -1726,7 +1733,7 @@ def _keep_fitting_mapping(opened: Callable[[], RowSources], options: ReadOptions
         if dict(options.columns).get("messages")
         else [name for part, name in options.columns if part == "text"]
     )
-    if first and all(find_value(first[0], name) is not MISSING_VALUE for name in needed):
+    if first and all(find_value_at_path(first[0], name) is not MISSING_VALUE for name in needed):
         return options
     return replace(options, columns=(), roles=())
 
@@ -1763,7 +1770,7 @@ def _make_proposing_error(
     )
 
 
-def read_sample(rows: Sequence[Mapping[str, Any]], options: ReadOptions) -> Logs:
+def read_sample(rows: Sequence[JsonObject], options: ReadOptions) -> Logs:
     """Read some rows of a log as it is tried; what is cut off or differs at their end stops nothing."""
     tried = replace(
         options,
@@ -1779,7 +1786,7 @@ def _read_sources(
     options: ReadOptions,
     where: str,
     strange: UnknownRows,
-    of_files: Mapping[str, None] = NO_NOTES,
+    of_files: Mapping[str, None] = NO_FILE_NOTES,
 ) -> Logs:
     # what each row goes through, and what is counted on the way
     mapper = ColumnMapper.of(options)

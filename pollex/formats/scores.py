@@ -11,6 +11,7 @@ from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import AnswerColumns, Score, ScoreColumns, compute_answer_value
 from pollex.store.columns import Arrays, make_arrays
+from pollex.text import JsonDict, JsonObject
 
 ANSWER_FIELD_TYPES = {
     "rubric": "VARCHAR",
@@ -142,7 +143,7 @@ def iterate_score_rows(
     other: RubricSet | None = None,
     *,
     wide: bool = False,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JsonDict]:
     """Turn scores into plain values; None where a conversation has no figure."""
     different = _make_answer_rows(scores.answers, rubrics, other)
     columns = _make_score_columns(
@@ -164,7 +165,7 @@ def _make_score_columns(
     rubrics: RubricSet,
     judges: Sequence[str],
     other: RubricSet | None,
-    wide: Sequence[Mapping[str, Any]] | None,
+    wide: Sequence[JsonObject] | None,
 ) -> dict[str, Sequence[Any]]:
     judged = scores.column("judges")
     # whose model answered: that of the set, or of the other one
@@ -226,7 +227,7 @@ def _make_answer_rows(
     answers: AnswerColumns,
     rubrics: RubricSet,
     other: RubricSet | None,
-) -> list[dict[str, Any]]:
+) -> list[JsonDict]:
     # where both sets have a rubric, this set's polarity counts
     polarities = {}
     for rubric_set in (other or rubrics, rubrics):
@@ -278,9 +279,9 @@ def make_answer_row(
     answer: Answer | Unanswered,
     polarity: Polarity,
     rubrics: RubricSet,
-) -> dict[str, Any]:
+) -> JsonDict:
     """Turn one rubric's answer, or the reason for none, into plain values."""
-    row: dict[str, Any] = {
+    row: JsonDict = {
         "rubric": answer.question_id,
         "polarity": polarity,
         "judge": answer.judge,

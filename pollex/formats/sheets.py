@@ -9,6 +9,7 @@ from typing import Any
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.json_rows import LogRow
+from pollex.text import JsonDict
 
 OLD_EXCEL_MAGIC = b"\xd0\xcf\x11\xe0"
 MAX_HEADER_SEARCH_ROWS = 20
@@ -113,9 +114,9 @@ def _find_header_row(rows: list[list[Any]]) -> int:
     return first
 
 
-def _read_title_fields(rows: list[list[Any]], names: list[str]) -> dict[str, Any]:
+def _read_title_fields(rows: list[list[Any]], names: list[str]) -> JsonDict:
     """Return what lines above a sheet's header say of all its rows: a name and its value, or a title."""
-    above: dict[str, Any] = {}
+    above: JsonDict = {}
     for row in rows:
         cells = []
         for cell in row:

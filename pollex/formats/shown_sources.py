@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from pollex.conversations.conversation import Source
-from pollex.text import parse_json
+from pollex.text import JsonDict, JsonObject, parse_json
 
 SOURCE_FIELD_NAMES = (
     *(
@@ -38,7 +38,7 @@ SOURCE_TITLE_NAMES = (
 )
 
 
-def split_off_sources(fields: Mapping[str, Any]) -> tuple[tuple[Source, ...], dict[str, Any]]:
+def split_off_sources(fields: JsonObject) -> tuple[tuple[Source, ...], JsonDict]:
     """Return the documents that a row's fields hold, each once, and the fields without them."""
     if _SOURCE_FIELD_NAME_SET.isdisjoint(fields):  # as in most rows
         return (), dict(fields)
@@ -75,7 +75,7 @@ def _iterate_sources(value: Any) -> Iterator[Source]:
         yield Source(text=text, name=_find_first_text(value, SOURCE_TITLE_NAMES), turn=shown)
 
 
-def _find_first_text(value: Mapping[str, Any], names: tuple[str, ...]) -> str:
+def _find_first_text(value: JsonObject, names: tuple[str, ...]) -> str:
     for name in names:
         inner: Any = value
         # a name with dots is a path, unless the object has a field of that name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +21,7 @@ from pollex.formats.log_shapes.transcripts import (
 )
 from pollex.formats.log_shapes.turns import ROLE_BY_SPELLING
 from pollex.formats.names import is_named_as_part
+from pollex.text import JsonDict, JsonObject
 
 MAX_LINES_EXAMINED = 200
 """Lines by which a file is told to hold talks."""
@@ -39,7 +40,7 @@ _REACTIONS_LINE_PATTERN = re.compile(
     r"\s*(?:[\U0001f44d\U0001f44e][\U0001f3fb-\U0001f3ff\ufe0f]?\s*\d+\s*)+"
 )
 """A line of reactions with their numbers, as channels show them below a message."""
-_THUMB = re.compile(
+_HEADING_THUMB_PATTERN = re.compile(
     r"\s*(?:(?P<sign>[\U0001f44d\U0001f44e])[\U0001f3fb-\U0001f3ff\ufe0f]?|[(\[](?P<word>[^\W\d][^()\[\]]*)[)\]])\s*"
 )
 """A thumb in a heading: a sign, or a word in brackets that is a usual label."""
@@ -55,7 +56,7 @@ class TalkPart:
     """
 
     lines: list[str] = field(default_factory=list)
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: JsonDict = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -149,20 +150,22 @@ def _keep_letters(name: str) -> str:
     return re.sub(r"[^a-z]", "", name.casefold())
 
 
-def _parse_divider_fields(inside: str) -> dict[str, Any]:
+def _parse_divider_fields(inside: str) -> JsonDict:
     """Return what a line of dashes says of the next talk: `=== Case 12 | rating: up ===`."""
     pieces = []
     for piece in _FIELD_SEPARATOR_PATTERN.split(inside.strip(_DECORATION_SIGNS)):
         if piece:
             pieces.append(piece)
 
-    fields: dict[str, Any] = {}
+    fields: JsonDict = {}
     for piece in pieces:
         if (pair := _FIELD_PATTERN.fullmatch(piece)) is not None:
             fields[_normalize_speaker(pair["name"])] = pair["value"]
             continue
         # a thumb beside the name of the talk is no part of it
-        thumbs = [thumb for thumb in _THUMB.finditer(piece) if _is_thumb(thumb)]
+        thumbs = [
+            thumb for thumb in _HEADING_THUMB_PATTERN.finditer(piece) if _is_thumb_match(thumb)
+        ]
         if len(thumbs) == 1:
             fields.setdefault("thumb", thumbs[0]["sign"] or thumbs[0]["word"].strip())
             piece = f"{piece[: thumbs[0].start()]} {piece[thumbs[0].end() :]}".strip()
@@ -172,7 +175,7 @@ def _parse_divider_fields(inside: str) -> dict[str, Any]:
     return fields
 
 
-def _is_thumb(thumb: re.Match[str]) -> bool:
+def _is_thumb_match(thumb: re.Match[str]) -> bool:
     return bool(thumb["sign"]) or is_usual_thumb(thumb["word"])
 
 
@@ -244,7 +247,7 @@ def _move_head_fields(part: TalkPart) -> None:
     if (
         1 <= end <= MAX_LINES_ABOVE_TALK
         and not part.is_talk
-        and any(map(_says_several, lines[:end]))
+        and any(map(_has_several_pieces, lines[:end]))
     ):
         talk = "\n".join(lines[end:]).strip("\n")
         if is_transcript(talk):
@@ -277,13 +280,13 @@ def _move_head_fields(part: TalkPart) -> None:
     part.lines = talk.splitlines()
 
 
-def _says_several(line: str) -> bool:
+def _has_several_pieces(line: str) -> bool:
     """Return whether a line has several pieces, of which one is a field."""
     pieces = _FIELD_SEPARATOR_PATTERN.split(line.strip(_DECORATION_SIGNS))
     return len(pieces) > 1 and any(map(_FIELD_PATTERN.fullmatch, pieces))
 
 
-def _find_talk_id(fields: Mapping[str, Any]) -> Any:
+def _find_talk_id(fields: JsonObject) -> Any:
     """Return what names a talk among the fields above it."""
     if fields.get("id"):
         return fields["id"]

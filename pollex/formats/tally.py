@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple, overload
+from typing import IO, NamedTuple, overload
 
 from pollex.conversations.conversation import Conversation, Feedback, Label, TextFlag
 from pollex.conversations.logs import BadRow, Logs, format_error_list
@@ -23,7 +23,7 @@ from pollex.formats.conservation import (
     RowOutcomeCounter,
 )
 from pollex.formats.fields import ReadOptions
-from pollex.text import format_count
+from pollex.text import JsonDict, format_count
 
 MAX_MEMORY_BYTES = 100_000_000
 """Bytes of text, about, that are kept in memory."""
@@ -284,7 +284,7 @@ class LogTally:
             if feedback.author or (feedback.comment, feedback.tags) not in written:
                 further.append(feedback)
 
-        changes: dict[str, Any] = {"feedback": (*conversation.feedback, *further)}
+        changes: JsonDict = {"feedback": (*conversation.feedback, *further)}
         if entry.label is Label.NONE and voted.label is not Label.NONE:
             changes |= {"label": voted.label, "judge": voted.judge or conversation.judge}
 

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Any
 
 from pollex.errors import BadInput
 from pollex.formats.json_rows import LogRow
-from pollex.text import parse_json
+from pollex.text import JsonDict, parse_json
 
 MAX_LINES_EXAMINED = 40
 """Lines by which a text is told."""
@@ -129,7 +128,7 @@ def iterate_prefixed_rows(source: str, lines: Iterator[str]) -> Iterator[LogRow]
             )
 
 
-def _parse_trailing_object(line: str) -> dict[str, Any]:
+def _parse_trailing_object(line: str) -> JsonDict:
     """Return the object in JSON that a line ends with, behind a prefix; empty for other lines."""
     start = line.find("{")
     if start < 1 or not line.rstrip().endswith("}"):

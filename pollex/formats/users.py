@@ -8,11 +8,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import spell_options
-from pollex.text import format_count
+from pollex.text import JsonObject, format_count
 
 NO_GROUPS = "none"
 """Given as the group's field: conversations stand alone, whatever the rows name."""
@@ -107,7 +106,7 @@ class UserFields:
         if asked_hash := conversation.asked_hash:
             self.asked[conversation.id] = asked_hash[:SHORT_HASH_CHARS]
 
-    def _fields(self, values: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
+    def _fields(self, values: JsonObject, before: str) -> Iterator[tuple[str, str]]:
         """Yield the path and the value of each field that may name a user."""
         for name, value in values.items():
             path = f"{before}{name}"

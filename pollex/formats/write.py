@@ -78,7 +78,7 @@ def require_writable(
 
     # compared as files, so that links and other spellings of a path count
     if path.exists():
-        _require_not_read(path, read)
+        _require_not_an_input(path, read)
 
     where = path.resolve()
     if where.name in _list_store_files(where.parent):
@@ -89,7 +89,7 @@ def require_writable(
         )
 
 
-def _require_not_read(path: Path, read: Iterable[SourcePath]) -> None:
+def _require_not_an_input(path: Path, read: Iterable[SourcePath]) -> None:
     """Refuse an output that is a file which the command reads.
 
     Raises:

@@ -14,7 +14,7 @@ from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.columns import Column, list_columns
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files, iterate_file_rows
-from pollex.formats.inference import Candidate
+from pollex.formats.inference import ReadingCandidate
 from pollex.formats.labels import NEITHER_SIDE, normalize_number
 from pollex.formats.log_shapes.turns import UnknownRole, parse_role
 from pollex.formats.mapping import (
@@ -235,7 +235,7 @@ def _open_sources(sources: Sequence[str], reading: ReadOptions) -> Iterator[Iter
         )
 
 
-def _convert_candidate_to_options(candidate: Candidate) -> dict[str, Any]:
+def _convert_candidate_to_options(candidate: ReadingCandidate) -> dict[str, Any]:
     """Return a candidate as options, which name no two columns in one text."""
     # a role may have several names
     roles: dict[str, list[str]] = {}

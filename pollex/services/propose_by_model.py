@@ -9,7 +9,7 @@ from pollex.agents.llm.columns import IdentifiedColumns, identify_columns
 from pollex.formats.columns import Column
 from pollex.formats.disguise import disguise_columns
 from pollex.formats.fields import ReadOptions
-from pollex.formats.inference import Candidate
+from pollex.formats.inference import ReadingCandidate
 from pollex.formats.mapping import CONVERSATION_PARTS, TURN_PART_FIELDS
 from pollex.formats.proposal import (
     UnmappedLog,
@@ -125,7 +125,7 @@ def make_candidate(
     columns: Sequence[Column],
     originals: dict[str, str],
     options: ReadOptions,
-) -> Candidate:
+) -> ReadingCandidate:
     """Return what a model said as a way to read the log; what the user said goes before it.
 
     Args:
@@ -161,7 +161,7 @@ def make_candidate(
             "negative": _format_label_rule(columns_read.down, originals),
         }
 
-    return Candidate(parts, roles, labels)
+    return ReadingCandidate(parts, roles, labels)
 
 
 def _move_parts_inside_list(parts: dict[str, str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from pollex.formats.assembly.log_parts import (
 from pollex.formats.assembly.thumbs import fold_path, matches_column_name
 from pollex.formats.labels import is_usual_thumb
 from pollex.formats.log_shapes.payloads import parse_nested_json
+from pollex.text import JsonObject
 
 _FEEDBACK_NAME_PATTERN = re.compile(
     r"feedback|thumb|csat|satisf|sentiment|(up|down)vote|resolved|solved|smiley"
@@ -44,7 +45,7 @@ MAX_LABEL_CHARS = 40
 
 
 def iterate_label_columns(
-    fields: Mapping[str, Any],
+    fields: JsonObject,
     parts: Sequence[LogPart],
     unnamed: str,
     label_field: str | None,
@@ -118,7 +119,7 @@ def find_rated_target(parts: Sequence[LogPart], unnamed: str) -> tuple[TargetKin
 
 
 def _iterate_matching_columns(
-    fields: Mapping[str, Any],
+    fields: JsonObject,
     owner: tuple[TargetKind, str],
     tool_scores: Sequence[ToolScore],
     label_field: str | None,
@@ -134,7 +135,7 @@ def _iterate_matching_columns(
             yield ToolScore(*owner, value, path, COLUMN_SOURCE)
 
 
-def iterate_feedback_paths(fields: Mapping[str, Any]) -> Iterator[str]:
+def iterate_feedback_paths(fields: JsonObject) -> Iterator[str]:
     """Yield the paths of a row's short values that are named like feedback."""
     return (
         path
@@ -162,7 +163,7 @@ def is_named_like_feedback(path: str) -> bool:
 
 
 def _iterate_short_values(
-    fields: Mapping[str, Any],
+    fields: JsonObject,
     before: str = "",
     depth: int = 0,
 ) -> Iterator[tuple[str, Any]]:

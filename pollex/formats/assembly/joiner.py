@@ -55,7 +55,7 @@ from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import is_usual_thumb
 from pollex.formats.names import is_named_as_part
 from pollex.formats.paths import get_path_value
-from pollex.text import format_count
+from pollex.text import JsonObject, format_count
 
 RowPlace = tuple[str, int]
 
@@ -103,7 +103,7 @@ class PartJoiner:
         self._words: dict[str, list[SpanWords]] = {}
         self._beside: dict[str, list[MessageAddition]] = {}
         self._talks: dict[str, list[WholeTalk]] = {}
-        self._facts: dict[str, list[Mapping[str, Any]]] = {}
+        self._facts: dict[str, list[JsonObject]] = {}
         self._shown: dict[str, tuple[float, str]] = {}
         self._scores: list[ToolScore] = []
         self._remarks: list[ToolScore] = []
@@ -676,7 +676,7 @@ def _add_additions(message: Message, beside: Sequence[MessageAddition]) -> Messa
     return message._replace(turns=(first, *(rest or steps)))
 
 
-def _has_next_page(envelope: Mapping[str, Any]) -> bool:
+def _has_next_page(envelope: JsonObject) -> bool:
     cursors = (
         "next_page_token",
         "next_cursor",
@@ -773,7 +773,7 @@ class OddityPlaces:
 
     def happened(
         self,
-        values: Mapping[str, Any],
+        values: JsonObject,
         signals: Sequence[str],
         place: tuple[str, int],
     ) -> dict[str, bool]:

@@ -22,7 +22,7 @@ from pollex.formats.label_columns import (
     is_label_column_name,
     rank_label_columns,
 )
-from pollex.formats.paths import MISSING_VALUE, find_value
+from pollex.formats.paths import MISSING_VALUE, find_value_at_path
 from pollex.text import escape_controls, format_count
 
 MAX_SAMPLE_ROWS = 200
@@ -59,8 +59,8 @@ class LabelTable:
         name = self.label if fold_to_letters(self.label) in USUAL_THUMB_NAMES else ""
         return ToolScore(
             self.target,
-            _normalize_target_id(find_value(row.fields, self.key), self.target, targets),
-            find_value(row.fields, self.label),
+            _normalize_target_id(find_value_at_path(row.fields, self.key), self.target, targets),
+            find_value_at_path(row.fields, self.label),
             name=name,
             comment=None if comment is MISSING_VALUE else comment,
         )

@@ -18,7 +18,7 @@ from pollex.formats.fields import ReadOptions, RowFields, format_unread_labels_n
 from pollex.formats.labels import LabelRules, describe_unlabeled_values
 from pollex.formats.paths import get_path_value
 from pollex.formats.tally import SeparateVote
-from pollex.text import format_count
+from pollex.text import JsonDict, format_count
 
 GROUPING_FACT_NAMES = ("pair", "task", "sample")
 """Facts that conversations about the same thing share, which makes them a group: pairs, and epochs of a sample."""
@@ -296,7 +296,7 @@ class ConversationLabeler:
             collect_feedback(thumbs),
         )
 
-    def _named(self, metadata: dict[str, Any], name: str) -> Any:
+    def _named(self, metadata: JsonDict, name: str) -> Any:
         value = get_path_value(metadata, name)
         if value is not None:
             self.found.add(name)
@@ -323,7 +323,7 @@ def collect_feedback(thumbs: Sequence[PlacedThumb]) -> tuple[Feedback, ...]:
     )
 
 
-def _make_thumb_record(thumb: PlacedThumb) -> dict[str, Any]:
+def _make_thumb_record(thumb: PlacedThumb) -> JsonDict:
     score = thumb.score
     fields = {
         "value": score.value,

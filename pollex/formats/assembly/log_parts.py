@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from pollex.conversations.conversation import Turn
+from pollex.text import JsonObject
 
 Turns = tuple[Turn, ...]
 TargetKind = Literal["conversation", "trace", "span", "message"]
@@ -19,7 +20,7 @@ PREFERENCE_SOURCE = "preference"
 """The source of scores that stand for a preference between two answers; no thumbs unless the user says so."""
 COLUMN_SOURCE = "a column"
 """The source of scores that are columns or attributes, which the tool itself doesn't know as scores."""
-NO_FACTS: Mapping[str, Any] = {}
+NO_FACTS: JsonObject = {}
 
 
 class Message(NamedTuple):
@@ -52,7 +53,7 @@ class Message(NamedTuple):
     parent: str | None = None
     tree: bool = False
     error: str = ""
-    facts: Mapping[str, Any] = NO_FACTS
+    facts: JsonObject = NO_FACTS
     rank: float = 0
     state: float = 0
     author: str | None = None
@@ -93,8 +94,8 @@ class ModelCall(NamedTuple):
     history: bool = False
     unsure: Mapping[str, Turns] = MappingProxyType({})
     error: str = ""
-    facts: Mapping[str, Any] = NO_FACTS
-    beside: Mapping[str, Any] = NO_FACTS
+    facts: JsonObject = NO_FACTS
+    beside: JsonObject = NO_FACTS
 
 
 class SpanWords(NamedTuple):
@@ -126,7 +127,7 @@ class WholeTalk(NamedTuple):
     keys: tuple[str | None, ...] = ()
     at: float | None = None
     error: str = ""
-    facts: Mapping[str, Any] = NO_FACTS
+    facts: JsonObject = NO_FACTS
 
 
 class MessageAddition(NamedTuple):
@@ -149,7 +150,7 @@ class ConversationFacts(NamedTuple):
     """Facts about a conversation besides its messages, and the displayed message of a tree in a state as `Message`."""
 
     conversation: str
-    facts: Mapping[str, Any] = NO_FACTS
+    facts: JsonObject = NO_FACTS
     shown: str | None = None
     state: float = 0
 

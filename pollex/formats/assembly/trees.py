@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.log_parts import Message
+from pollex.text import JsonDict, JsonObject
 
 
 class BuiltConversation(NamedTuple):
@@ -22,7 +23,7 @@ class BuiltConversation(NamedTuple):
     turns: tuple[Turn, ...]
     places: dict[str, int | None]
     errors: tuple[str, ...]
-    facts: dict[str, Any]
+    facts: JsonDict
     way: str
 
 
@@ -104,7 +105,7 @@ def sort_messages(messages: Sequence[TimedT], newest_first: bool = False) -> lis
     return sorted(ordered, key=lambda message: message.at or 0)
 
 
-def merge_fields(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def merge_fields(facts: Sequence[JsonObject]) -> JsonDict:
     """Return each field's value if all agree, else the list of its different values; of objects, field by field."""
     values_by_name: dict[str, list[Any]] = {}
     for fields in facts:

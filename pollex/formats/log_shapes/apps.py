@@ -1,7 +1,6 @@
 """Chat programs and builders of agents whose messages are told by a kind and not by a role."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.log_parts import (
@@ -17,9 +16,9 @@ from pollex.formats.log_shapes.exports import (
     Fields,
     format_id,
     get_at_path,
-    is_true,
     keep_filled_facts,
     list_objects,
+    parse_flag,
     require_text,
     unwrap_object,
 )
@@ -31,6 +30,7 @@ from pollex.formats.log_shapes.turns import (
     list_file_marks,
     read_message_turns,
 )
+from pollex.text import JsonDict, JsonObject
 
 COZE_NON_TURN_TYPES = ("verbose", "follow_up", "knowledge")
 
@@ -43,7 +43,7 @@ def read_coze_message(fields: Fields) -> Iterator[LogPart]:
         return
 
     content = fields.get("content")
-    message: dict[str, Any] = {"role": fields.get("role"), "content": content}
+    message: JsonDict = {"role": fields.get("role"), "content": content}
     if kind == "function_call":
         message = {
             "role": "assistant",
@@ -64,7 +64,7 @@ def read_letta_message(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of a Letta agent by its type; thoughts are no turns."""
     kind = str(fields.get("message_type"))
     call = fields.get("tool_call")
-    message: dict[str, Any] | None = {
+    message: JsonDict | None = {
         "user_message": {"role": "user", "content": fields.get("content")},
         "assistant_message": {"role": "assistant", "content": fields.get("content")},
         "system_message": {"role": "system", "content": fields.get("content")},
@@ -170,7 +170,7 @@ def read_vscode_chat(fields: Fields) -> Iterator[LogPart]:
             )
 
 
-def _get_vscode_words(part: Mapping[str, Any]) -> str:
+def _get_vscode_words(part: JsonObject) -> str:
     """Return the words of a part of an answer; progress, tools and references have a kind."""
     value = part.get("value")
     inner = None
@@ -291,10 +291,12 @@ def read_teams_message(fields: Fields) -> Iterator[LogPart]:
 
 def read_sillytavern_message(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of SillyTavern, whose file is one chat; the chosen try is the one that stands there."""
-    role: Role = "user" if is_true(fields.get("is_user")) else "assistant"
+    role: Role = "user" if parse_flag(fields.get("is_user")) else "assistant"
     words = format_tool_result(fields.get("mes")).strip()
     turns = (
-        (Turn(role=role, content=words),) if words and not is_true(fields.get("is_system")) else ()
+        (Turn(role=role, content=words),)
+        if words and not parse_flag(fields.get("is_system"))
+        else ()
     )
     yield Message("", None, turns)
 

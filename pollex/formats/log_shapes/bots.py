@@ -21,9 +21,9 @@ from pollex.formats.log_shapes.exports import (
     Fields,
     format_id,
     get_at_path,
-    is_true,
     keep_filled_facts,
     list_objects,
+    parse_flag,
     require_text,
     unwrap_object,
 )
@@ -37,13 +37,14 @@ from pollex.formats.log_shapes.turns import (
     read_tool_call,
     read_tool_result,
 )
+from pollex.text import JsonDict, JsonObject
 
 
 def read_langflow_message(fields: Fields) -> Iterator[LogPart]:
     session = require_text(fields, "session_id")
     key = format_id(fields.get("id"))
     words = extract_text(str(fields.get("text") or ""))
-    failed = fields.get("category") == "error" or is_true(fields.get("error"))
+    failed = fields.get("category") == "error" or parse_flag(fields.get("error"))
     # calls of tools stand in blocks, among contents of other kinds
     blocks = []
     for block in list_objects(fields.get("content_blocks")):
@@ -131,7 +132,7 @@ def read_botpress_message(fields: Fields) -> Iterator[LogPart]:
         )
 
 
-def _iterate_botpress_lines(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
+def _iterate_botpress_lines(kind: str, payload: JsonObject) -> Iterator[str]:
     """Yield the lines of a message: its words, or else the labels of its choices, and the cards in it."""
     if kind in BOTPRESS_FILE_KINDS:
         yield f"[{kind}]"
@@ -244,7 +245,7 @@ def _list_activity_files(fields: Fields) -> list[str]:
     return marks
 
 
-def _list_card_words(card: Mapping[str, Any]) -> list[str]:
+def _list_card_words(card: JsonObject) -> list[str]:
     words = []
     for name in ("title", "subtitle", "text"):
         if isinstance(card.get(name), str):
@@ -259,7 +260,7 @@ def _list_card_words(card: Mapping[str, Any]) -> list[str]:
 def _read_activity_feedback(
     fields: Fields,
     id_: str,
-    value: Mapping[str, Any],
+    value: JsonObject,
 ) -> Iterator[ToolScore]:
     action_value = unwrap_object(value.get("actionValue")) or value
     # the comment is text, or JSON text of an object with a field for it
@@ -313,7 +314,7 @@ def read_copilot_transcript(fields: Fields) -> Iterator[LogPart]:
         yield from _read_activity(activity, id_)
 
 
-def _make_tool_turns(tool: Mapping[str, Any], output: object) -> Iterator[Turn]:
+def _make_tool_turns(tool: JsonObject, output: object) -> Iterator[Turn]:
     call = read_tool_call(tool)
     yield Turn(role="assistant", content=call.mark, calls=(call,))
     if output is not None:
@@ -846,7 +847,7 @@ def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
     person = format_id(fields.get("author_id")) or format_id(fields.get("updater_id"))
     for event in list_objects(fields.get("events") or fields.get("child_events")):
         # a rating stands in fields that changed
-        changed: dict[str, Any] = dict(event)
+        changed: JsonDict = dict(event)
         if event.get("field_name"):
             changed = {str(event["field_name"]): event.get("value")}
         if score := changed.get("satisfaction_score"):
@@ -905,7 +906,7 @@ def _iterate_zendesk_messages(
 
     words = join_filled_lines([body.strip(), *list_file_marks(comment.get("attachments"))])
     # comments that aren't public are notes between agents
-    if words and (comment.get("public") is None or is_true(comment["public"])):
+    if words and (comment.get("public") is None or parse_flag(comment["public"])):
         turn = Turn(role="user" if customer else "assistant", content=words)
         yield Message(id_, key, (turn,), parse_timestamp(comment.get("created_at")))
 

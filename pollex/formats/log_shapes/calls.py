@@ -25,9 +25,9 @@ from pollex.formats.log_shapes.exports import (
     format_id,
     get_at_path,
     has_path,
-    is_true,
     keep_filled_facts,
     list_objects,
+    parse_flag,
     require_text,
     unwrap_object,
 )
@@ -43,6 +43,7 @@ from pollex.formats.log_shapes.payloads import (
 )
 from pollex.formats.log_shapes.spans import is_silent_kind
 from pollex.formats.log_shapes.turns import ROLE_FIELD_NAMES
+from pollex.text import JsonObject
 
 SENT_FIELD_NAMES = (
     "prompt_messages",
@@ -308,7 +309,7 @@ def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
     )
 
 
-def _get_stream_words(event: Mapping[str, Any]) -> str:
+def _get_stream_words(event: JsonObject) -> str:
     """Return the words in an event of a stream, of Converse or of a model's own."""
     places = (
         "delta.text",
@@ -400,7 +401,7 @@ def _describe_failure(fields: Fields) -> str:
 def find_named_text(fields: Fields, names: frozenset[str], depth: int = 0) -> str | None:
     """Return the first text under one of some names, in a row or in the objects in it."""
     # the row's own fields first, then the objects in it
-    inner = list[Mapping[str, Any]]()
+    inner = list[JsonObject]()
     for name, value in fields.items():
         if _normalize_name(name) in names and (filled := format_id(value)):
             return filled
@@ -437,7 +438,7 @@ def find_call_time(fields: Fields) -> float | None:
     return next((at for at in times if at is not None), None)
 
 
-def _collect_call_facts(fields: Fields) -> Mapping[str, Any]:
+def _collect_call_facts(fields: Fields) -> JsonObject:
     # single values beside the call; text in JSON is left out
     beside = {}
     for name, value in fields.items():
@@ -552,7 +553,7 @@ def is_trace_with_spans(fields: Fields) -> bool:
     return bool(spans) and all(map(_is_span, spans[:3]))
 
 
-def _is_span(span: Mapping[str, Any]) -> bool:
+def _is_span(span: JsonObject) -> bool:
     kind = any(name in span for name in SPAN_KIND_NAMES) and any(
         name in span for name in CALL_ID_NAMES
     )
@@ -603,7 +604,7 @@ def _read_span(span: Fields, trace: str, around: str) -> Iterator[LogPart]:
             silent=is_silent_kind(kind),
         ),
         model=_normalize_name(kind) in MODEL_SPAN_KINDS,
-        error=_describe_failure(span) if is_true(span.get("error")) else "",
+        error=_describe_failure(span) if parse_flag(span.get("error")) else "",
         facts=keep_filled_facts(
             retrieved_documents=list_retrieved_documents(
                 kind, _find_first_filled(span, RECEIVED_FIELD_NAMES)

@@ -3,7 +3,6 @@
 import html
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from pollex.conversations.conversation import Role, ToolResult, Turn
 from pollex.errors import BadInput
@@ -21,9 +20,9 @@ from pollex.formats.log_shapes.exports import (
     Fields,
     format_id,
     get_at_path,
-    is_true,
     keep_filled_facts,
     list_objects,
+    parse_flag,
     require_text,
     unwrap_object,
 )
@@ -37,6 +36,7 @@ from pollex.formats.log_shapes.turns import (
     read_message_turns,
     read_tool_call,
 )
+from pollex.text import JsonDict, JsonObject
 
 _CHATGPT_TEXT_TYPES = ("text", "multimodal_text")
 
@@ -143,7 +143,7 @@ def read_open_webui_chat(fields: Fields) -> Iterator[LogPart]:
 
 def _read_open_webui_messages(
     id_: str,
-    fields: Mapping[str, Any],
+    fields: JsonObject,
     person: str | None,
     when: float | None,
     *,
@@ -185,8 +185,8 @@ def _read_open_webui_messages(
                 yield from _read_open_webui_annotation(str(key), message, person)
 
 
-def _build_open_webui_tree(messages: object) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
+def _build_open_webui_tree(messages: object) -> JsonDict:
+    tree: JsonDict = {}
     before = None
     # a list is a tree with a single path
     for index, message in enumerate(list_objects(messages)):
@@ -200,7 +200,7 @@ def _build_open_webui_tree(messages: object) -> dict[str, Any]:
 def _make_open_webui_message(
     id_: str,
     key: str,
-    message: Mapping[str, Any],
+    message: JsonObject,
 ) -> Message:
     turns, error = _make_open_webui_turns(message)
     parent = format_id(message.get("parentId"))
@@ -215,7 +215,7 @@ def _make_open_webui_message(
     )
 
 
-def _make_open_webui_turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str]:
+def _make_open_webui_turns(message: JsonObject) -> tuple[tuple[Turn, ...], str]:
     role = parse_role(message["role"])
     content = message.get("content")
     if isinstance(content, str):
@@ -282,7 +282,7 @@ def _iterate_open_webui_answer_turns(words: str) -> Iterator[Turn]:
 
 def _read_open_webui_annotation(
     key: str,
-    message: Mapping[str, Any],
+    message: JsonObject,
     person: str | None,
 ) -> Iterator[ToolScore]:
     annotation = message.get("annotation")
@@ -308,9 +308,7 @@ def read_librechat_conversation(fields: Fields) -> Iterator[LogPart]:
         yield from read_librechat_message({"conversationId": id_, **message})
 
 
-def _iterate_librechat_messages(
-    messages: object, parent: str | None
-) -> Iterator[Mapping[str, Any]]:
+def _iterate_librechat_messages(messages: object, parent: str | None) -> Iterator[JsonObject]:
     # messages are walked level by level; each gets the id of its parent
     waiting = [(message, parent) for message in list_objects(messages)]
     while waiting:
@@ -356,7 +354,7 @@ def _make_librechat_turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
 
     `sender` is a model's name, so it does not give the role.
     """
-    if is_true(fields.get("isCreatedByUser")):
+    if parse_flag(fields.get("isCreatedByUser")):
         role = "user"
     else:
         role = "assistant"
@@ -368,7 +366,7 @@ def _make_librechat_turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
             errors.append(str(part.get("error")))
 
     failed = ""
-    if is_true(fields.get("error")) or errors:
+    if parse_flag(fields.get("error")) or errors:
         failed = (errors or [str(fields.get("text") or "failed")])[0]
     # an error stands for the answer only where no part has words
     if failed and not any(part.get("type") == "text" for part in parts):
@@ -393,7 +391,7 @@ def read_chainlit_step(fields: Fields) -> Iterator[LogPart]:
     key = format_id(fields.get("id"))
     role = CHAINLIT_ROLE_BY_TYPE.get(str(fields.get("type")))
     words = extract_text(fields.get("output") or "")
-    failed = is_true(fields.get("isError")) and role in ("assistant", "tool")
+    failed = parse_flag(fields.get("isError")) and role in ("assistant", "tool")
     turns: tuple[Turn, ...] = ()
     # a tool's step is its call, and what it answered
     if role == "tool":
@@ -481,7 +479,7 @@ def read_ai_studio_chat(fields: Fields) -> Iterator[LogPart]:
     )
 
 
-def _get_ai_studio_mark(chunk: Mapping[str, Any]) -> str:
+def _get_ai_studio_mark(chunk: JsonObject) -> str:
     name = next((name for name in chunk if name.startswith(("drive", "inline"))), "")
     # images are told by names such as driveImage and inlineImage
     if "mage" in name:

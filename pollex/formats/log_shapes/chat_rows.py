@@ -19,9 +19,9 @@ from pollex.formats.labels import is_usual_thumb, normalize_number
 from pollex.formats.log_shapes.exports import (
     Fields,
     format_id,
-    is_true,
     keep_filled_facts,
     list_objects,
+    parse_flag,
     require_text,
     unwrap_object,
 )
@@ -243,7 +243,7 @@ def read_upvote_row(fields: Fields) -> Iterator[LogPart]:
         yield ToolScore(
             "conversation",
             format_id(fields.get("chatId")) or "",
-            is_true(fields["isUpvoted"]),
+            parse_flag(fields["isUpvoted"]),
             message=key,
         )
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pollex.formats.log_shapes.turns import ROLE_FIELD_NAMES
 from pollex.formats.names import is_named_as_part, split_name_words
+from pollex.text import JsonDict, JsonObject
 
 TurnT = TypeVar("TurnT")
 
@@ -65,7 +66,7 @@ def drop_unchosen(messages: Any) -> Any:
 
 def drop_unchosen_turns(
     turns: Sequence[TurnT],
-    fields_of: Callable[[TurnT], Mapping[str, Any]],
+    fields_of: Callable[[TurnT], JsonObject],
     role_of: Callable[[TurnT], str],
 ) -> list[TurnT]:
     """Return the turns of a table without answers that follow each other of which others are marked as chosen."""
@@ -95,7 +96,7 @@ def _iterate_same_role_runs(
         yield run
 
 
-def _read_chosen_mark(fields: Mapping[str, Any]) -> bool | None:
+def _read_chosen_mark(fields: JsonObject) -> bool | None:
     """Return whether an answer of a table was chosen; None where nothing says it."""
     value = next((fields[name] for name in CHOSEN_FIELD_NAMES if name in fields), None)
     if value in YES_VALUES:
@@ -105,7 +106,7 @@ def _read_chosen_mark(fields: Mapping[str, Any]) -> bool | None:
     return None
 
 
-def keep_chosen_answers(fields: dict[str, Any]) -> dict[str, Any]:
+def keep_chosen_answers(fields: JsonDict) -> JsonDict:
     """Return a row with the chosen answer in place of each list of candidates; the same row where it has none."""
     if _CONTAINER_TYPES.isdisjoint(map(type, fields.values())):  # as in most tables
         return fields
@@ -115,7 +116,7 @@ def keep_chosen_answers(fields: dict[str, Any]) -> dict[str, Any]:
 _CONTAINER_TYPES = frozenset((dict, list))
 
 
-def _replace_candidates(holder: dict[str, Any], depth: int) -> dict[str, Any]:
+def _replace_candidates(holder: JsonDict, depth: int) -> JsonDict:
     # a row is copied only where something in it changes
     settled = holder
     for name, value in holder.items():
@@ -140,7 +141,7 @@ def _replace_candidates(holder: dict[str, Any], depth: int) -> dict[str, Any]:
 
 
 def _replace_candidate_list(
-    holder: Mapping[str, Any],
+    holder: JsonObject,
     name: str,
     items: list[Any],
     depth: int,
@@ -170,9 +171,9 @@ def _replace_candidate_list(
 
 
 def _list_chosen_marks(
-    holder: Mapping[str, Any],
+    holder: JsonObject,
     name: str,
-    items: Sequence[Mapping[str, Any]],
+    items: Sequence[JsonObject],
 ) -> list[bool]:
     """Return of each candidate whether it was chosen; none for lists of something else."""
     flags = CANDIDATE_CHOSEN_FIELD_NAMES.intersection(items[0])
@@ -230,7 +231,7 @@ def _is_words_name(name: str) -> bool:
     return is_named_as_part(name, "text") or is_named_as_part(name, "assistant")
 
 
-def _has_spoken_words(item: Mapping[str, Any]) -> bool:
+def _has_spoken_words(item: JsonObject) -> bool:
     """Return whether an item has what somebody may say."""
     return any(
         isinstance(value, str | list | dict) and _is_words_name(name)
@@ -238,7 +239,7 @@ def _has_spoken_words(item: Mapping[str, Any]) -> bool:
     )
 
 
-def _are_turns_of_several(items: Sequence[Mapping[str, Any]]) -> bool:
+def _are_turns_of_several(items: Sequence[JsonObject]) -> bool:
     """Return whether items are turns of several speakers, and no answers to one question."""
     speakers = set()
     for item in items:
@@ -249,7 +250,7 @@ def _are_turns_of_several(items: Sequence[Mapping[str, Any]]) -> bool:
     return len(speakers) > 1
 
 
-def _merge_chosen_fields(holder: dict[str, Any], name: str, chosen: Any) -> dict[str, Any]:
+def _merge_chosen_fields(holder: JsonDict, name: str, chosen: Any) -> JsonDict:
     """Return what holds candidates with the fields of the chosen one.
 
     Fields of the same name that differ stay apart: the chosen one stands under the list's name then.

@@ -1,8 +1,7 @@
 """Desks and call centres whose rows hold who speaks elsewhere than beside the words."""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.log_parts import (
@@ -30,6 +29,7 @@ from pollex.formats.log_shapes.turns import (
     list_file_marks,
     read_turns,
 )
+from pollex.text import JsonObject
 
 CUSTOMER_ROLES = frozenset(("customer", "consumer", "end_user", "enduser", "user", "visitor"))
 
@@ -144,7 +144,7 @@ def read_watson_log(fields: Fields) -> Iterator[LogPart]:
     )
 
 
-def _get_watson_words(item: Mapping[str, Any]) -> str:
+def _get_watson_words(item: JsonObject) -> str:
     """Return the words of an item of an answer: its text, or its title and the labels of its options."""
     kind = str(item.get("response_type"))
     if kind in ("image", "audio", "video", "iframe"):

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pollex.formats.names import split_name_words
+from pollex.text import JsonDict, JsonObject
 
-MessageMapping = Mapping[str, Any]
+MessageMapping = JsonObject
 
 _PYDANTIC_ROLE_BY_KIND = {
     "system-prompt": "system",
@@ -52,7 +53,7 @@ _CALL_KIND_WORDS = frozenset(("tool", "function", "action", "observation"))
 """Words in kinds of records of calls, and of what came of them."""
 
 
-def convert_tool_step(fields: MessageMapping) -> dict[str, Any] | None:
+def convert_tool_step(fields: MessageMapping) -> JsonDict | None:
     """Return a program's own record of a call, of its result, or of both as a usual message; None for others.
 
     The caller sees to it that nobody says anything in it.
@@ -96,7 +97,7 @@ def is_dialect_message(message: MessageMapping) -> bool:
     return "source" in message and str(message.get("type")).endswith(("Message", "Event"))
 
 
-def convert_dialect_message(message: MessageMapping) -> list[dict[str, Any]] | None:
+def convert_dialect_message(message: MessageMapping) -> list[JsonDict] | None:
     """Return a message of such a library as usual ones; None for any other message."""
     if message.get("kind") in ("request", "response") and isinstance(message.get("parts"), list):
         return list(_convert_pydantic_parts(message["parts"]))
@@ -113,7 +114,7 @@ def _is_dotnet_message(message: MessageMapping) -> bool:
     return spoken and ("Items" in message or "Content" in message)
 
 
-def _convert_pydantic_parts(parts: list[Any]) -> Iterator[dict[str, Any]]:
+def _convert_pydantic_parts(parts: list[Any]) -> Iterator[JsonDict]:
     """Yield a request's parts one by one, and a response's together, since words and calls stand beside each other."""
     answer_parts: list[Any] = []
     for part in parts:
@@ -144,7 +145,7 @@ def _convert_pydantic_parts(parts: list[Any]) -> Iterator[dict[str, Any]]:
         yield {"role": "assistant", "content": answer_parts}
 
 
-def _convert_autogen_message(message: MessageMapping) -> Iterator[dict[str, Any]]:
+def _convert_autogen_message(message: MessageMapping) -> Iterator[JsonDict]:
     """Yield a message of a team: calls and results are lists, and whoever isn't called user is an agent."""
     kind = str(message["type"])
     content = message.get("content")
@@ -192,7 +193,7 @@ def _convert_autogen_part(part: object) -> object:
     return part
 
 
-def _convert_dotnet_message(message: MessageMapping) -> dict[str, Any]:
+def _convert_dotnet_message(message: MessageMapping) -> JsonDict:
     """Return a message of Semantic Kernel's chat history in .NET."""
     role = message["Role"]
     items = message.get("Items") or []
@@ -206,7 +207,7 @@ def _convert_dotnet_message(message: MessageMapping) -> dict[str, Any]:
     }
 
 
-def _convert_dotnet_part(item: MessageMapping) -> dict[str, Any]:
+def _convert_dotnet_part(item: MessageMapping) -> JsonDict:
     kind = str(item.get("$type"))
     if kind.startswith("FunctionCall"):
         # a function is called by the name of its plug-in and its own

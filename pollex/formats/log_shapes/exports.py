@@ -5,11 +5,12 @@ from typing import Any
 
 from pollex.errors import BadInput
 from pollex.formats.log_shapes.payloads import WrittenForm, nest_dotted_names, parse_nested_json
+from pollex.text import JsonDict, JsonObject
 
-Fields = Mapping[str, Any]
+Fields = JsonObject
 
 
-class WrongFile(BadInput):
+class WrongExportFile(BadInput):
     """A file that cannot be used; the remedy names what to export instead."""
 
 
@@ -59,12 +60,12 @@ def require_text(fields: Fields, name: str, *others: str) -> str:
     raise BadInput(f"{name} is empty", hint=f"export again with {name}")
 
 
-def keep_filled_facts(**values: Any) -> dict[str, Any]:
+def keep_filled_facts(**values: Any) -> JsonDict:
     """Return fields for a conversation's metadata, without the empty ones."""
     return {name: value for name, value in values.items() if value not in (None, "", [], {})}
 
 
-def list_objects(value: object) -> list[Mapping[str, Any]]:
+def list_objects(value: object) -> list[JsonObject]:
     """Return the objects of a list, possibly in JSON text; an empty list otherwise."""
     parsed = parse_nested_json(value)
     if isinstance(parsed, list):
@@ -72,7 +73,7 @@ def list_objects(value: object) -> list[Mapping[str, Any]]:
     return []
 
 
-def unwrap_object(value: object) -> Mapping[str, Any]:
+def unwrap_object(value: object) -> JsonObject:
     """Return an object, possibly in JSON text; an empty one otherwise."""
     parsed = parse_nested_json(value)
     return parsed if isinstance(parsed, dict) else {}
@@ -103,6 +104,6 @@ def detect_written_form(fields: Fields) -> WrittenForm:
     return "words" if native else "either"
 
 
-def is_true(value: object) -> bool:
+def parse_flag(value: object) -> bool:
     """Parse a flag as JSON, SQL and CSV write it."""
     return str(value).strip().casefold() in ("true", "1", "1.0", "t", "yes")

@@ -15,7 +15,7 @@ from pollex.formats.log_shapes.turns import (
     read_message_turns,
     read_turns,
 )
-from pollex.text import parse_json
+from pollex.text import JsonDict, JsonObject, parse_json
 
 HISTORY_FIELD_NAMES = ("chat_history", "history")
 MESSAGES_FIELD_NAMES = (
@@ -131,9 +131,9 @@ def _parse_python_literal(text: str) -> Any:
         return text
 
 
-def nest_dotted_names(flat: Mapping[str, Any]) -> Any:
+def nest_dotted_names(flat: JsonObject) -> Any:
     """Nest names with dots into objects; objects with only numbered names into lists."""
-    tree: dict[str, Any] = {}
+    tree: JsonDict = {}
     for name, value in flat.items():
         *path, last = name.split(".")
         node = tree
@@ -156,9 +156,9 @@ def nest_dotted_names(flat: Mapping[str, Any]) -> Any:
     return _convert_numbered_objects(tree)
 
 
-def flatten_to_dotted_names(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def flatten_to_dotted_names(tree: JsonObject, before: str = "") -> JsonDict:
     """Return objects inside one another as names with dots; lists stay as they are."""
-    flat: dict[str, Any] = {}
+    flat: JsonDict = {}
     for name, value in tree.items():
         if isinstance(value, Mapping):
             inner = flatten_to_dotted_names(value, f"{before}{name}.")
@@ -212,7 +212,7 @@ def read_call_sides(
     *,
     silent: bool = False,
     written: WrittenForm = "either",
-) -> dict[str, Any]:
+) -> JsonDict:
     """Return what a `ModelCall` has of its input and output; nothing of a silent one."""
     if silent:
         return make_call_sides(None, None)
@@ -235,7 +235,7 @@ def read_call_sides(
     return make_call_sides(read_run_input(sent, written), read_run_output(received, written))
 
 
-def make_call_sides(before: RunSide | None, after: RunSide | None) -> dict[str, Any]:
+def make_call_sides(before: RunSide | None, after: RunSide | None) -> JsonDict:
     """Return the sides of a `ModelCall` as its `before`, `after`, `history` and `unsure`."""
     named = (("before", before), ("after", after))
     turns = {}
@@ -329,7 +329,7 @@ def _make_unsure_side(role: Role, words: str) -> RunSide:
     return RunSide((Turn(role=role, content=words),), False, sure=False)
 
 
-def _read_message_side(value: Mapping[str, Any] | list[Any], role: Role) -> RunSide | None:
+def _read_message_side(value: JsonObject | list[Any], role: Role) -> RunSide | None:
     """Read what can be nothing but messages or parts of one; None for any other object or list."""
     if isinstance(value, list):
         values = value
@@ -422,7 +422,7 @@ def _parse_message(value: object) -> object:
 
 
 def _read_object_side(
-    value: Mapping[str, Any],
+    value: JsonObject,
     role: Role,
     names: Sequence[str],
     depth: int,
@@ -483,7 +483,7 @@ def _read_wrapped_side(
     return None
 
 
-def _read_messages_side(value: Mapping[str, Any], role: Role) -> RunSide | None:
+def _read_messages_side(value: JsonObject, role: Role) -> RunSide | None:
     name = next((name for name in MESSAGES_FIELD_NAMES if value.get(name)), None)
     history = next(
         (value[name] for name in HISTORY_FIELD_NAMES if isinstance(value.get(name), list)),
@@ -525,7 +525,7 @@ def _read_messages_side(value: Mapping[str, Any], role: Role) -> RunSide | None:
     return None
 
 
-def make_system_turns(value: Mapping[str, Any]) -> tuple[Turn, ...]:
+def make_system_turns(value: JsonObject) -> tuple[Turn, ...]:
     """Return the system prompt of a request, as a turn; empty if there is none."""
     if _SYSTEM_PROMPT_NAME_SET.isdisjoint(value):  # as in most rows
         return ()
@@ -598,7 +598,7 @@ REPLY_FIELD_NAMES = (
 )
 
 
-def find_answer(fields: Mapping[str, Any]) -> tuple[str, tuple[Turn, ...]] | None:
+def find_answer(fields: JsonObject) -> tuple[str, tuple[Turn, ...]] | None:
     """Return the field with a model's answer beside what was asked, and its turns; None if there is none."""
     for name in REPLY_FIELD_NAMES:
         if fields.get(name) not in (None, "", [], {}):

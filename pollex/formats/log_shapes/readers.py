@@ -35,7 +35,7 @@ from pollex.formats.log_shapes.turns import (
     read_message_turns,
     read_turns,
 )
-from pollex.text import escape_controls
+from pollex.text import JsonDict, JsonObject, escape_controls
 
 TURN_LIST_NAMES = ("messages", "turns", "dialogue", "dialog", "chat", "transcript", "conversation")
 _TURN_LIST_NAME_SET = frozenset(TURN_LIST_NAMES)
@@ -91,7 +91,7 @@ class RowDraft:
     """
 
     turns: tuple[Turn, ...]
-    rest: dict[str, Any]
+    rest: JsonDict
     position: float | None = None
     left: int = 0
 
@@ -554,7 +554,7 @@ class UnknownShape(BadInput):
     label = ""
 
 
-def find_reader(fields: Mapping[str, Any]) -> Reader:
+def find_reader(fields: JsonObject) -> Reader:
     """Return the reader of a row's shape.
 
     Raises:

@@ -21,9 +21,9 @@ from pollex.formats.log_shapes.exports import (
     Fields,
     format_id,
     get_at_path,
-    is_true,
     keep_filled_facts,
     list_objects,
+    parse_flag,
     require_text,
     unwrap_object,
 )
@@ -34,6 +34,7 @@ from pollex.formats.log_shapes.turns import (
     read_message_turns,
     read_turns,
 )
+from pollex.text import JsonObject
 
 _SKIN_TONE_PATTERN = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|::skin-tone-\\d")
 THUMB_BY_REACTION = {
@@ -147,7 +148,7 @@ def read_discord_channel(fields: Fields) -> Iterator[LogPart]:
             continue
 
         # the words, with what is shown of links and files
-        bot = is_true(get_at_path(message, "author.isBot") or get_at_path(message, "author.bot"))
+        bot = parse_flag(get_at_path(message, "author.isBot") or get_at_path(message, "author.bot"))
         shown = []
         for embed in list_objects(message.get("embeds")):
             shown.append(str(embed.get("description") or embed.get("title") or ""))
@@ -252,7 +253,7 @@ def read_telegram_update(fields: Fields) -> Iterator[LogPart]:
         words = join_filled_lines(
             [str(message.get("text") or message.get("caption") or "").strip()]
         )
-        role: Role = "assistant" if is_true(get_at_path(message, "from.is_bot")) else "user"
+        role: Role = "assistant" if parse_flag(get_at_path(message, "from.is_bot")) else "user"
         user = format_id(get_at_path(message, "from.id")) if role == "user" else None
         if words:
             turn = Turn(role=role, content=words)
@@ -320,9 +321,9 @@ def read_mattermost(fields: Fields) -> Iterator[LogPart]:
         yield from _iterate_thumb_reactions(named, root, key)
 
 
-def _is_by_bot(post: Mapping[str, Any]) -> bool:
+def _is_by_bot(post: JsonObject) -> bool:
     props = unwrap_object(post.get("props"))
-    return is_true(props.get("from_bot")) or is_true(props.get("from_webhook"))
+    return parse_flag(props.get("from_bot")) or parse_flag(props.get("from_webhook"))
 
 
 def read_meta_chat(fields: Fields) -> Iterator[LogPart]:
@@ -348,7 +349,7 @@ def read_meta_chat(fields: Fields) -> Iterator[LogPart]:
         asks = "user" if said_by_user else title
         role: Role = "user" if senders[number] == asks else "assistant"
         key = f"{id_}/{number}"
-        if words and not is_true(message.get("is_unsent")):
+        if words and not parse_flag(message.get("is_unsent")):
             turn = Turn(role=role, content=words)
             yield Message(id_, key, (turn,), parse_timestamp(message.get("timestamp_ms")))
 
@@ -378,10 +379,10 @@ def read_claude_code_line(fields: Fields) -> Iterator[LogPart]:
     message = unwrap_object(fields.get("message"))
     # after a summary of its history, a session goes on under a logical parent
     parent = format_id(fields.get("parentUuid")) or format_id(fields.get("logicalParentUuid"))
-    if is_true(fields.get("isSidechain")):
+    if parse_flag(fields.get("isSidechain")):
         return
 
-    shown = fields.get("type") in ("user", "assistant") and not is_true(fields.get("isMeta"))
+    shown = fields.get("type") in ("user", "assistant") and not parse_flag(fields.get("isMeta"))
     if shown and message:
         turns = read_message_turns(message)
     else:
@@ -512,7 +513,7 @@ def read_adk_session(fields: Fields) -> Iterator[LogPart]:
 
 def read_adk_event(fields: Fields) -> Iterator[LogPart]:
     content = unwrap_object(fields.get("content"))
-    if is_true(fields.get("partial")) or not content.get("parts"):
+    if parse_flag(fields.get("partial")) or not content.get("parts"):
         return
 
     role = "user" if fields.get("author") == "user" else "assistant"
@@ -575,7 +576,7 @@ def read_non_model_event(fields: Fields) -> Iterator[LogPart]:
 def read_posthog_event(fields: Fields) -> Iterator[LogPart]:
     """Yield an event of PostHog's LLM analytics: a span, a generation, or what a user said of one."""
     # properties are columns of a table, or nested
-    properties: Mapping[str, Any] = {
+    properties: JsonObject = {
         k.removeprefix("properties."): v for k, v in fields.items() if k.startswith("properties.")
     }
     properties = {**unwrap_object(fields.get("properties")), **properties}
@@ -625,7 +626,7 @@ def read_posthog_event(fields: Fields) -> Iterator[LogPart]:
         ),
         model=model,
         error=str(properties.get("$ai_error") or "failed")
-        if is_true(properties.get("$ai_is_error"))
+        if parse_flag(properties.get("$ai_is_error"))
         else "",
         facts=keep_filled_facts(user=person, model=format_id(properties.get("$ai_model"))),
     )
@@ -857,7 +858,7 @@ def read_label_studio_task(fields: Fields) -> Iterator[LogPart]:
         facts={name: value for name, value in data.items() if not isinstance(value, list)},
     )
     for annotation in list_objects(fields.get("annotations") or fields.get("completions")):
-        if is_true(annotation.get("was_cancelled")):
+        if parse_flag(annotation.get("was_cancelled")):
             continue
         who = annotation.get("completed_by")
         if isinstance(who, Mapping):

@@ -19,7 +19,7 @@ from pollex.formats.assembly.log_parts import (
 )
 from pollex.formats.log_shapes.exports import (
     Fields,
-    WrongFile,
+    WrongExportFile,
     format_id,
     get_at_path,
     get_column_value,
@@ -42,6 +42,7 @@ from pollex.formats.log_shapes.payloads import (
     read_run_output,
 )
 from pollex.formats.log_shapes.turns import is_content_part, read_turns
+from pollex.text import JsonDict, JsonObject
 
 SESSION_ATTRIBUTES = (
     "gen_ai.conversation.id",
@@ -123,7 +124,7 @@ def make_model_call(
     span: str,
     parent: str | None,
     start: object,
-    attributes: Mapping[str, Any],
+    attributes: JsonObject,
     error: str,
     kind: str = "",
 ) -> ModelCall:
@@ -183,7 +184,7 @@ def make_model_call(
     )
 
 
-def _find_first_attribute(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+def _find_first_attribute(attributes: JsonObject, names: tuple[str, ...]) -> str | None:
     values = (format_id(parse_nested_json(attributes.get(name))) for name in names)
     return next(
         (value for value in values if value and not value.startswith(SCRUBBED_PREFIX)),
@@ -195,7 +196,7 @@ SCRUBBED_PREFIX = "[Scrubbed due to"
 """What Logfire writes in place of each attribute whose name or value may be a secret, a session's id, too."""
 
 
-def read_span_sides(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def read_span_sides(attributes: JsonObject) -> tuple[RunSide | None, RunSide | None] | None:
     """Return a span's input and output, by the first convention that fits."""
     for way in (
         _read_gen_ai_sides,
@@ -220,7 +221,7 @@ def read_span_sides(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunS
 
 
 def _read_gen_ai_sides(
-    attributes: Mapping[str, Any],
+    attributes: JsonObject,
 ) -> tuple[RunSide | None, RunSide | None] | None:
     """OpenTelemetry's conventions from 1.37 on: lists of messages, or JSON text of them."""
     before, after = (
@@ -244,7 +245,7 @@ def _read_gen_ai_sides(
 
 
 def _read_openinference_sides(
-    attributes: Mapping[str, Any],
+    attributes: JsonObject,
 ) -> tuple[RunSide | None, RunSide | None] | None:
     # OpenInference numbers its messages: llm.input_messages.0.message.role
     sides = []
@@ -266,7 +267,7 @@ def _read_openinference_sides(
     )
 
 
-def _list_attribute_objects(attributes: Mapping[str, Any], name: str) -> list[Any]:
+def _list_attribute_objects(attributes: JsonObject, name: str) -> list[Any]:
     """Return a list of objects from one name, or from names with numbers."""
     if name in attributes:
         whole = parse_nested_json(attributes[name])
@@ -285,7 +286,7 @@ def _list_attribute_objects(attributes: Mapping[str, Any], name: str) -> list[An
     return spread if isinstance(spread, list) else []
 
 
-def _convert_openinference_message(message: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_openinference_message(message: JsonObject) -> JsonDict:
     # OpenInference wraps each call and each part in an object
     calls = []
     for call in list_objects(message.get("tool_calls")):
@@ -309,14 +310,14 @@ def _convert_openinference_message(message: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
-def _convert_openinference_part(content: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_openinference_part(content: JsonObject) -> JsonDict:
     if content.get("type", "text") == "text":
         return {"type": "text", "text": content.get("text") or ""}
     return {"type": str(content["type"])}
 
 
 def _read_numbered_sides(
-    attributes: Mapping[str, Any],
+    attributes: JsonObject,
 ) -> tuple[RunSide | None, RunSide | None] | None:
     """Read numbered names, as earlier libraries of Traceloop and Vercel wrote them."""
     sides = []
@@ -346,7 +347,7 @@ def _parse_content(content: object) -> object:
 
 
 def _read_langfuse_sides(
-    attributes: Mapping[str, Any],
+    attributes: JsonObject,
 ) -> tuple[RunSide | None, RunSide | None] | None:
     names = ("langfuse.observation.input", "langfuse.observation.output")
     before = attributes.get(names[0])
@@ -357,7 +358,7 @@ def _read_langfuse_sides(
 
 
 def _read_mlflow_sides(
-    attributes: Mapping[str, Any],
+    attributes: JsonObject,
 ) -> tuple[RunSide | None, RunSide | None] | None:
     return read_run_input(attributes.get(MLFLOW_SIDE_ATTRIBUTES[0]), "json"), read_run_output(
         attributes.get(MLFLOW_SIDE_ATTRIBUTES[1]), "json"
@@ -368,7 +369,7 @@ MLFLOW_SIDE_ATTRIBUTES = ("mlflow.spanInputs", "mlflow.spanOutputs")
 
 
 def _read_vercel_sides(
-    attributes: Mapping[str, Any],
+    attributes: JsonObject,
 ) -> tuple[RunSide | None, RunSide | None] | None:
     """Vercel's AI SDK: calls of tools stand beside the text of an answer."""
     prompt = attributes.get("ai.prompt.messages") or attributes.get("ai.prompt")
@@ -385,7 +386,7 @@ def _read_vercel_sides(
 
 
 def _read_pydantic_ai_sides(
-    attributes: Mapping[str, Any],
+    attributes: JsonObject,
 ) -> tuple[RunSide | None, RunSide | None] | None:
     """Pydantic AI's spans, whose events are one attribute."""
     events = parse_nested_json(attributes.get("events") or attributes.get("all_messages_events"))
@@ -407,7 +408,7 @@ def _read_pydantic_ai_sides(
 
 
 def _read_plain_sides(
-    attributes: Mapping[str, Any],
+    attributes: JsonObject,
 ) -> tuple[RunSide | None, RunSide | None] | None:
     """OpenInference's and Traceloop's words of spans that are no model's."""
     # OpenInference, Traceloop, Logfire, Google's ADK, then the oldest names
@@ -426,7 +427,7 @@ def _read_plain_sides(
     return None
 
 
-def _detect_attribute_form(attributes: Mapping[str, Any], name: str) -> WrittenForm:
+def _detect_attribute_form(attributes: JsonObject, name: str) -> WrittenForm:
     """Return what the text of an attribute is, by the media type beside it."""
     kind = str(attributes.get(name.replace(".value", ".mime_type")) or "")
     if name.startswith("traceloop.entity."):
@@ -485,7 +486,7 @@ EVALUATION_EVENT = "gen_ai.evaluation.result"
 OPERATION_DETAILS_EVENT = "gen_ai.client.inference.operation.details"
 
 
-def get_camel_field(fields: Mapping[str, Any], camel: str) -> Any:
+def get_camel_field(fields: JsonObject, camel: str) -> Any:
     """Return a field in camel case, or as Python and blob storage spell it."""
     if camel in fields:
         return fields[camel]
@@ -542,7 +543,7 @@ def convert_otlp_value(value: object) -> Any:
     return None
 
 
-def convert_otlp_attributes(listed: object) -> dict[str, Any]:
+def convert_otlp_attributes(listed: object) -> JsonDict:
     if isinstance(listed, Mapping):
         return dict(listed)
 
@@ -554,7 +555,7 @@ def convert_otlp_attributes(listed: object) -> dict[str, Any]:
     else:
         pairs = []
 
-    attributes: dict[str, Any] = {}
+    attributes: JsonDict = {}
     for pair in pairs:
         if "key" in pair:
             attributes[str(pair["key"])] = convert_otlp_value(pair.get("value"))
@@ -562,9 +563,9 @@ def convert_otlp_attributes(listed: object) -> dict[str, Any]:
     return attributes
 
 
-def _iterate_nested_objects(fields: Fields, *names: str) -> Iterator[Mapping[str, Any]]:
+def _iterate_nested_objects(fields: Fields, *names: str) -> Iterator[JsonObject]:
     # the objects at the end of a path of lists, of all branches
-    level: list[Mapping[str, Any]] = [fields]
+    level: list[JsonObject] = [fields]
     for name in names:
         level = [child for outer in level for child in list_objects(get_camel_field(outer, name))]
     yield from level
@@ -578,7 +579,7 @@ def read_otlp_batch(fields: Fields) -> Iterator[LogPart]:
         yield from _read_log_record(record)
 
 
-def read_otlp_span(fields: Mapping[str, Any]) -> Iterator[LogPart]:
+def read_otlp_span(fields: JsonObject) -> Iterator[LogPart]:
     trace = convert_id_to_hex(get_camel_field(fields, "traceId"))
     span = convert_id_to_hex(get_camel_field(fields, "spanId"))
     if not trace or not span:
@@ -607,7 +608,7 @@ def read_otlp_span(fields: Mapping[str, Any]) -> Iterator[LogPart]:
 
 
 def _read_logfire_feedback(
-    attributes: Mapping[str, Any],
+    attributes: JsonObject,
     trace: str,
     span: str,
     start: object,
@@ -630,7 +631,7 @@ def _read_logfire_feedback(
         yield score._replace(around=around)
 
 
-def _collect_event_attributes(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _collect_event_attributes(fields: JsonObject) -> JsonDict:
     # events of gen_ai are messages, and are read as turns
     other_events = []
     for event in list_objects(fields.get("events")):
@@ -638,7 +639,7 @@ def _collect_event_attributes(fields: Mapping[str, Any]) -> dict[str, Any]:
             other_events.append(event)
 
     pairs = ((event, convert_otlp_attributes(event.get("attributes"))) for event in other_events)
-    events: dict[str, Any] = {}
+    events: JsonDict = {}
     for event, attributes in pairs:
         for name, value in attributes.items():
             events[f"{event.get('name')}.{name}"] = value
@@ -647,7 +648,7 @@ def _collect_event_attributes(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def iterate_span_events(
-    fields: Mapping[str, Any],
+    fields: JsonObject,
     trace: str,
     span: str,
     start: object,
@@ -665,20 +666,20 @@ def iterate_span_events(
         )
 
 
-def _require_messages_present(attributes: Mapping[str, Any]) -> None:
+def _require_messages_present(attributes: JsonObject) -> None:
     """Refuse spans whose messages were uploaded, so that only their addresses are here."""
     if (
         any(name.endswith(".messages_ref") for name in attributes)
         and "gen_ai.input.messages" not in attributes
     ):
         what = "the messages were uploaded elsewhere; the spans have only their addresses"
-        raise WrongFile(
+        raise WrongExportFile(
             what,
             hint="record them in the spans: OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK unset",
         )
 
 
-def _read_log_record(fields: Mapping[str, Any]) -> Iterator[LogPart]:
+def _read_log_record(fields: JsonObject) -> Iterator[LogPart]:
     attributes = convert_otlp_attributes(fields.get("attributes"))
     name = str(get_camel_field(fields, "eventName") or attributes.get("event.name") or "")
     trace = convert_id_to_hex(get_camel_field(fields, "traceId")) or ""
@@ -695,7 +696,7 @@ def _read_event(
     name: str,
     trace: str,
     span: str,
-    attributes: Mapping[str, Any],
+    attributes: JsonObject,
     body: object,
     when: object,
 ) -> Iterator[LogPart]:
@@ -724,7 +725,7 @@ def _read_event(
         )
 
 
-def _unpack_event_body(body: object, attributes: Mapping[str, Any]) -> object:
+def _unpack_event_body(body: object, attributes: JsonObject) -> object:
     # the message is the body, or is spread over the event's attributes
     parsed = parse_nested_json(body) or parse_nested_json(attributes.get("gen_ai.event.content"))
     if isinstance(parsed, Mapping) and parsed:
@@ -744,7 +745,7 @@ _EVENT_WORD_ATTRIBUTES = ("content", "gen_ai.prompt", "gen_ai.completion")
 def _read_evaluation_score(
     trace: str,
     span: str,
-    attributes: Mapping[str, Any],
+    attributes: JsonObject,
     when: object,
 ) -> Iterator[ToolScore]:
     """Yield an evaluation; the label counts if there is one.
@@ -855,7 +856,7 @@ def require_phoenix_words(fields: Fields) -> tuple[()]:
     """Refuse a list of sessions, or of traces whose spans have no attributes: none have words."""
     if not any("attributes" in span for span in list_objects(fields.get("spans"))):
         what = "Phoenix's lists of sessions and traces have no words"
-        raise WrongFile(
+        raise WrongExportFile(
             what,
             hint="export spans: client.spans.get_spans_dataframe()",
         )
@@ -942,7 +943,7 @@ def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
     spans = parse_nested_json(get_at_path(fields, "data.spans"))
     if not isinstance(spans, list):
         what = "the traces have no spans"
-        raise WrongFile(
+        raise WrongExportFile(
             what,
             hint="write whole traces: trace.to_json(), or `mlflow traces search --output json`",
         )
@@ -956,7 +957,7 @@ def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
     yield from _read_mlflow_assessments(info, trace)
 
 
-def _make_mlflow_call(span: Mapping[str, Any], trace: str, start: object) -> ModelCall:
+def _make_mlflow_call(span: JsonObject, trace: str, start: object) -> ModelCall:
     """Make a call of a span; the root has the trace's time.
 
     Older versions give times of spans in other units.
@@ -1020,7 +1021,7 @@ def read_mlflow_row(fields: Fields) -> Iterator[LogPart]:
         parse_nested_json(fields.get("trace")), Mapping
     ):
         what = "the cells hold Python's writing of objects, not JSON"
-        raise WrongFile(
+        raise WrongExportFile(
             what,
             hint="write each trace with trace.to_json(), one trace a line",
         )

@@ -23,12 +23,12 @@ from pollex.formats.assembly.thumbs import THUMB_SCORE_NAMES, fold_to_letters
 from pollex.formats.feedback import COMMENT_FIELD_NAMES
 from pollex.formats.log_shapes.exports import (
     Fields,
-    WrongFile,
+    WrongExportFile,
     format_id,
     get_at_path,
-    is_true,
     keep_filled_facts,
     list_objects,
+    parse_flag,
     require_text,
     unwrap_object,
 )
@@ -40,6 +40,7 @@ from pollex.formats.log_shapes.payloads import (
     read_run_output,
 )
 from pollex.formats.log_shapes.turns import parse_role, read_message_turns, read_turns
+from pollex.text import JsonDict, JsonObject
 
 
 def read_oasst_tree(fields: Fields) -> Iterator[LogPart]:
@@ -92,9 +93,9 @@ def read_oasst_message(fields: Fields) -> Iterator[LogPart]:
         yield ToolScore("message", key, ups > downs)
 
 
-def _read_oasst_labels(value: object, inner: str) -> dict[str, Any]:
+def _read_oasst_labels(value: object, inner: str) -> JsonDict:
     # in Parquet a table is two lists side by side: names and values
-    table: Mapping[str, Any] = unwrap_object(value)
+    table: JsonObject = unwrap_object(value)
     if isinstance(table.get("name"), list):
         values = table.get(inner)
         return dict(
@@ -285,9 +286,7 @@ def read_inspect_sample(fields: Fields) -> Iterator[LogPart]:
     yield from _read_inspect_scores(fields.get("scores"), id_)
 
 
-def _convert_inspect_message(
-    message: Mapping[str, Any], attached: Mapping[str, Any]
-) -> dict[str, Any]:
+def _convert_inspect_message(message: JsonObject, attached: JsonObject) -> JsonDict:
     content = _resolve_inspect_attachments(message.get("content"), attached)
     calls = message.get("tool_calls")
     # a call may have a function's name in place of an object
@@ -312,7 +311,7 @@ def _convert_inspect_message(
     }
 
 
-def _resolve_inspect_attachments(value: Any, attached: Mapping[str, Any]) -> Any:
+def _resolve_inspect_attachments(value: Any, attached: JsonObject) -> Any:
     # a long content stands among the attachments, and only its name is here
     if isinstance(value, str) and value.startswith(INSPECT_ATTACHMENT_PREFIX):
         return attached.get(value.removeprefix(INSPECT_ATTACHMENT_PREFIX), value)
@@ -401,7 +400,7 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
         yield ToolScore(
             "conversation",
             id_,
-            is_true(fields["success"]),
+            parse_flag(fields["success"]),
             comment=fields.get("score_explanation"),
         )
 
@@ -418,7 +417,7 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
         yield ToolScore("conversation", id_, None, comment=fields["comment"])
 
 
-def _collect_scout_scores(fields: Fields) -> dict[str, Any]:
+def _collect_scout_scores(fields: Fields) -> JsonDict:
     scores = {}
     for k, v in fields.items():
         if k.startswith("score_") and k != "score_explanation":
@@ -439,7 +438,7 @@ def read_inspect_log(fields: Fields) -> Iterator[LogPart]:
     if fields.get("samples"):
         return
 
-    raise WrongFile(
+    raise WrongExportFile(
         "the log has no samples",
         hint="convert the whole log: `inspect log convert --to json`",
     )
@@ -677,7 +676,7 @@ def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
     )
     values = fields.get("values") or get_at_path(fields, "checkpoint.channel_values")
     if values is None and get_at_path(fields, "checkpoint.channel_versions"):
-        raise WrongFile(
+        raise WrongExportFile(
             "the checkpoint has no messages: they are in another table",
             hint=LANGGRAPH_EXPORT_HINT,
         )

@@ -21,13 +21,13 @@ from pollex.formats.assembly.log_parts import (
 from pollex.formats.labels import normalize_number
 from pollex.formats.log_shapes.exports import (
     Fields,
-    WrongFile,
+    WrongExportFile,
     format_id,
     get_at_path,
     has_path,
-    is_true,
     keep_filled_facts,
     list_objects,
+    parse_flag,
     require_text,
     unwrap_object,
 )
@@ -39,6 +39,7 @@ from pollex.formats.log_shapes.turns import (
     list_file_marks,
     read_message_turns,
 )
+from pollex.text import JsonDict, JsonObject
 
 MIN_NEAR_KEY_SHARE = 0.6
 """The share of a format's keys from which on a row that lacks the others is said to look like it."""
@@ -108,7 +109,7 @@ class ExportFormat:
             WrongFile: The whole file can't be used.
         """
         if self.refuse:
-            raise WrongFile(self.refuse[0], hint=self.refuse[1])
+            raise WrongExportFile(self.refuse[0], hint=self.refuse[1])
 
         read_parts: Iterable[LogPart]
         if self.read_by:
@@ -216,7 +217,7 @@ def _make_thumbs(table: PartTable, fields: Fields) -> Iterator[ToolScore]:
 def _make_messages(table: PartTable, fields: Fields) -> Iterator[Message | LeftOutRow]:
     # rows that `when` and `unless` rule out are no messages
     when = ((get_at_path(fields, name), value) for name, value in table.get("when", {}).items())
-    if is_true(_get_first_filled(fields, table.get("unless", ""))) or any(
+    if parse_flag(_get_first_filled(fields, table.get("unless", ""))) or any(
         actual not in (None, value) for actual, value in when
     ):
         if "apart" in table:
@@ -250,7 +251,7 @@ def _make_messages(table: PartTable, fields: Fields) -> Iterator[Message | LeftO
         *(mark for listed in files for mark in list_file_marks(listed)),
     ]
     # calls of tools, and the id of the call that a tool's message answers
-    beside: dict[str, Any] = {}
+    beside: JsonDict = {}
     if calls := list_objects(parse_nested_json(get_at_path(fields, table.get("calls", "")))):
         beside["tool_calls"] = calls
     if answered := _get_id(fields, table.get("answers", "")):
@@ -431,7 +432,7 @@ def _are_messages_with_words(value: object) -> bool:
     return bool(messages) and all(_has_role_and_text(message) for message in messages[:3])
 
 
-def _has_role_and_text(message: Mapping[str, Any]) -> bool:
+def _has_role_and_text(message: JsonObject) -> bool:
     return any(name in message for name in ROLE_FIELD_NAMES) and any(
         name in message for name in TEXT_FIELD_NAMES
     )
@@ -484,7 +485,7 @@ def _starts_in_fields(key: str, outer: Collection[str]) -> bool:
     return key == "*" or ("." in key and key.partition(".")[0] in outer)
 
 
-def respell_row(fields: Fields) -> dict[str, Any] | None:
+def respell_row(fields: Fields) -> JsonDict | None:
     """Return a row with keys respelled as a known format's; None if none fits."""
     for export, spellings in _list_respelled_formats(frozenset(fields)):
         row = {}

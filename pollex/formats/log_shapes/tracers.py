@@ -31,7 +31,7 @@ from pollex.formats.log_shapes.payloads import (
     read_run_output,
 )
 from pollex.formats.log_shapes.spans import get_camel_field, is_silent_kind
-from pollex.text import escape_controls
+from pollex.text import JsonDict, JsonObject, escape_controls
 
 _LANGFUSE_FIELD_NAMES = frozenset(
     (
@@ -225,7 +225,7 @@ def read_langfuse_score(fields: Fields) -> Iterator[ToolScore]:
     )
 
 
-def _get_subject_id(subject: Mapping[str, Any], kind: str) -> str | None:
+def _get_subject_id(subject: JsonObject, kind: str) -> str | None:
     if subject.get("kind") == kind:
         return format_id(subject.get("id"))
     return None
@@ -583,7 +583,7 @@ def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
     request = require_text(fields, "request_id")
     answer = unwrap_object(fields.get("response_body"))
     # properties are headers, whose names are written in any case
-    properties: dict[str, Any] = {}
+    properties: JsonDict = {}
     for k, v in unwrap_object(fields.get("request_properties")).items():
         properties[str(k).casefold()] = v
     failed: Any = answer.get("error")

@@ -4,10 +4,10 @@ import html
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from pollex.formats.log_shapes.turns import ROLE_BY_SPELLING
 from pollex.formats.names import ROLE_BY_SPEAKER_WORD, remove_accents
+from pollex.text import JsonDict
 
 _CLOCK_REGEX = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[\s\u202f\u00a0]?[AaPp]\.?[Mm]\.?)?"
 _DAY_REGEX = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})"
@@ -17,10 +17,12 @@ _SPEAKER_NAME_REGEX = r"[^\W\d_][^:\[\]\n]{0,39}?"
 _COLON_REGEX = r"(?:(?<!\d):|:(?!\d))"
 """A colon that isn't one within a time."""
 _DIRECTION_MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
-_SINCE = r"(?:\d{1,3}h )?(?:\d{1,3}m )?\d{1,5}s"
+_ELAPSED_TIME_REGEX = r"(?:\d{1,3}h )?(?:\d{1,3}m )?\d{1,5}s"
 """The time since a talk began, as Salesforce writes it."""
 _TURN_HEAD_PATTERNS = (
-    re.compile(rf"\(\s*(?P<time>{_SINCE})\s*\)\s*(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"),
+    re.compile(
+        rf"\(\s*(?P<time>{_ELAPSED_TIME_REGEX})\s*\)\s*(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"
+    ),
     re.compile(
         rf"[{_DIRECTION_MARKS}]*\[(?P<time>{_TIME_REGEX})\]\s*"
         rf"[{_DIRECTION_MARKS}]*(?P<name>[^:>\n]{{1,60}}?)[:>][ \t]*(?P<words>.*)"
@@ -53,9 +55,9 @@ _INLINE_SPEAKER_PATTERN = re.compile(
     r"(?:^|;\s*)(?P<name>[^\W\d_][^\W_ ]{0,20}(?: [^\W_]{1,20})?) says: "
 )
 """How turns begin that stand behind each other on one line, as Copilot Studio writes them in a cell."""
-_BREAK = re.compile(r"(?i)<br\s*/?>|</(?:p|div|li)>")
+_HTML_BREAK_PATTERN = re.compile(r"(?i)<br\s*/?>|</(?:p|div|li)>")
 """Where a line ends in a talk that is written as HTML."""
-_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_HTML_TAG_PATTERN = re.compile(r"</?[A-Za-z][^<>]*>")
 _PHONE_EVENT_PATTERN = re.compile(
     rf"[{_DIRECTION_MARKS}]*(?:\[{_TIME_REGEX}\]|{_TIME_REGEX}\s+[-–])\s"
 )
@@ -94,19 +96,19 @@ def is_transcript(text: str) -> bool:
         return True
 
     lines = []
-    for line in _lines_of(text)[:MAX_LINES_EXAMINED]:
+    for line in _split_talk_lines(text)[:MAX_LINES_EXAMINED]:
         if line.strip():
             lines.append(line)
 
     return len(lines) > 1 and _find_turn_head_pattern(lines) is not None
 
 
-def parse_transcript(text: str) -> list[dict[str, Any]]:
+def parse_transcript(text: str) -> list[JsonDict]:
     """Return the messages of a transcript, each with the name of who speaks as its role; empty if it is none."""
     if _INLINE_SPEAKER_PATTERN.match(text):
         return _parse_one_line_transcript(text)
 
-    lines = _lines_of(text)
+    lines = _split_talk_lines(text)
     filled_lines = []
     for line in lines:
         if line.strip():
@@ -118,7 +120,7 @@ def parse_transcript(text: str) -> list[dict[str, Any]]:
 
     # a line begins a turn, or goes on with the last one
     speakers = _find_speakers(lines, head)
-    messages: list[dict[str, Any]] = []
+    messages: list[JsonDict] = []
     for line in lines:
         head_match = head.fullmatch(line)
         if head_match and head_match["name"].strip(" *_") in speakers:
@@ -144,22 +146,22 @@ def parse_transcript(text: str) -> list[dict[str, Any]]:
     return [message for message in stripped if message["content"]]
 
 
-def _lines_of(text: str) -> list[str]:
+def _split_talk_lines(text: str) -> list[str]:
     """Return the lines of a talk; of one that is HTML on one line from the first on that says who speaks."""
     lines = text.strip().splitlines()
-    if len(lines) != 1 or len(_BREAK.findall(lines[0])) < 2:
+    if len(lines) != 1 or len(_HTML_BREAK_PATTERN.findall(lines[0])) < 2:
         return text.splitlines()
 
     unfolded = []
-    for line in _BREAK.split(lines[0]):
-        unfolded.append(html.unescape(_TAG.sub("", line)).strip())
+    for line in _HTML_BREAK_PATTERN.split(lines[0]):
+        unfolded.append(html.unescape(_HTML_TAG_PATTERN.sub("", line)).strip())
 
     # what stands above the talk, as when it began, has no time
     begins = (n for n, line in enumerate(unfolded) if _TURN_HEAD_PATTERNS[0].fullmatch(line))
     return unfolded[next(begins, 0) :]
 
 
-def _parse_one_line_transcript(text: str) -> list[dict[str, Any]]:
+def _parse_one_line_transcript(text: str) -> list[JsonDict]:
     """Return the messages of a talk on one line: each up to the semicolon before the next speaker."""
     starts = [*_INLINE_SPEAKER_PATTERN.finditer(text)]
     ends = [*(start.start() for start in starts[1:]), len(text)]
@@ -173,7 +175,7 @@ def _parse_one_line_transcript(text: str) -> list[dict[str, Any]]:
     for start, words in zip(starts, texts, strict=True):
         spoken.append((start["name"].strip(), words))
 
-    messages: list[dict[str, Any]] = []
+    messages: list[JsonDict] = []
     for name, words in spoken:
         if words:
             messages.append({"role": name, "content": words})

@@ -16,7 +16,7 @@ from pollex.conversations.conversation import Role, ToolCall, ToolResult, Turn
 from pollex.errors import BadInput
 from pollex.formats.log_shapes.dialects import convert_dialect_message
 from pollex.formats.paths import parse_python_literal
-from pollex.text import parse_json
+from pollex.text import JsonObject, parse_json
 
 PART_KIND_FIELDS = ("type", "kind", "event", "block_type", "content_type")
 TEXT_PART_KINDS = frozenset(
@@ -240,7 +240,7 @@ def is_tool_result(part: object) -> bool:
     )
 
 
-def get_tool_name(part: Mapping[str, Any], kind: str) -> str | None:
+def get_tool_name(part: JsonObject, kind: str) -> str | None:
     if kind == "dynamic-tool":
         return str(part.get("toolName"))
 
@@ -260,7 +260,7 @@ _INNER_CALL_FIELDS = ("tool_call", "toolInvocation", "toolUse", "toolResult", "t
 """Where parts of LibreChat and of the AI SDK's fourth version keep a call together with its result; others keep one."""
 
 
-def _get_part_output(part: Mapping[str, Any]) -> object:
+def _get_part_output(part: JsonObject) -> object:
     inner = next(
         (part[name] for name in _INNER_CALL_FIELDS if isinstance(part.get(name), Mapping)),
         part,
@@ -274,7 +274,7 @@ def _get_part_output(part: Mapping[str, Any]) -> object:
     return output
 
 
-def format_part_result(part: Mapping[str, Any]) -> str:
+def format_part_result(part: JsonObject) -> str:
     kind = detect_part_kind(part)
     # Gemini's parts, then Bedrock's and Haystack's, then OpenTelemetry's
     if isinstance(inner := _get_keyed_content(part, kind), Mapping):
@@ -309,7 +309,7 @@ def _format_bedrock_result(parts: object) -> str:
     return join_filled_lines(texts)
 
 
-def _get_keyed_content(part: Mapping[str, Any], kind: str) -> object:
+def _get_keyed_content(part: JsonObject, kind: str) -> object:
     return next(
         (
             part[name]
@@ -351,7 +351,7 @@ def get_part_text(part: object) -> str | None:
     return f"[{_make_media_mark(part, kind)}]"
 
 
-def _get_part_words(part: Mapping[str, Any]) -> str:
+def _get_part_words(part: JsonObject) -> str:
     words = next(
         (part[name] for name in ("text", "refusal", "content") if part.get(name) is not None),
         None,
@@ -362,7 +362,7 @@ def _get_part_words(part: Mapping[str, Any]) -> str:
     )
 
 
-def _make_media_mark(part: Mapping[str, Any], kind: str) -> str:
+def _make_media_mark(part: JsonObject, kind: str) -> str:
     content = _get_keyed_content(part, kind) or part.get(kind)
     inner = content if isinstance(content, Mapping) else part
     # a media type tells images and sounds from other files
@@ -451,7 +451,7 @@ def read_tool_call(call: object) -> ToolCall:
     )
 
 
-def _find_first_filled(places: Iterable[Mapping[str, Any]], names: Sequence[str]) -> Any:
+def _find_first_filled(places: Iterable[JsonObject], names: Sequence[str]) -> Any:
     """Return the first value under one of some names, place by place; None if there is none."""
     for place in places:
         for name in names:
@@ -499,7 +499,7 @@ def _format_arguments(arguments: object) -> str:
     return json.dumps(arguments, ensure_ascii=False, default=str)
 
 
-def read_tool_result(part: Mapping[str, Any]) -> ToolResult | None:
+def read_tool_result(part: JsonObject) -> ToolResult | None:
     """Return what a result's message or part says beside its content; None if nothing."""
     inside = (
         *(part.get(name) for name in (*_INNER_CALL_FIELDS, "additional_kwargs")),
@@ -656,7 +656,7 @@ class WordsBeside(NamedTuple):
     odd_calls: list[ToolCall]
 
 
-def _read_usual_message(message: Mapping[str, Any]) -> tuple[Turn, ...]:
+def _read_usual_message(message: JsonObject) -> tuple[Turn, ...]:
     """Read the turns of a message that says who speaks, and has words, parts or calls."""
     speaker = _get_speaker(message)
     role = parse_role(speaker)
@@ -690,7 +690,7 @@ def _read_usual_message(message: Mapping[str, Any]) -> tuple[Turn, ...]:
 
 
 def _find_content_field(
-    message: Mapping[str, Any],
+    message: JsonObject,
     role: Role,
     *,
     has_parts: bool,
@@ -709,7 +709,7 @@ def _find_content_field(
 
 
 def _make_content_turns(
-    message: Mapping[str, Any],
+    message: JsonObject,
     role: Role,
     name: str | None,
     content: object,
@@ -760,7 +760,7 @@ def _make_content_turns(
     return (call_turn, *answers)
 
 
-def _iterate_answers_in_calls(message: Mapping[str, Any]) -> Iterator[Turn]:
+def _iterate_answers_in_calls(message: JsonObject) -> Iterator[Turn]:
     """Yield what tools answered where it stands in the calls themselves."""
     for call in _get_listed_calls(message):
         if not isinstance(call, Mapping):
@@ -790,7 +790,7 @@ def _iterate_answers_in_calls(message: Mapping[str, Any]) -> Iterator[Turn]:
             yield Turn(role="tool", content=format_tool_result(value), result=result)
 
 
-def _make_turns_without_results(message: Mapping[str, Any]) -> tuple[Turn, ...]:
+def _make_turns_without_results(message: JsonObject) -> tuple[Turn, ...]:
     """Return the turn of a message without what its tools answered; nothing where nothing else is in it."""
     rest = {}
     for key, value in message.items():
@@ -822,7 +822,7 @@ def _iterate_result_turns(answered: object) -> Iterator[Turn]:
         )
 
 
-def _is_not_message(message: Mapping[str, Any]) -> bool:
+def _is_not_message(message: JsonObject) -> bool:
     """Return whether an object among messages defines a tool, or takes a message away."""
     if message.get("type") == "remove" or message.get("role") == "remove":
         return True
@@ -916,7 +916,7 @@ def is_list_of_turns(value: object) -> bool:
     return isinstance(value, list) or (isinstance(value, str) and value.lstrip()[:1] == "[")
 
 
-def _get_speaker(message: Mapping[str, Any]) -> object:
+def _get_speaker(message: JsonObject) -> object:
     role = next(
         (message[name] for name in ROLE_FIELD_NAMES if name in message),
         message.get("type"),
@@ -947,7 +947,7 @@ def _parse_turns_text(text: str) -> Any:
         ) from None
 
 
-def _unwrap_langchain_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
+def _unwrap_langchain_message(message: JsonObject) -> JsonObject:
     """LangChain's two envelopes: `{"type", "data"}`, and `{"lc", "id": [… class], "kwargs"}`."""
     if is_langchain_envelope(message):
         path = message.get("id")
@@ -958,7 +958,7 @@ def _unwrap_langchain_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return message
 
 
-def is_langchain_envelope(value: Mapping[str, Any]) -> bool:
+def is_langchain_envelope(value: JsonObject) -> bool:
     """Return whether an object is LangChain's envelope of a message, and not the arguments of a function."""
     kwargs = value.get("kwargs")
     return isinstance(kwargs, Mapping) and (
@@ -980,7 +980,7 @@ _HIDDEN_ITEM_TYPES = (
 )
 
 
-def _read_responses_item(item: Mapping[str, Any]) -> Iterator[Turn]:
+def _read_responses_item(item: JsonObject) -> Iterator[Turn]:
     if item["type"].endswith("_output"):
         yield Turn(
             role="tool",
@@ -1042,7 +1042,7 @@ def _read_parted_turns(
         )
 
 
-def _read_fields_beside_content(message: Mapping[str, Any]) -> WordsBeside:
+def _read_fields_beside_content(message: JsonObject) -> WordsBeside:
     """Return what an assistant's message has besides its content, which is often null then."""
     audio = message.get("audio")
     call = message.get("function_call")
@@ -1063,7 +1063,7 @@ def _read_fields_beside_content(message: Mapping[str, Any]) -> WordsBeside:
     return WordsBeside(texts, calls, odd_calls)
 
 
-def _get_listed_calls(message: Mapping[str, Any]) -> list[object]:
+def _get_listed_calls(message: JsonObject) -> list[object]:
     """Return a message's calls, which some libraries keep among further arguments alone."""
     further = message.get("additional_kwargs")
     places = (message, further) if isinstance(further, Mapping) else (message,)

@@ -13,8 +13,7 @@ from pollex.formats.log_shapes.turns import (
     TEXT_FIELD_NAMES,
     parse_role,
 )
-
-Fields = Mapping[str, Any]
+from pollex.text import JsonDict, JsonObject
 
 _DYNAMODB_TYPE_KEYS = frozenset(("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"))
 _MONGODB_TYPE_KEYS = frozenset(
@@ -26,7 +25,7 @@ MAX_SEARCH_DEPTH = 3
 """Objects inside one another in which a list of turns is looked for."""
 
 
-def unwrap_typed_row(fields: dict[str, Any]) -> dict[str, Any]:
+def unwrap_typed_row(fields: JsonDict) -> JsonDict:
     """Return a row of DynamoDB's or MongoDB's typed JSON with plain values; any other row as it is."""
     if dict not in map(type, fields.values()):  # as in most tables
         return fields
@@ -55,7 +54,7 @@ def unwrap_typed_row(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def extract_carried_row(fields: Fields) -> dict[str, Any] | None:
+def extract_carried_row(fields: JsonObject) -> JsonDict | None:
     """Return the row of a known export that a service of logs carries in one of its own; None for others."""
     # what somebody says is no row, whatever it looks like; most rows end here
     if fields.keys().isdisjoint(_LOG_TEXT_FIELDS) or not fields.keys().isdisjoint(ROLE_FIELD_NAMES):
@@ -123,7 +122,7 @@ def _unwrap_mongodb(value: Any) -> Any:
     return {name: _unwrap_mongodb(field) for name, field in value.items()}
 
 
-def move_turns_to_usual_name(fields: Fields) -> dict[str, Any] | None:
+def move_turns_to_usual_name(fields: JsonObject) -> JsonDict | None:
     """Return a row with its one list of turns, wherever it stands, under the usual name; None if there are none or two.
 
     Names of its own stay where they are: those of the object that holds the list go beside it.
@@ -156,7 +155,7 @@ _RECEIVED_PATH_PATTERN = re.compile(
 """Paths to what a model was sent, and to what came."""
 
 
-def join_sides_to_turns(fields: Fields) -> dict[str, Any] | None:
+def join_sides_to_turns(fields: JsonObject) -> JsonDict | None:
     """Return a row with what a model was sent and what came of it as one list of turns; None if it has no two sides."""
     turn_lists = list(_iterate_turn_list_paths(fields, (), 0))
     sent = []
@@ -208,7 +207,7 @@ def _spell_with_underscores(name: str) -> str:
 
 
 def _iterate_turn_list_paths(
-    fields: Fields,
+    fields: JsonObject,
     path: tuple[str, ...],
     depth: int,
 ) -> Iterator[tuple[str, list[Any]]]:
@@ -249,10 +248,10 @@ def unwrap_message_turn(value: Any) -> Any:
 
 
 def _iterate_turn_lists(
-    fields: Fields,
+    fields: JsonObject,
     path: tuple[str, ...],
     depth: int,
-) -> Iterator[tuple[tuple[str, ...], list[Any], Fields]]:
+) -> Iterator[tuple[tuple[str, ...], list[Any], JsonObject]]:
     for name, value in fields.items():
         inner = parse_nested_json(value)
         if isinstance(inner, list):
