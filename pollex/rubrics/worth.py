@@ -51,7 +51,7 @@ def measure_probabilities(
         probability: Of positive `[conversation]`.
         positive: Labels `[conversation]`.
         share: Of positive training conversations.
-        together: The block of each conversation; see `conversations.splits.number_blocks`.
+        together: The block of each conversation; see `conversations.splits.number_dependent_blocks`.
         smooth: Whether to measure smECE, too: the package behind it takes seconds to import.
     """
     # both classes' probabilities `[conversation, 2]`
@@ -136,7 +136,7 @@ def measure_share_among(rows: Bools, hit: Bools, together: Ints) -> Figure:
 
     Args:
         rows: Which these are `[conversation]`.
-        together: The block of each; see `conversations.splits.number_blocks` `[conversation]`.
+        together: The block of each; see `conversations.splits.number_dependent_blocks` `[conversation]`.
     """
     n = int(rows.sum())
     # users or other units among these
