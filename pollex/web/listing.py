@@ -17,7 +17,7 @@ from pollex.calibration.active_learning import make_text_vectors, rank_unlabeled
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.rubrics.answers import NEUTRAL, Answer
 from pollex.store.labels import THUMB, read_opinions
-from pollex.store.resume import read_answer
+from pollex.store.rows import read_answer
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.web import links

@@ -11,6 +11,7 @@ from pollex.errors import PollexError
 from pollex.services.bring import require_still_allowed
 from pollex.services.readings import list_readings
 from pollex.store.outputs import list_outputs
+from pollex.store.runs import Run
 from pollex.text import format_count
 from pollex.web.site import Site
 
@@ -40,6 +41,20 @@ class LogAtHand:
 def list_logs_at_hand(site: Site) -> list[LogAtHand]:
     """Return the logs that can be chosen: those that were brought, those beside the store, and the bundled one."""
     return [*_list_brought(site), *_list_beside(site), _list_bundled()]
+
+
+def find_log_of_run(site: Site, run: Run) -> str:
+    """Return the value of the log that a run read, where it can be chosen; empty where it can't."""
+    named = run.arguments.get("logs")
+    sources = named if isinstance(named, list) else [named]
+    at_hand = {log.source: log.value for log in list_logs_at_hand(site)}
+    # a run notes the files of a log that was brought, and not its name
+    for reading in list_readings(site.store.folder):
+        if reading.argument in at_hand:
+            for source in reading.sources:
+                at_hand.setdefault(source, reading.argument)
+
+    return next((at_hand[str(source)] for source in sources if str(source) in at_hand), "")
 
 
 def _list_brought(site: Site) -> Iterator[LogAtHand]:

@@ -23,7 +23,7 @@ from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Answers, Fields, Name, Words
 from pollex.web.guests import find_guest, list_links, require_name
 from pollex.web.listing import find_scoring_run, load_run_columns
-from pollex.web.logs_at_hand import list_logs_at_hand
+from pollex.web.logs_at_hand import find_log_of_run
 from pollex.web.questions import (
     make_rubric_questions,
     pack_sheet,
@@ -100,10 +100,7 @@ def find_learning_again(site: Site) -> dict[str, object] | None:
         return None
 
     # the log behind the run with the most new labels, if it is still at hand
-    at_hand = {log.source: log.value for log in list_logs_at_hand(site)}
-    logs = site.run(rows[0]["run"]).arguments.get("logs")
-    sources = logs if isinstance(logs, list) else [logs]
-    log = next((at_hand[source] for source in sources if source in at_hand), "")
+    log = find_log_of_run(site, site.run(rows[0]["run"]))
     return {"n": number, "address": links.begin("learn", log=log, people=True)}
 
 

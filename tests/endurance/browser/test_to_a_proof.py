@@ -41,7 +41,7 @@ def test_a_log_is_brought_learned_labeled_scored_compared_and_a_change_is_proved
     assistant: ProtocolServer,
     tmp_path: Path,
 ) -> None:
-    log = write_log(tmp_path / "tables.jsonl", table_log(120))
+    log = write_log(tmp_path / "tables.jsonl", table_log(80))
     visitor = visit(serve(tmp_path / ".pollex", folder=tmp_path))
     page = visitor.page
     page.set_default_timeout(MINUTES_3)

@@ -35,7 +35,7 @@ from pollex.web import links
 from pollex.web.faults import NothingYet, NotThere
 from pollex.web.forms import Name, Place, Short, Words
 from pollex.web.listing import find_run_that_asked
-from pollex.web.logs_at_hand import list_logs_at_hand
+from pollex.web.logs_at_hand import find_log_of_run
 from pollex.web.pages.runs import list_costs
 from pollex.web.pages.sets import get_rubric
 from pollex.web.said import keep_said
@@ -268,14 +268,8 @@ def show_change(site: Site, named: NamedSet, rubric_id: str) -> Data:
         ["pollex", *map(str, words), rubric.id, "--edit", "new.md", "--profiles", "profiles.toml"]
     )
     more = {"advice": find_advice(rubric), "profiled": "assistant" in site.profiles}
-    if isinstance(logs, str):
-        sources = {str(logs)}
-    else:
-        sources = set(map(str, logs))
-
     # the run's log, if it may be read again here
-    at_hand = [log.value for log in list_logs_at_hand(site) if log.source in sources]
-    more |= {"log": at_hand[0] if at_hand else ""}
+    more |= {"log": find_log_of_run(site, run)}
     return {
         "rubric": rubric,
         "soon": soon,
