@@ -23,7 +23,7 @@ from pollex.rubrics.learning.crossfit import (
 )
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.records import LIKELY
+from pollex.rubrics.records import LIKELY_LEVEL
 from pollex.runs.roles import embedded_record
 
 TESTS = Path(__file__).parents[1] / "tests" / "unit" / "agents_embedded"
@@ -43,7 +43,9 @@ class Chosen:
     @property
     def leading(self) -> list[int]:
         """Columns of what leads."""
-        return [one for one in self.order.tolist() if self.leads[one] and self.p[one] <= LIKELY]
+        return [
+            one for one in self.order.tolist() if self.leads[one] and self.p[one] <= LIKELY_LEVEL
+        ]
 
 
 def chosen_on(study: StudiedLog, up: Bools, rows: Bools, seed: int) -> Chosen:

@@ -32,7 +32,7 @@ from pollex.cli.session import Screen, show_result
 from pollex.formats.fields import ReadOptions
 from pollex.gateway.recorded import RECORDED_URL
 from pollex.graphs.context import NullProgress
-from pollex.rooms.scale.services.distill import DistillResult, distill
+from pollex.rooms.scale.services.distill import DistillResult, distill_rubric_set
 from pollex.runs.options import ModelOptions, RunOptions
 
 DEBUGGING = Path(__file__).parents[1] / "examples" / "debugging.toml"
@@ -83,7 +83,7 @@ def distilled(
     logs: list[str], rubrics: Path, store: Path, url: str | None, group_field: str | None = None
 ) -> DistillResult:
     """Distill without writing anything but the run."""
-    return distill(
+    return distill_rubric_set(
         logs,
         rubrics,
         out=None,

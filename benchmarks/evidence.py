@@ -37,7 +37,7 @@ from pollex.conversations.logs import flag_positive_labels
 from pollex.conversations.splits import split_conversations
 from pollex.formats.read_logs import read_logs
 from pollex.measures.classification import compute_auc
-from pollex.rubrics.records import LIKELY, PROVEN
+from pollex.rubrics.records import LIKELY_LEVEL, PROVEN_LEVEL
 from pollex.rubrics.worth import measure_share
 
 HOLDS_UP = 0.05
@@ -166,11 +166,11 @@ def halved(study: StudiedLog, seed: int, figures: Figures) -> None:
         up_there = bool(right and fisher_exact(table)[1] < HOLDS_UP)
         figures.shares[LEADING_HOLDS].append(up_there)
         figures.shares[LEADING_TURNS].append(bool(gap and not right))
-        if found.p[one] <= PROVEN:
+        if found.p[one] <= PROVEN_LEVEL:
             figures.shares[PROVEN_HOLDS].append(up_there)
     down = [one for one in found.leading if not found.weighed.sat[one]]
     covered = held[:, down].any(axis=1)
-    sure = [one for one in found.order.tolist() if found.p[one] <= LIKELY]
+    sure = [one for one in found.order.tolist() if found.p[one] <= LIKELY_LEVEL]
     figures.means["thumbs down in which a leading rubric holds"].append(
         float(covered[~truth].mean())
     )
@@ -195,7 +195,7 @@ def again(study: StudiedLog, figures: Figures, seeds: int) -> None:
         families = {
             (name, bool(sat))
             for name, sat, p in zip(found.weighed.families, found.weighed.sat, found.p, strict=True)
-            if p <= PROVEN
+            if p <= PROVEN_LEVEL
         }
         proven.append(families)
         figures.means["all labels: families proven"].append(len(families))
@@ -211,9 +211,9 @@ def shuffled(study: StudiedLog, seed: int, figures: Figures) -> None:
     """Choose by labels that mean nothing, and add what is proven all the same."""
     up = np.random.default_rng([seed, 11]).permutation(flag_positive_labels(study.conversations))
     found = chosen_on(study, up, np.ones(len(up), dtype=bool), seed)
-    figures.shares[SHUFFLED_PROVES].append(bool((found.p <= PROVEN).any()))
+    figures.shares[SHUFFLED_PROVES].append(bool((found.p <= PROVEN_LEVEL).any()))
     figures.shares["labels shuffled: runs with anything likely"].append(
-        bool((found.p <= LIKELY).any())
+        bool((found.p <= LIKELY_LEVEL).any())
     )
     figures.shares["labels shuffled: runs in which anything leads"].append(bool(found.leading))
     figures.means["labels shuffled: cross-fitted AUC"].append(compute_auc(found.fit.above, up))

@@ -21,7 +21,7 @@ from pollex.calibration.models import get_model_class
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.thumbs import HIDDEN_UNITS, PENALTY_STRENGTHS
 from pollex.measures.arrays import Floats, Ints
-from pollex.rooms.questionnaire.services.calibrate import BEGUN_SEEDS
+from pollex.rooms.questionnaire.services.calibrate import MIXED_START_SEEDS
 
 CV, SYSTEMS, REAL, CURVE = "cv", "systems", "real", "curve"
 """Where: cross-validation on synthetic dialogues; leaving one of their systems out; learnt on synthetic ones, measured
@@ -176,7 +176,7 @@ BEGUN_SETTINGS: dict[str, Any] = {
     "h1": HIDDEN_UNITS,
     "h2": HIDDEN_UNITS,
     "strengths": PENALTY_STRENGTHS,
-    "seeds": BEGUN_SEEDS,
+    "seeds": MIXED_START_SEEDS,
 }
 """As `calibrate fit` has it."""
 

@@ -43,7 +43,7 @@ from pollex.formats.read_logs import make_logs
 from pollex.gateway.transport import ChatModel
 from pollex.measures.classification import compute_auc
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import LIKERT
+from pollex.rubrics.answers import LIKERT_OPTIONS
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions
 from pollex.selection.alpha import choose_alpha
@@ -262,7 +262,7 @@ def answers(happens: npt.NDArray[np.bool_], agreement: float, rng: np.random.Gen
     """What the simulated judge would answer: Likert values `[conversation, signal]`, on the true side so often."""
     agreed = happens == (rng.random(happens.shape) < agreement)
     place = np.where(agreed, 3, 0) + rng.integers(0, 2, happens.shape)
-    options: Floats = np.array([option.value for option in LIKERT])[place]
+    options: Floats = np.array([option.value for option in LIKERT_OPTIONS])[place]
     return options
 
 

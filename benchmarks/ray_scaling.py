@@ -25,10 +25,10 @@ from small_form import BIKES, Findings, arguments_of, run
 
 import pollex
 from pollex.formats.fields import ReadOptions
-from pollex.rooms.scale.formats.units import Unit, units_of
-from pollex.rooms.scale.services.part_writer import BATCH
-from pollex.rooms.scale.services.parts import Cluster, Job, conversations_of, parquet_of
-from pollex.rooms.scale.services.score_parts import ENGINES
+from pollex.rooms.scale.formats.units import LogUnit, cut_into_units
+from pollex.rooms.scale.services.part_writer import CONVERSATIONS_A_BATCH
+from pollex.rooms.scale.services.parts import ClusterOptions, ScoringJob, read_unit, write_parquet
+from pollex.rooms.scale.services.score_parts import SCORING_ENGINES
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.scorer import BatchScorer
 
@@ -88,8 +88,8 @@ def measured(
     rubrics: RubricSet, log: Path, few: Path, unit_bytes: int, folder: Path
 ) -> dict[str, Any]:
     """Conversations a second of each engine, seconds of overhead a unit, and CPU by stage."""
-    units = units_of([str(log)], ReadOptions(), unit_bytes)
-    small = units_of([str(few)], ReadOptions(), few.stat().st_size // SMALL)
+    units = cut_into_units([str(log)], ReadOptions(), unit_bytes)
+    small = cut_into_units([str(few)], ReadOptions(), few.stat().st_size // SMALL)
     found: dict[str, Any] = {"units": len(units), "stages": stages(rubrics, units)}
     overhead = {}
     for name, engine, workers in (
@@ -98,13 +98,15 @@ def measured(
         ("ray, 2 workers", "ray", 2),
     ):
         found[name] = speed(
-            Job(rubrics=rubrics, out=made(folder / name), reading=ReadOptions()),
+            ScoringJob(rubrics=rubrics, out=made(folder / name), reading=ReadOptions()),
             engine,
             units,
             workers,
         )
         if workers == 1:
-            job = Job(rubrics=rubrics, out=made(folder / f"{name}, small"), reading=ReadOptions())
+            job = ScoringJob(
+                rubrics=rubrics, out=made(folder / f"{name}, small"), reading=ReadOptions()
+            )
             overhead[engine] = seconds_a_unit(job, engine, small)
     base = found["one process"]
     found["overhead_ms"] = 1000 * (overhead["ray"] - overhead["one"])
@@ -122,11 +124,11 @@ def made(folder: Path) -> str:
     return str(folder)
 
 
-def speed(job: Job, engine: str, units: Sequence[Unit], workers: int) -> float:
+def speed(job: ScoringJob, engine: str, units: Sequence[LogUnit], workers: int) -> float:
     """Conversations a second between the first part and the last."""
     moments = []
     rows = []
-    for _, part in ENGINES[engine](job, units, Cluster(workers=workers)):
+    for _, part in SCORING_ENGINES[engine](job, units, ClusterOptions(workers=workers)):
         assert not isinstance(part, str), part
         moments.append(time.perf_counter())
         rows.append(part.rows)
@@ -134,13 +136,15 @@ def speed(job: Job, engine: str, units: Sequence[Unit], workers: int) -> float:
     return sum(rows[first:]) / (moments[-1] - moments[first - 1])
 
 
-def seconds_a_unit(job: Job, engine: str, units: Sequence[Unit]) -> float:
+def seconds_a_unit(job: ScoringJob, engine: str, units: Sequence[LogUnit]) -> float:
     """Seconds of a unit of about one conversation, by one worker that is warm."""
-    moments = [time.perf_counter() for _ in ENGINES[engine](job, units, Cluster(workers=1))]
+    moments = [
+        time.perf_counter() for _ in SCORING_ENGINES[engine](job, units, ClusterOptions(workers=1))
+    ]
     return median(after - before for before, after in pairwise(moments))
 
 
-def stages(rubrics: RubricSet, units: Sequence[Unit]) -> dict[str, float]:
+def stages(rubrics: RubricSet, units: Sequence[LogUnit]) -> dict[str, float]:
     """CPU milliseconds a conversation by stage, bytes of a row, and most memory of this process in MB."""
     scorer = BatchScorer(rubrics)
     spent = dict.fromkeys(("read", "score", "write"), 0.0)
@@ -148,14 +152,14 @@ def stages(rubrics: RubricSet, units: Sequence[Unit]) -> dict[str, float]:
     size = 0
     for number, unit in enumerate(units[:4]):
         marks = [time.process_time()]
-        conversations, _ = conversations_of(unit, ReadOptions())
+        conversations, _ = read_unit(unit, ReadOptions())
         marks.append(time.process_time())
         batches = [
-            scorer.scores(conversations[at : at + BATCH])
-            for at in range(0, len(conversations), BATCH)
+            scorer.scores(conversations[at : at + CONVERSATIONS_A_BATCH])
+            for at in range(0, len(conversations), CONVERSATIONS_A_BATCH)
         ]
         marks.append(time.process_time())
-        content = parquet_of(batches, rubrics, ())
+        content = write_parquet(batches, rubrics, ())
         marks.append(time.process_time())
         if number:  # the first one loads what is needed
             for name, begun, ended in zip(spent, marks, marks[1:], strict=False):

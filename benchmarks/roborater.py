@@ -42,8 +42,14 @@ from pollex.conversations.conversation import Label
 from pollex.conversations.logs import BadRow
 from pollex.formats.files import iterate_file_rows
 from pollex.formats.read_logs import read_logs
-from pollex.rooms.judge.agents.votes import Ensemble, all_but_one, count_votes
-from pollex.rooms.judge.selection.consensus import TauSide, first_runs, fitted_tau, points, split_at
+from pollex.rooms.judge.agents.votes import JudgeEnsemble, compute_tau_of_all_but_one, count_votes
+from pollex.rooms.judge.selection.consensus import (
+    TauSide,
+    compute_tau_points,
+    count_first_runs,
+    fit_tau,
+    split_at,
+)
 from pollex.rubrics.answers import Answer
 
 if TYPE_CHECKING:
@@ -165,7 +171,7 @@ async def embedded(path: str, n: int, cache: Path | None) -> Recording:
     logs = read_logs(path)
     rater = EmbeddedRater(Embedder(cache=cache))
     await rater.fit(logs.conversations, [])
-    ensemble = Ensemble(rater, n=n)
+    ensemble = JudgeEnsemble(rater, n=n)
     question = make_question("Did the conversation go well?", ["yes", "no"])
     clear = [c for c in logs if c.label is not Label.NONE and not c.not_scorable]
     rows = []
@@ -212,9 +218,9 @@ def report(found: Recording, precision: float, rng: np.random.Generator) -> dict
 
 def by_tau(found: Recording, n: int) -> list[dict[str, Any]]:
     """Both sides of every τ that the entropies of n runs have."""
-    entropy, mode = first_runs(found.answers, n, len(found.options))
-    every = points(entropy, mode, found.truth, n)
-    usual = all_but_one(n)
+    entropy, mode = count_first_runs(found.answers, n, len(found.options))
+    every = compute_tau_points(entropy, mode, found.truth, n)
+    usual = compute_tau_of_all_but_one(n)
     return [point.as_json | {"agree": bool(abs(point.tau - usual) < 1e-6)} for point in every]
 
 
@@ -235,11 +241,11 @@ def half_and_half(
     found: Recording, n: int, precision: float, rng: np.random.Generator
 ) -> list[dict[str, Any]]:
     """τ fitted to the precision on one half, and what it keeps of it on the other; both ways round."""
-    (entropy, mode), truth = first_runs(found.answers, n, len(found.options)), found.truth
+    (entropy, mode), truth = count_first_runs(found.answers, n, len(found.options)), found.truth
     side = rng.permutation(len(truth)) % 2 == 0
     rows = []
     for half in (side, ~side):
-        fitted = fitted_tau(entropy[half], mode[half], truth[half], precision)
+        fitted = fit_tau(entropy[half], mode[half], truth[half], precision)
         tau = -1.0 if fitted.tau is None else fitted.tau
         sides = split_at(entropy[~half], mode[~half], truth[~half], tau)
         rows.append(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pollex.errors import WrongUse
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 
 if TYPE_CHECKING:
     # scikit-learn comes with them, and takes a second to import
@@ -61,7 +61,7 @@ def get_recipe(name: str) -> TrainingRecipe:
     Raises:
         WrongUse: No room has one of this name.
     """
-    recipes: dict[str, TrainingRecipe] = {r.name: r for r in hooks_of(TrainingRecipe)}
+    recipes: dict[str, TrainingRecipe] = {r.name: r for r in list_hooks(TrainingRecipe)}
     if name not in recipes:
         raise make_missing_error("recipe", name, ["shrunk", *recipes])
     return recipes[name]
@@ -73,7 +73,7 @@ def get_search(name: str) -> SettingsSearch:
     Raises:
         WrongUse: No room has one of this name.
     """
-    searches: dict[str, SettingsSearch] = {s.name: s for s in hooks_of(SettingsSearch)}
+    searches: dict[str, SettingsSearch] = {s.name: s for s in list_hooks(SettingsSearch)}
     if name not in searches:
         raise make_missing_error("search", name, [*searches, None])
     return searches[name]

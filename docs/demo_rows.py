@@ -14,7 +14,7 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import (
-    FEW_CONVERSATIONS,
+    FEW_CONVERSATIONS_OF_WORTH,
     describe_doubt,
     describe_occasion_of_worth,
     format_percent,
@@ -99,7 +99,7 @@ def told(one: ChosenRubric) -> str | None:
     if one.worth is None or one.worth.down_with.value is None:
         return None
     why = describe_doubt(one.worth, one.polarity).partition(":")[0]
-    return None if why and one.worth.down_with.n >= FEW_CONVERSATIONS else why
+    return None if why and one.worth.down_with.n >= FEW_CONVERSATIONS_OF_WORTH else why
 
 
 def gap(one: ChosenRubric) -> float:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pollex.errors import StoreDamaged, WrongUse
 from pollex.graphs.context import Resources, hold_resources
 from pollex.graphs.hooks import RunGraph
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.store.database import (
     CHECKPOINTS,
     PATIENCE,
@@ -79,7 +79,7 @@ def make_thread_config(run: str, steps: int = 0) -> RunnableConfig:
 
 def build_run_graph(run: Run) -> AnyGraph:
     """Build the graph of a run."""
-    modules = {graph.command: graph.module for graph in hooks_of(RunGraph)}
+    modules = {graph.command: graph.module for graph in list_hooks(RunGraph)}
     module = modules.get(run.command, "pollex.graphs.score")
     if run.fingerprint.get("method") == '"spur"':
         module = "pollex.graphs.learn.spur"

@@ -29,7 +29,7 @@ from pollex.graphs.findings import (
     shorten_questions,
     shorten_text,
 )
-from pollex.rubrics.answers import NEUTRAL, Answer, Question, Unanswered
+from pollex.rubrics.answers import NEUTRAL_VALUE, Answer, Question, Unanswered
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.score import NetSat, ScoreColumns
 from pollex.store.rows import conversation_rows, score_block
@@ -241,7 +241,7 @@ def describe_moves(
 
 def describe_move(rubric: Rubric, value: float, move: str) -> str:
     """Tell of an answer whether the rubric holds, and by how much that moved the score."""
-    holds = "so" if value > NEUTRAL else "not so"
+    holds = "so" if value > NEUTRAL_VALUE else "not so"
     return f"{rubric.polarity.upper()} {holds} ({value:.1f} of 10, {move}): {rubric.text}"
 
 

@@ -77,13 +77,13 @@ def __getattr__(name: str) -> Any:
             name,
         )
 
-    from pollex.rooms import module_named, python_names  # `import pollex` is quick
+    from pollex.rooms import find_module, list_python_names  # `import pollex` is quick
 
     if name == "__all__":
-        return sorted({*_CORE, *python_names()})
+        return sorted({*_CORE, *list_python_names()})
     # what Python asks for itself, such as `__wrapped__`, is no verb
     if name.startswith("__") or (
-        module_named("usecases", name) is None and name not in python_names()
+        find_module("usecases", name) is None and name not in list_python_names()
     ):
         raise AttributeError(f"module 'pollex' has no attribute {name!r}")
     return import_module(f"{__name__}.api.verbs").find_function(name)

@@ -28,7 +28,7 @@ from typing import Any
 from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import Item, escape_line, seal_items
 from pollex.prompts.domain import Closing
-from pollex.rooms import file_named, folders_of
+from pollex.rooms import find_file, iterate_part_folders
 
 PROMPTS_FOLDER = Path(__file__).parent
 _FILE = re.compile(r"\+\+\+\n(?P<head>.*?)\+\+\+\n(?P<body>.*)", re.DOTALL)
@@ -102,14 +102,14 @@ class Prompt:
 def load_prompt(name: str) -> Prompt:
     """Return the prompt of that name."""
     # where there is none, the error names the file that is missing
-    file = file_named("prompts", f"{name}.md") or PROMPTS_FOLDER / f"{name}.md"
+    file = find_file("prompts", f"{name}.md") or PROMPTS_FOLDER / f"{name}.md"
     return parse_prompt(name, file.read_text(encoding="utf-8"))
 
 
 def list_prompt_names() -> list[str]:
     """Return all prompts there are."""
     stems = []
-    for folder in folders_of("prompts"):
+    for folder in iterate_part_folders("prompts"):
         for file in folder.glob("*.md"):
             stems.append(file.stem)
 

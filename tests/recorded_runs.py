@@ -38,7 +38,7 @@ class Recorded(Judge):
         return make_content_id("recorded", self.name, *rows)
 
     def again(self, replicate: int) -> Self:
-        """Return the recorded run with that number; see `rooms.judge.agents.votes.Repeatable`."""
+        """Return the recorded run with that number; see `rooms.judge.agents.votes.RepeatableJudge`."""
         other = copy(self)
         other._replicate = replicate
         return other

@@ -3,21 +3,21 @@
 import os
 from pathlib import Path
 
-from pollex.rooms import CORE, all_rooms
+from pollex.rooms import CORE_PACKAGE, list_rooms
 
 TESTS = Path(__file__).parent
 
 
 def snapshots_of(room: str) -> Path:
     """Where the reviewed prompts of a room's package are."""
-    if room == CORE:
+    if room == CORE_PACKAGE:
         return TESTS / "unit" / "prompts" / "snapshots"
     return TESTS / "rooms" / room.rpartition(".")[2] / "unit" / "snapshots"
 
 
 def room_of_prompt(name: str) -> str:
     """The package of the room that has a prompt."""
-    rooms = all_rooms().items()
+    rooms = list_rooms().items()
     return next(room for room, folder in rooms if (folder / "prompts" / f"{name}.md").is_file())
 
 

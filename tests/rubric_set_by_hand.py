@@ -10,7 +10,7 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
 from pollex.reports.learning import SkippedItem, render_learning_page
-from pollex.rubrics.answers import LIKERT, Answer
+from pollex.rubrics.answers import LIKERT_OPTIONS, Answer
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import (
     Baseline,
@@ -183,7 +183,7 @@ def point_answer(rubric_id: str, chosen: int, turns: tuple[int, ...] = ()) -> An
     """An answer of one option for sure; the one past the last says that it never came up."""
     return Answer(
         question_id=rubric_id,
-        probabilities=tuple(float(option == chosen) for option in range(len(LIKERT))),
+        probabilities=tuple(float(option == chosen) for option in range(len(LIKERT_OPTIONS))),
         chosen=chosen,
         source="built-in",
         turns=turns,
@@ -194,8 +194,8 @@ def point_answer(rubric_id: str, chosen: int, turns: tuple[int, ...] = ()) -> An
 def model_that_goes_by_the_second_rubric() -> ThumbModel:
     """A model of the probability, fitted to thumbs that are up where rubric2 holds, of whatever side it is."""
     rng = np.random.default_rng(0)
-    chosen = rng.integers(0, len(LIKERT), (200, 2))
-    answers = np.eye(len(LIKERT))[chosen]
+    chosen = rng.integers(0, len(LIKERT_OPTIONS), (200, 2))
+    answers = np.eye(len(LIKERT_OPTIONS))[chosen]
     ids = ("rubric1", "rubric2")
     model = fit_candidate(
         "ordinal mixed effects", answers, (1.0, -1.0), chosen[:, 1] > 1, rubrics=ids

@@ -9,7 +9,7 @@ import numpy as np
 from rubric_set_by_hand import plain, rubric_set
 
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
+from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Question, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat
 from pollex.runs.known_answers import judge_from_memory
@@ -65,7 +65,7 @@ def answers_to(
                 )
             )
             continue
-        p = rng.dirichlet(np.ones(len(LIKERT)))
+        p = rng.dirichlet(np.ones(len(LIKERT_OPTIONS)))
         found.append(
             Answer(
                 question_id=question.id,

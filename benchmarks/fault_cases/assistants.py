@@ -15,7 +15,7 @@ from fault_cases import case
 from fault_cases.money import ANSWER, ask, honest, serving
 from pollex.errors import BadRubrics, WrongUse
 from pollex.gateway.budget import Price
-from pollex.rooms.exchange.formats.peers.targets import TARGETS, sheet_of
+from pollex.rooms.exchange.formats.peers.targets import EXPORT_TARGETS, make_sheet
 from pollex.rooms.remedy.agents.assistant import (
     AssistantReply,
     NoReply,
@@ -85,11 +85,11 @@ def hostile_set(_folder: Path) -> str:
     """See `case`."""
     rubrics = rubric_set()
     seen = 0
-    for target in TARGETS.values():
+    for target in EXPORT_TARGETS.values():
         for field in ("judge.name", "run", "pollex", "id", "text", "task"):
-            plain = parsed(dict(target.files(sheet_of(changed(rubrics, field, "plain")))))
+            plain = parsed(dict(target.files(make_sheet(changed(rubrics, field, "plain")))))
             for words in HOSTILE:
-                made = parsed(dict(target.files(sheet_of(changed(rubrics, field, words)))))
+                made = parsed(dict(target.files(make_sheet(changed(rubrics, field, words)))))
                 assert made == plain, f"{target.name}, {field}: {words!r}"
                 seen += 1
     for tool in CASE_FILE_TEMPLATES:

@@ -18,7 +18,7 @@ from fault_cases import case
 from fault_cases.commands import learned, run
 from pollex.errors import PollexError
 from pollex.graphs.context import NullProgress
-from pollex.rooms.exchange.services.transfer import push
+from pollex.rooms.exchange.services.transfer import push_scores
 from pollex.rooms.remedy.agents.assistant import FileAssistant, build_assistant
 from pollex.rooms.remedy.agents.assistant_process import name_signal, parse_host_message
 from pollex.rooms.remedy.services.run import require_writable_places
@@ -217,7 +217,9 @@ def foreign_lines(folder: Path) -> str:
         (folder / "x.json").write_text(content)
         for tool in ("langfuse", "mlflow", "opik"):
             told = refusal(
-                lambda to: push(folder / "x.json", to=to, progress=NullProgress(), environment={}),
+                lambda to: push_scores(
+                    folder / "x.json", to=to, progress=NullProgress(), environment={}
+                ),
                 tool,
             )
             assert "unexpected" not in told, (content, tool)

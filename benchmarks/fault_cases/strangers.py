@@ -25,8 +25,8 @@ from pollex.errors import PollexError, WrongUse
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.score import ScoreContext
 from pollex.outputs import write_text
-from pollex.rooms import hooks_of
-from pollex.rooms.exchange.cli.agent_server import mended
+from pollex.rooms import list_hooks
+from pollex.rooms.exchange.cli.agent_server import repair_request_line
 from pollex.rooms.remedy.agents.assistant import FileAssistant
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.store.folder import remove_caches
@@ -210,7 +210,7 @@ def labels(folder: Path) -> str:
 @case("42.4.1", "half characters that an agent sends become whole ones before they are read")
 def half_characters(folder: Path) -> str:  # noqa: ARG001 - a case's form
     """Mend a request with half characters in its names and values."""
-    found = mended(
+    found = repair_request_line(
         json.dumps(
             {
                 "jsonrpc": "2.0",
@@ -295,7 +295,7 @@ def embedding_model(folder: Path) -> str:
 def contexts(folder: Path) -> str:  # noqa: ARG001 - a case's form
     """Fill in each field of each graph with what it isn't."""
     forms = [ScoreContext, LearnChoice]
-    forms += [graph.build().context_schema for graph in hooks_of(StudioGraph)]
+    forms += [graph.build().context_schema for graph in list_hooks(StudioGraph)]
     refused = 0
     for form in forms:
         for field in fields(form):

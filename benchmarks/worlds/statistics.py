@@ -21,7 +21,7 @@ from pollex.rubrics.learning.circumstances import (
     bin_numbers,
     find_explaining_circumstance,
 )
-from pollex.rubrics.records import LIKELY, PROVEN, StandingRecord
+from pollex.rubrics.records import LIKELY_LEVEL, PROVEN_LEVEL, StandingRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import measure_share, measure_worth
 from worlds import Outcome, world
@@ -131,7 +131,7 @@ def within(figure: object, truth: float) -> bool:
 def told_of(small: ArrayWorld, p: Floats, known: Bools, column: int):  # type: ignore[no-untyped-def]
     """Return what is told of a rubric that is proven; None for others."""
     rows = known[:, column]
-    if p[column] > PROVEN or not rows.any():
+    if p[column] > PROVEN_LEVEL or not rows.any():
         return None
     side = "sat" if small.sat[column] else "dsat"
     rubric = Rubric(id=f"r{column}", polarity=side, text=f"r{column}")
@@ -173,8 +173,8 @@ def users_that_come_back(quick: bool) -> Outcome:
             figure = assess_scores(
                 found.above, up, 0.0, np.zeros(LABELS, dtype=bool), rng, together=found.blocks
             ).auc  # of users that nobody has seen, it is that of guessing
-            false.append(bool((found.p <= PROVEN).any()))
-            likely.append(bool((found.p <= LIKELY).any()))
+            false.append(bool((found.p <= PROVEN_LEVEL).any()))
+            likely.append(bool((found.p <= LIKELY_LEVEL).any()))
             aucs.append(figure.value or 0.5)
             held.append(within(widen_interval(figure, WIDENED_BY_CHOICE), 0.5))
         rows += [

@@ -17,7 +17,7 @@ from pollex.agents.embedded.there import write_rubrics_of_frequent_deeds
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import flag_positive_labels
 from pollex.formats.read_logs import read_logs
-from pollex.rubrics.records import LIKELY
+from pollex.rubrics.records import LIKELY_LEVEL
 from worlds import Outcome, world
 
 TOOLS_NAMED, BOTH_NAMED = 11, 10
@@ -33,7 +33,7 @@ def told_by(conversations: Sequence[Conversation]) -> list[str]:
     borne_out = [
         one
         for one in chosen.order.tolist()
-        if chosen.p[one] <= LIKELY and not chosen.weighed.sat[one]
+        if chosen.p[one] <= LIKELY_LEVEL and not chosen.weighed.sat[one]
     ]
     told = [
         pool[one].source

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pollex.errors import WrongUse
-from pollex.rooms import module_named, modules_in
+from pollex.rooms import find_module, list_modules_in_part
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
@@ -22,7 +22,7 @@ PART = "calibration.models"
 
 def list_model_names() -> tuple[str, ...]:
     """Return the names of all calibrators, those of rooms among them."""
-    return tuple(sorted(modules_in(PART)))
+    return tuple(sorted(list_modules_in_part(PART)))
 
 
 def get_model_class(name: str) -> type[JudgedEstimator]:
@@ -32,7 +32,7 @@ def get_model_class(name: str) -> type[JudgedEstimator]:
         WrongUse: There is none.
     """
     # a name may come out of a file: only a module's name is looked for
-    home = module_named(PART, name) if name.isidentifier() else None
+    home = find_module(PART, name) if name.isidentifier() else None
     if home is None:
         raise WrongUse(
             f"no calibrator is called {name!r}",

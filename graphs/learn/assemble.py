@@ -51,8 +51,8 @@ from pollex.rubrics.learning.measured import (
     measure_worths,
 )
 from pollex.rubrics.learning.results import (
-    NO_EVENTS,
-    NOT_THE_MODELS,
+    NO_EVENTS_NOTE,
+    NOT_THE_MODELS_NOTE,
     LabelledScore,
     describe_refusals,
     iterate_labelled_scores,
@@ -62,8 +62,8 @@ from pollex.rubrics.learning.results import (
 )
 from pollex.rubrics.learning.thumbs import FittedThumbs
 from pollex.rubrics.records import (
-    LIKELY,
-    PROVEN,
+    LIKELY_LEVEL,
+    PROVEN_LEVEL,
     Choice,
     ChosenRubric,
     Family,
@@ -71,7 +71,7 @@ from pollex.rubrics.records import (
     RubricEvidence,
     StandingRecord,
 )
-from pollex.rubrics.rubric import BUILT_IN, Reason, Rubric, has_models, is_built_in
+from pollex.rubrics.rubric import ANSWERED_BUILT_IN, Reason, Rubric, has_models, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.worth import (
     describe_doubt,
@@ -291,7 +291,9 @@ def make_chosen_rubrics(
                 unexpected=contradicts_usual_side(r),
                 alone=alone[r.id],
                 twin_of=twin_of.get(r.id, ""),
-                yields=mixed and r.answered_by == BUILT_IN and not is_proven(standings.get(r.id)),
+                yields=mixed
+                and r.answered_by == ANSWERED_BUILT_IN
+                and not is_proven(standings.get(r.id)),
                 never_came_up=measure_never_came_up(table, training, r)
                 if asked_when and not r.answered_by
                 else None,
@@ -313,7 +315,7 @@ def add_borne_out_evidence(
             rubric.id not in worths
             and (standing := standings.get(rubric.id)) is not None
             and standing.by == "halvings"
-            and standing.p <= LIKELY
+            and standing.p <= LIKELY_LEVEL
         ):
             unmeasured.append(rubric)
 
@@ -411,7 +413,7 @@ def reconcile_standings(
             and standing.by == "halvings"
             and lowered[rubric.id].clear
         ):
-            passed = PROVEN if standing.p <= PROVEN else LIKELY
+            passed = PROVEN_LEVEL if standing.p <= PROVEN_LEVEL else LIKELY_LEVEL
             corrected = shrink_for_choice(worth, rubric.polarity, standing.p, passed)
             if speaks_against_side(corrected, rubric.polarity):
                 lowered[rubric.id] = standing.model_copy(update={"clear": False})
@@ -451,7 +453,7 @@ def write_language_notes(training: Sequence[Conversation]) -> list[str]:
     """Say what the log lacks because of its language."""
     if not (reason := explain_rubrics_lacking_by_language(training)):
         return []
-    return [f"{reason}." if detect_log_language(training) else f"{NO_EVENTS}: {reason}."]
+    return [f"{reason}." if detect_log_language(training) else f"{NO_EVENTS_NOTE}: {reason}."]
 
 
 async def get_pool_values(live: LearnContext, material: Material) -> Floats | None:
@@ -527,4 +529,4 @@ def describe_yield(
         else:
             what = "it gave no reason"
 
-    return [f"{from_model} of {len(chosen)} {NOT_THE_MODELS}{what}."]
+    return [f"{from_model} of {len(chosen)} {NOT_THE_MODELS_NOTE}{what}."]

@@ -20,7 +20,7 @@ from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.edits import read_edited_pool
 from pollex.rubrics.learning.choice import choose_for_run
-from pollex.rubrics.learning.crossfit import FOLDS
+from pollex.rubrics.learning.crossfit import CROSSFIT_FOLDS
 from pollex.rubrics.learning.results import (
     LabelledScore,
     Learned,
@@ -433,7 +433,7 @@ async def calibrate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Choose the probability model by cross-validation."""
     live = await get_resources(runtime, LearnContext)
     material = live.material_at(state)
-    live.progress.start("calibrate", FOLDS)
+    live.progress.start("calibrate", CROSSFIT_FOLDS)
 
     with live.tracer.span(
         "calibrate", kind="node", inputs=[rubric.id for rubric in material.chosen]

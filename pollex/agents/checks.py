@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from pollex.conversations.conversation import Conversation
-from pollex.rubrics.answers import LIKERT, Option
+from pollex.rubrics.answers import LIKERT_OPTIONS, Option
 from pollex.rubrics.rubric import Quote
 
 MIN_RUBRIC_CHARS = 8
@@ -49,7 +49,7 @@ _WORD_REGEX = re.compile(
 def explain_rubric_refusal(
     text: str,
     sources: Iterable[Sequence[str]] = (),
-    options: Sequence[Option] = LIKERT,
+    options: Sequence[Option] = LIKERT_OPTIONS,
 ) -> str:
     """Return why a text is refused as a rubric; empty if accepted.
 

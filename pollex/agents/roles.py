@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
 from pollex.gateway.redaction import redact_secrets
-from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered
+from pollex.rubrics.answers import Answer, NoAnswerOutcome, Question, Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 
 
@@ -267,7 +267,7 @@ def list_fingerprints_for_questions(judge: Judge, questions: Sequence[Question])
 
 def make_unanswered_for_all(
     questions: Sequence[Question],
-    outcome: Outcome,
+    outcome: NoAnswerOutcome,
     detail: str,
     judge: str,
 ) -> list[Answer | Unanswered]:

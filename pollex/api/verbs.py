@@ -15,7 +15,7 @@ from typing_extensions import get_original_bases
 
 from pollex.api.rubrics import RubricSet
 from pollex.graphs.context import NullProgress, Progress
-from pollex.rooms import module_named, python_names
+from pollex.rooms import find_module, list_python_names
 from pollex.runs.options import RunOptions
 from pollex.services.results import Result
 from pollex.text import escape_controls
@@ -142,12 +142,12 @@ def make_function(
 def find_function(name: str) -> Callable[..., Any]:
     """Return what `import pollex` has of a room by its name, or the function of a use case by its verb."""
     # a public name of a room: the class of a use case becomes a function
-    if name in python_names():
-        public: Any = import_by_name(python_names()[name])
+    if name in list_python_names():
+        public: Any = import_by_name(list_python_names()[name])
         return make_function(cast(type[UseCase[Any]], public)) if isclass(public) else public
 
     # else the verb of a use case, unless it is for the terminal alone
-    home = module_named("usecases", name)
+    home = find_module("usecases", name)
     if home is not None:
         import_module(home)
         for kind in USE_CASES_BY_MODULE[home]:

@@ -29,7 +29,7 @@ from pollex.cli.settings import (
     spell_options_of_command,
 )
 from pollex.errors import WrongUse
-from pollex.rooms import module_named, modules_named
+from pollex.rooms import find_module, find_modules
 from pollex.runs.options import RunOptions
 from pollex.text import NextCommand
 from pollex.usecases.families import ModelCallOptions
@@ -49,7 +49,7 @@ def write_typed_command() -> str:
     arguments = sys.argv[1:]
     home = None
     if arguments:
-        home = module_named("usecases", arguments[0])
+        home = find_module("usecases", arguments[0])
     if home is None:
         return ""
 
@@ -135,7 +135,7 @@ make_dry_run_option = partial(
 
 def make_module_command(name: str) -> click.Command:
     """Make the verb of a module of use cases; a group, where it has several."""
-    homes = modules_named("usecases", name)
+    homes = find_modules("usecases", name)
     if not homes:
         raise WrongUse(
             f"there is no verb {name!r}",

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 from pollex.errors import WrongUse
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.runs.options import ModelOptions
 
 
@@ -33,7 +33,7 @@ def find_demo_sequel(option: str) -> DemoSequel:
         WrongUse: Its room isn't installed.
     """
     # rooms that are installed hang theirs on this hook
-    sequels: tuple[DemoSequel, ...] = hooks_of(DemoSequel)
+    sequels: tuple[DemoSequel, ...] = list_hooks(DemoSequel)
     for sequel in sequels:
         if sequel.option == option:
             return sequel

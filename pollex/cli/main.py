@@ -42,7 +42,7 @@ from pollex.errors import (
 )
 from pollex.gateway.langsmith import switch_tracing
 from pollex.outputs import listen_for_outputs
-from pollex.rooms import module_named, modules_in
+from pollex.rooms import find_module, list_modules_in_part
 
 GONE_READER_ERRORS = {errno.EPIPE, errno.EIO}
 """Of a pipe without a reader, and of a terminal whose window was closed."""
@@ -118,12 +118,12 @@ class LazyVerbGroup(VerbGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's contract
         # modules that declare options alone are no verbs
-        return sorted(modules_in("usecases").keys() - MODULES_WITHOUT_VERBS)
+        return sorted(list_modules_in_part("usecases").keys() - MODULES_WITHOUT_VERBS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click's contract
         with hold_signals():
             is_command = (
-                name not in MODULES_WITHOUT_VERBS and module_named("usecases", name) is not None
+                name not in MODULES_WITHOUT_VERBS and find_module("usecases", name) is not None
             )
             return make_module_command(name) if is_command else None
 

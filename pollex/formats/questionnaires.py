@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import UNREADABLE_FILE_HINT, BadInput, WrongUse
-from pollex.rooms import file_named, folders_of
+from pollex.rooms import find_file, iterate_part_folders
 from pollex.rubrics.answers import Option, Question
 from pollex.text import parse_toml, read_file_text
 
@@ -102,7 +102,7 @@ def find_bundled_questionnaire(name: str) -> Path | None:
     # a name, and no path
     if Path(name).name != name:
         return None
-    return file_named(QUESTIONNAIRES_FOLDER, f"{name}.toml")
+    return find_file(QUESTIONNAIRES_FOLDER, f"{name}.toml")
 
 
 def list_bundled_questionnaires() -> list[str]:
@@ -110,7 +110,7 @@ def list_bundled_questionnaires() -> list[str]:
     return sorted(
         {
             path.stem
-            for folder in folders_of(QUESTIONNAIRES_FOLDER)
+            for folder in iterate_part_folders(QUESTIONNAIRES_FOLDER)
             for path in folder.glob("*.toml")
         }
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.formats.write import format_list_as_sql, make_encodable, open_array_file, open_row_file
-from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
+from pollex.rubrics.answers import NEUTRAL_VALUE, Answer, Unanswered
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import AnswerColumns, Score, ScoreColumns, compute_answer_value
@@ -305,5 +305,5 @@ def get_answer_value(answer: Answer, rubrics: RubricSet) -> float:
     return compute_answer_value(
         answer,
         rubrics.judge.options.value,
-        rubrics.never.get(answer.question_id, NEUTRAL),
+        rubrics.never.get(answer.question_id, NEUTRAL_VALUE),
     )

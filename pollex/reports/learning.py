@@ -34,8 +34,8 @@ from pollex.reports.numbers import (
 from pollex.reports.page import MAX_REASON_CHARACTERS, render_template, shorten_text
 from pollex.reports.transcript import MarkedText, mark_spans, mark_turns, shorten_turns
 from pollex.rubrics.headlines import (
-    SIDES,
-    UNEXPECTED,
+    POLARITIES,
+    UNEXPECTED_SIDE_NOTES,
     Habit,
     anything_leads,
     explain_beside,
@@ -54,7 +54,7 @@ from pollex.rubrics.headlines import (
     list_unexpected_rubrics,
     list_words,
 )
-from pollex.rubrics.learning.results import NO_EVENTS, NOT_THE_MODELS, LabelledScore
+from pollex.rubrics.learning.results import NO_EVENTS_NOTE, NOT_THE_MODELS_NOTE, LabelledScore
 from pollex.rubrics.lint import LintMark
 from pollex.rubrics.records import (
     Baseline,
@@ -64,10 +64,10 @@ from pollex.rubrics.records import (
     Segment,
     describe_guarantee,
 )
-from pollex.rubrics.rubric import DISTILLED, Polarity, Quote, Rubric, is_built_in
+from pollex.rubrics.rubric import ANSWERED_DISTILLED, Polarity, Quote, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import (
-    MORE_LABELS_TOLD,
+    FURTHER_LABELS_TOLD,
     Reach,
     describe_bounds,
     describe_doubt,
@@ -220,7 +220,7 @@ class Findings:
     def any_corrected(self) -> bool:
         """Whether any shares are corrected for having been chosen."""
         leading_findings: list[Finding] = []
-        for side in SIDES:
+        for side in POLARITIES:
             leading_findings.extend(self.leading[side])
         shown = [*leading_findings, *self.outcomes]
         return any(finding.rubric.worth and finding.rubric.worth.gap for finding in shown)
@@ -229,7 +229,7 @@ class Findings:
         """Say where on the page how many rubrics stand."""
         # near twins stand under a finding, and count with it
         twins = 0
-        for side in SIDES:
+        for side in POLARITIES:
             for finding in self.leading[side]:
                 twins += len(finding.also)
         numbers = {
@@ -288,7 +288,7 @@ def prepare_findings(
     total = rubrics.data.held_out
     # what leads is named first, so that its conversations have the first anchors
     leading: dict[Polarity, list[Finding]] = {}
-    for side in SIDES:
+    for side in POLARITIES:
         findings_of_side = []
         for headline in list_headlines(every, side):
             findings_of_side.append(
@@ -299,7 +299,7 @@ def prepare_findings(
 
     # the strongest hints of a side stand with its findings, and nowhere else
     strongest: dict[Polarity, list[ChosenRubric]] = {}
-    for side in SIDES:
+    for side in POLARITIES:
         strongest[side] = list_strongest_hints(every, side)
 
     shown_above = {rubric.id for hints in strongest.values() for rubric in hints}
@@ -338,7 +338,7 @@ def prepare_findings(
 
     return Findings(
         leading=leading,
-        strongest={side: findings(strongest[side]) for side in SIDES},
+        strongest={side: findings(strongest[side]) for side in POLARITIES},
         outcomes=findings(list_outcomes(every)),
         said=findings(list_words(every)),
         along=findings(list_along_with_circumstances(every)),
@@ -383,7 +383,9 @@ def describe_finding(
         source=quote,
         examples=tuple(map(places.example, list_quoted_conversations(rubric)[:examples])),
         why_beside=explain_beside(rubric) if list_also_borne_out([rubric]) else "",
-        to_check=UNEXPECTED[rubric.polarity] if list_unexpected_rubrics([rubric]) else "",
+        to_check=UNEXPECTED_SIDE_NOTES[rubric.polarity]
+        if list_unexpected_rubrics([rubric])
+        else "",
         marks=places.marks.get(rubric.id, ()),
         also=tuple(describe_finding(twin, places, total, examples) for twin in also),
         # what the assistant does where a conversation ends so stands among the habits
@@ -759,7 +761,7 @@ def describe_cost(rubrics: Sequence[Rubric]) -> str:
     """Say about what a conversation of 25 turns costs, and whether turns are embedded."""
     computed = []
     for rubric in rubrics:
-        if rubric.answered_by != DISTILLED:
+        if rubric.answered_by != ANSWERED_DISTILLED:
             computed.append(rubric)
 
     kinds = [rubric.source.partition(":")[0] for rubric in computed]
@@ -875,7 +877,9 @@ def list_first_notes(rubrics: RubricSet) -> list[str]:
     """Return the notes without which the rubrics would be misread."""
     notes: list[str] = []
     for note in rubrics.notes:
-        if any(words in note for words in (NO_EVENTS, NOT_THE_MODELS, NOT_RATED_NOTE_WORDS)):
+        if any(
+            words in note for words in (NO_EVENTS_NOTE, NOT_THE_MODELS_NOTE, NOT_RATED_NOTE_WORDS)
+        ):
             notes.append(note)
     return notes
 
@@ -919,7 +923,7 @@ def describe_measurement(rubrics: RubricSet) -> str:
 def has_proven_finding(rubrics: Sequence[ChosenRubric]) -> bool:
     """Tell whether labels bear out anything that the page tells; in a set of before all that leads counts."""
     leads = []
-    for side in SIDES:
+    for side in POLARITIES:
         for entry in list_headlines(rubrics, side):
             leads.append(entry.rubric)
 
@@ -1065,7 +1069,7 @@ def describe_more_labels(reach: Reach | None) -> str:
         bounds = f"{INTERVAL_WORDS} {low} to {high}, "
 
     worth = f"about {value} more of 100 pairs in the right order ({bounds}n = {n})"
-    return f"{MORE_LABELS_TOLD} more labels would put {worth}, if AUC goes on growing as it did up to here."
+    return f"{FURTHER_LABELS_TOLD} more labels would put {worth}, if AUC goes on growing as it did up to here."
 
 
 def list_cautions(rubrics: RubricSet) -> Iterator[str]:

@@ -14,8 +14,8 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, S
 
 from pollex.reports import numbers
 from pollex.reports.svg import escape_markup
-from pollex.rooms import folders_of, modules_named
-from pollex.rubrics.records import WITHIN
+from pollex.rooms import find_modules, iterate_part_folders
+from pollex.rubrics.records import WITHIN_PREFIX
 from pollex.text import escape_controls
 
 STYLE_FILE_NAMES = ("tokens.css", "parts.css", "report.css")
@@ -44,7 +44,7 @@ def make_environment() -> Environment:
     loader = ChoiceLoader(
         [
             PackageLoader("pollex.reports", "templates"),
-            FileSystemLoader([*folders_of("templates")]),
+            FileSystemLoader([*iterate_part_folders("templates")]),
         ]
     )
     environment = Environment(
@@ -78,7 +78,7 @@ def make_environment() -> Environment:
         QUOTE=MAX_QUOTE_CHARACTERS,
         REASON=MAX_REASON_CHARACTERS,
         TEXT=MAX_RUBRIC_CHARACTERS,
-        WITHIN=WITHIN,
+        WITHIN=WITHIN_PREFIX,
     )
     # the policy of a page allows this style alone, by its digest
     style = "".join(read_style(name) for name in STYLE_FILE_NAMES)
@@ -94,7 +94,7 @@ class ChartLoader:
     """The charts of all rooms, loaded by the first template that draws one: most pages have none."""
 
     def __getattr__(self, chart: str) -> Any:
-        homes = map(import_module, modules_named("reports", "charts"))
+        homes = map(import_module, find_modules("reports", "charts"))
         return getattr(next(home for home in homes if hasattr(home, chart)), chart)
 
 

@@ -20,21 +20,21 @@ from typing import Any, TypeVar
 
 Hook = TypeVar("Hook")
 
-CORE = "pollex"
-GROUP = "pollex.rooms"
+CORE_PACKAGE = "pollex"
+ENTRY_POINT_GROUP = "pollex.rooms"
 """Of entry points: the name of each is the room's, its value the package."""
 
 
 @cache
-def own_rooms() -> Mapping[str, Path]:
+def list_own_rooms() -> Mapping[str, Path]:
     """Return the folders of the core and of our rooms, by the names of their packages; the core comes first."""
     here = Path(__file__).parent
     folders = sorted(folder for folder in here.iterdir() if (folder / "__init__.py").is_file())
-    return {CORE: here.parent} | {f"{__name__}.{folder.name}": folder for folder in folders}
+    return {CORE_PACKAGE: here.parent} | {f"{__name__}.{folder.name}": folder for folder in folders}
 
 
 @cache
-def foreign_rooms() -> Mapping[str, Path]:
+def list_foreign_rooms() -> Mapping[str, Path]:
     """Return the folders of the rooms in other packages, by the names of their packages.
 
     Only what our rooms don't have is looked for there: to read all entry points takes some
@@ -44,7 +44,7 @@ def foreign_rooms() -> Mapping[str, Path]:
 
     rooms: dict[str, Path] = {}
     # by package, so that the order isn't that of installation
-    for entry_point in sorted(entry_points(group=GROUP), key=lambda point: point.value):
+    for entry_point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.value):
         spec = find_spec(entry_point.value)
         # a name may be left of a package that is gone
         if spec is not None and spec.submodule_search_locations:
@@ -53,12 +53,12 @@ def foreign_rooms() -> Mapping[str, Path]:
     return rooms
 
 
-def all_rooms() -> Mapping[str, Path]:
+def list_rooms() -> Mapping[str, Path]:
     """Return the folders of all rooms by the names of their packages, the core first and strangers' last."""
-    return {**own_rooms(), **foreign_rooms()}
+    return {**list_own_rooms(), **list_foreign_rooms()}
 
 
-def room_of(kind: type) -> str:
+def find_room_of_class(kind: type) -> str:
     """Return the package of the room that declares a class."""
     # rooms of ours lie below this package, others are packages of their own
     module = kind.__module__
@@ -68,33 +68,33 @@ def room_of(kind: type) -> str:
     return module.partition(".")[0]
 
 
-def modules_in(part: str) -> Mapping[str, str]:
+def list_modules_in_part(part: str) -> Mapping[str, str]:
     """Return the modules that all rooms have in a part such as `web.pages`: full names by their own names.
 
     Where two rooms have one of the same name, the first room's counts.
     """
     modules: dict[str, str] = {}
-    for room, folder in all_rooms().items():
+    for room, folder in list_rooms().items():
         for module in iter_modules([str(folder / part.replace(".", "/"))]):
             modules.setdefault(module.name, f"{room}.{part}.{module.name}")
     return modules
 
 
-def module_named(part: str, name: str) -> str | None:
+def find_module(part: str, name: str) -> str | None:
     """Return the full name of a module in a part of the first room that has it; None where none has."""
-    return next(iter(modules_named(part, name)), None)
+    return next(iter(find_modules(part, name)), None)
 
 
-def modules_named(part: str, name: str) -> list[str]:
+def find_modules(part: str, name: str) -> list[str]:
     """Return the full names of a module in a part of each of our rooms that has it, else of strangers' rooms."""
     ours = []
-    for room, folder in own_rooms().items():
+    for room, folder in list_own_rooms().items():
         if has_module(folder, part, name):
             ours.append(room)
 
     # strangers' rooms are looked at only where ours have no such module
     rooms = ours or [
-        room for room, folder in foreign_rooms().items() if has_module(folder, part, name)
+        room for room, folder in list_foreign_rooms().items() if has_module(folder, part, name)
     ]
     return [f"{room}.{part}.{name}" for room in rooms]
 
@@ -108,22 +108,22 @@ def has_module(folder: Path, part: str, name: str) -> bool:
 def import_part(name: str) -> Iterator[Any]:
     """Import and yield a module that rooms have under the same name, such as `studio`, of each room that has it."""
     inside = Path(*name.split("."))
-    for room, folder in all_rooms().items():
-        if room != CORE and (folder / f"{inside}.py").is_file():
+    for room, folder in list_rooms().items():
+        if room != CORE_PACKAGE and (folder / f"{inside}.py").is_file():
             yield import_module(f"{room}.{name}")
 
 
 @cache
-def python_names() -> Mapping[str, str]:
+def list_python_names() -> Mapping[str, str]:
     """Return where the things are that `import pollex` has of the rooms: full names by their names there.
 
     A room names them in its package as `PYTHON_NAMES`: a use case, or anything else, such as
     `usecases.remedy.ProveRemedy`, by the name that it has in `import pollex`.
     """
     rooms = {}
-    for room in all_rooms():
+    for room in list_rooms():
         # the core's names stand in `pollex` itself
-        if room != CORE:
+        if room != CORE_PACKAGE:
             rooms[room] = import_module(room)
 
     names: dict[str, str] = {}
@@ -135,7 +135,7 @@ def python_names() -> Mapping[str, str]:
 
 
 @cache
-def hooks_of(kind: type[Hook]) -> tuple[Hook, ...]:
+def list_hooks(kind: type[Hook]) -> tuple[Hook, ...]:
     """Return what all rooms hang onto a hook, the core's first.
 
     A hook is a class that the core declares in a module `hooks` of one of its parts, such as
@@ -143,28 +143,28 @@ def hooks_of(kind: type[Hook]) -> tuple[Hook, ...]:
     same part, with a tuple `HOOKS` of objects of such classes; the core's own is called `own_hooks`.
     """
     # the same place in every room: `pollex.web.hooks` is `web.hooks` in each
-    part = kind.__module__.removeprefix(f"{CORE}.")
+    part = kind.__module__.removeprefix(f"{CORE_PACKAGE}.")
     within = part.removesuffix("hooks").rstrip(".")
     core_modules = []
-    for home in modules_named(within, "own_hooks"):
+    for home in find_modules(within, "own_hooks"):
         core_modules.append(import_module(home))
 
     modules = [*core_modules, *import_part(part)]
     return tuple(hook for module in modules for hook in module.HOOKS if isinstance(hook, kind))
 
 
-def folders_of(part: str) -> Iterator[Path]:
+def iterate_part_folders(part: str) -> Iterator[Path]:
     """Yield the folders that rooms have of a part such as `prompts`; the core's comes first."""
-    for folder in all_rooms().values():
+    for folder in list_rooms().values():
         inside = folder / part
         if inside.is_dir():
             yield inside
 
 
-def file_named(part: str, name: str) -> Path | None:
+def find_file(part: str, name: str) -> Path | None:
     """Return a file in a part of the first room that has it; None where none has."""
     # ours first, since strangers' take time to find
-    for rooms in (own_rooms, foreign_rooms):
+    for rooms in (list_own_rooms, list_foreign_rooms):
         for folder in rooms().values():
             file = folder / part / name
             if file.is_file():

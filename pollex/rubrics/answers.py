@@ -20,7 +20,7 @@ class Option(BaseModel):
     value: float
 
 
-LIKERT = tuple(
+LIKERT_OPTIONS = tuple(
     Option(text=text, value=value)
     for text, value in [
         ("Strongly Disagree", 0.0),
@@ -32,32 +32,35 @@ LIKERT = tuple(
 )
 """The five options of RUBICON with their values. Source: Biyani et al. 2024, the evaluation prompt."""
 
-NUMERIC = tuple(Option(text=str(grade), value=(grade - 1) / 9 * 10) for grade in range(1, 11))
+NUMERIC_OPTIONS = tuple(
+    Option(text=str(grade), value=(grade - 1) / 9 * 10) for grade in range(1, 11)
+)
 """Grades from 1 to 10, spread over the same 0 to 10. Source: Biyani et al. 2024, the evaluators that it compares."""
 
-NEVER_CAME_UP = "Never came up"
+NEVER_CAME_UP_OPTION = "Never came up"
 """What a judge answers where the occasion of a statement never came up. Missing, and no value of the scale."""
 
-NEUTRAL = 5.0
+NEUTRAL_VALUE = 5.0
 """The middle of the values 0 to 10."""
 
 ScaleName = Literal["occasion", "likert-domain", "likert", "numeric"]
 
-SCALES: dict[ScaleName, tuple[Option, ...]] = {
-    "occasion": LIKERT,
-    "likert-domain": LIKERT,
-    "likert": LIKERT,
-    "numeric": NUMERIC,
+OPTIONS_BY_SCALE: dict[ScaleName, tuple[Option, ...]] = {
+    "occasion": LIKERT_OPTIONS,
+    "likert-domain": LIKERT_OPTIONS,
+    "likert": LIKERT_OPTIONS,
+    "numeric": NUMERIC_OPTIONS,
 }
 """How rubrics may be asked. `occasion` has "Never came up" beside the five options; the others are RUBICON's, neutral
 where a statement does not apply. With the first two the judge is told what is expected in the
 domain."""
 
-DOMAIN_SCALES: frozenset[ScaleName] = frozenset({"occasion", "likert-domain"})
+SCALES_WITH_DOMAIN: frozenset[ScaleName] = frozenset({"occasion", "likert-domain"})
 
-_BY_LENGTH = {len(options): options for options in SCALES.values()}
-_VALUES = {
-    length: tuple(option.value for option in options) for length, options in _BY_LENGTH.items()
+_OPTIONS_BY_LENGTH = {len(options): options for options in OPTIONS_BY_SCALE.values()}
+_VALUES_BY_LENGTH = {
+    length: tuple(option.value for option in options)
+    for length, options in _OPTIONS_BY_LENGTH.items()
 }
 
 
@@ -74,7 +77,7 @@ class Question(BaseModel):
 
     id: str
     text: str
-    options: tuple[Option, ...] = LIKERT
+    options: tuple[Option, ...] = LIKERT_OPTIONS
     rubric: Rubric | None = None
     may_never: bool = False
 
@@ -85,7 +88,7 @@ class Question(BaseModel):
             id=rubric.id,
             text=rubric.text,
             rubric=rubric,
-            options=SCALES[scale],
+            options=OPTIONS_BY_SCALE[scale],
             may_never=scale == "occasion",
         )
 
@@ -98,8 +101,8 @@ class Question(BaseModel):
         )
 
 
-Source = Literal["built-in", "logprobs", "sampled", "point", "recorded", "rule"]
-RULE: Source = "rule"
+AnswerSource = Literal["built-in", "logprobs", "sampled", "point", "recorded", "rule"]
+RULE_SOURCE: AnswerSource = "rule"
 """Of answers that no judge is asked for."""
 
 
@@ -123,7 +126,7 @@ class Answer(BaseModel):
     question_id: str
     probabilities: tuple[float, ...]
     chosen: int
-    source: Source
+    source: AnswerSource
     justification: str = ""
     turns: tuple[int, ...] = ()
     judge: str = ""
@@ -150,7 +153,7 @@ class Answer(BaseModel):
     def word(self) -> str:
         """The option picked, in words."""
         if self.never_came_up:
-            return NEVER_CAME_UP
+            return NEVER_CAME_UP_OPTION
         return self.scale[self.chosen].text
 
     @property
@@ -161,7 +164,7 @@ class Answer(BaseModel):
     @property
     def scale(self) -> tuple[Option, ...]:
         """The options that a rubric was asked with: its scales differ in their length."""
-        return _BY_LENGTH.get(len(self.probabilities), LIKERT)
+        return _OPTIONS_BY_LENGTH.get(len(self.probabilities), LIKERT_OPTIONS)
 
     def expected(self, options: tuple[Option, ...] | None = None) -> float:
         """Σ p·value / Z; without options, those of a rubric."""
@@ -187,13 +190,13 @@ class Answer(BaseModel):
 
 @lru_cache(maxsize=8192)  # it is counted, written and summed up
 def _compute_expected(probabilities: tuple[float, ...]) -> float:
-    values = _VALUES.get(len(probabilities), _VALUES[len(LIKERT)])
+    values = _VALUES_BY_LENGTH.get(len(probabilities), _VALUES_BY_LENGTH[len(LIKERT_OPTIONS)])
     return sum([p * value for p, value in zip(probabilities, values, strict=True)]) / sum(
         probabilities
     )
 
 
-Outcome = Literal[
+NoAnswerOutcome = Literal[
     "not_scorable",
     "refused",
     "empty",
@@ -208,7 +211,7 @@ Outcome = Literal[
 """`undecided`: an ensemble's runs don't agree, or too few of them answered."""
 
 
-RETRYABLE: frozenset[Outcome] = frozenset(
+RETRYABLE_OUTCOMES: frozenset[NoAnswerOutcome] = frozenset(
     {"error", "empty", "unparsable", "context_exceeded", "silently_truncated"}
 )
 """Outcomes that may be others the next time: a resumed run asks again."""
@@ -226,11 +229,13 @@ class Unanswered(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     question_id: str
-    outcome: Outcome
+    outcome: NoAnswerOutcome
     detail: str = ""
     judge: str = ""
 
 
-def can_retry(answer: Answer | Unanswered, kinds: Collection[Outcome] = RETRYABLE) -> bool:
+def can_retry(
+    answer: Answer | Unanswered, kinds: Collection[NoAnswerOutcome] = RETRYABLE_OUTCOMES
+) -> bool:
     """Tell whether asking again may bring an answer."""
     return isinstance(answer, Unanswered) and answer.outcome in kinds

@@ -10,7 +10,7 @@ from pollex import prompts
 from pollex.errors import UNREADABLE_FILE_HINT, BadRubrics
 from pollex.prompts.domain import write_toml_value
 from pollex.rubrics.records import ChosenRubric
-from pollex.rubrics.rubric import PERSON, Polarity, Rubric, make_content_id
+from pollex.rubrics.rubric import PERSON_SOURCE, Polarity, Rubric, make_content_id
 from pollex.text import escape_controls, parse_toml, read_file_text
 
 SETS_FOLDER = Path(prompts.__file__).parent / "rubric_sets"
@@ -19,23 +19,23 @@ RUBRICS_HINT = "correct it; each of [[rubrics]] has text and polarity, sat or ds
 
 
 MAX_RUBRIC_CHARACTERS = 2000
-Words = Annotated[
+EditedText = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_RUBRIC_CHARACTERS),
 ]
 
 
-class _Given(BaseModel):
+class _RubricInFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    text: Words
+    text: EditedText
     polarity: Polarity
 
 
-class _List(BaseModel):
+class _RubricList(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    rubrics: list[_Given] = Field(min_length=1)
+    rubrics: list[_RubricInFile] = Field(min_length=1)
     purpose: str = ""
 
 
@@ -60,7 +60,7 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
         path = Path(source)
 
     missing = f"give a TOML file, or one of {', '.join(list_bundled_sets())}"
-    entries = _parse_model(_List, path, str(source), RUBRICS_HINT, missing).rubrics
+    entries = _parse_model(_RubricList, path, str(source), RUBRICS_HINT, missing).rubrics
     rubrics = []
     for e in entries:
         rubrics.append(
@@ -105,7 +105,7 @@ def _parse_model(
 
 
 EDITS_ENDING = ".rubrics.toml"
-EDITS_HEAD = """\
+EDITS_FILE_HEAD = """\
 # The rubrics of {name}. This file is the one to edit: text, polarity (sat or dsat), on (true or false) and note.
 # Leave ids as they are. A new rubric needs text and polarity. Remarks belong into note: comments are not kept.
 # A re-worded rubric is judged as before; `judge_anew = true` has its new words say what to look for.
@@ -117,7 +117,7 @@ EDITS_HINT = (
 )
 
 
-class Entry(BaseModel):
+class EditEntry(BaseModel):
     """A rubric as people edit it.
 
     Attributes:
@@ -129,7 +129,7 @@ class Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = ""
-    text: Words
+    text: EditedText
     polarity: Polarity
     on: bool = True
     judge_anew: bool = False
@@ -159,10 +159,10 @@ class Entry(BaseModel):
         return "\n".join(["[[rubrics]]", *lines, f"note = {write_toml_value(self.note)}", ""])
 
 
-class _Entries(BaseModel):
+class _EditEntryList(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    rubrics: list[Entry] = Field(min_length=1)
+    rubrics: list[EditEntry] = Field(min_length=1)
 
 
 def get_edits_path(path: str | Path) -> Path:
@@ -170,14 +170,14 @@ def get_edits_path(path: str | Path) -> Path:
     return Path(path).with_name(f"{Path(path).stem}{EDITS_ENDING}")
 
 
-def read_edits(path: Path) -> tuple[Entry, ...]:
+def read_edits(path: Path) -> tuple[EditEntry, ...]:
     """Read the entries of a file.
 
     Raises:
         BadRubrics: It can't be read, something in it is missing or wrong, or two rubrics have one
             id.
     """
-    entries = _parse_model(_Entries, path, str(path), EDITS_HINT).rubrics
+    entries = _parse_model(_EditEntryList, path, str(path), EDITS_HINT).rubrics
     names = [entry.name for entry in entries]
     # an id of two rubrics leaves open which of them is meant
     repeated = set()
@@ -194,30 +194,34 @@ def read_edits(path: Path) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def make_entries(rubrics: Iterable[ChosenRubric], off: Iterable[ChosenRubric]) -> tuple[Entry, ...]:
+def make_entries(
+    rubrics: Iterable[ChosenRubric], off: Iterable[ChosenRubric]
+) -> tuple[EditEntry, ...]:
     """Return rubrics as people edit them, those that are off last."""
     sides = [(rubric, True) for rubric in rubrics] + [(rubric, False) for rubric in off]
     entries = []
     for r, on in sides:
         entries.append(
-            Entry(id=r.id, text=r.text, polarity=r.polarity, on=on, judge_anew=r.anew, note=r.note)
+            EditEntry(
+                id=r.id, text=r.text, polarity=r.polarity, on=on, judge_anew=r.anew, note=r.note
+            )
         )
     return tuple(entries)
 
 
-def write_edits_toml(entries: Iterable[Entry], name: str) -> str:
+def write_edits_toml(entries: Iterable[EditEntry], name: str) -> str:
     """Return the whole file.
 
     Args:
         name: The rubric set's file, for the comment on top.
     """
     return "\n".join(
-        [EDITS_HEAD.format(name=escape_controls(name)), *(entry.toml() for entry in entries)]
+        [EDITS_FILE_HEAD.format(name=escape_controls(name)), *(entry.toml() for entry in entries)]
     )
 
 
 def apply_edits(
-    entries: Sequence[Entry],
+    entries: Sequence[EditEntry],
     rubrics: Sequence[ChosenRubric],
     off: Sequence[ChosenRubric],
 ) -> tuple[tuple[ChosenRubric, ...], tuple[ChosenRubric, ...]]:
@@ -235,7 +239,7 @@ def apply_edits(
     return tuple(rubric for on, rubric in edited if on), tuple(rubrics_off)
 
 
-def _edit_rubric(entry: Entry, before: ChosenRubric | None) -> ChosenRubric:
+def _edit_rubric(entry: EditEntry, before: ChosenRubric | None) -> ChosenRubric:
     changes = {
         "text": entry.text,
         "polarity": entry.polarity,
@@ -259,7 +263,7 @@ def _edit_rubric(entry: Entry, before: ChosenRubric | None) -> ChosenRubric:
 def forget_judgment(rubric: ChosenRubric) -> ChosenRubric:
     """Return a rubric without what it was judged by: its words say what to look for, as if a person had added it."""
     update = {
-        "source": PERSON,
+        "source": PERSON_SOURCE,
         "quotes": (),
         "written": "",
         "answered_by": "",

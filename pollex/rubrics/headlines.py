@@ -9,7 +9,7 @@ import numpy as np
 from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.records import ChosenRubric, FamilyMember, Segment
 from pollex.rubrics.rubric import (
-    BUILT_IN,
+    ANSWERED_BUILT_IN,
     Polarity,
     Rubric,
     classify_sentence,
@@ -25,10 +25,10 @@ MOSTLY_SHARE = 0.5
 NEAR_WORDS_SHARE = 0.6
 """Share of the words of two sentences that both have, from which on they say nearly the same."""
 
-LEAST_LETTERS = 4
+MIN_WORD_LETTERS = 4
 """Of a word that says what a sentence is about."""
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD_PATTERN = re.compile(r"[^\W\d_]+")
 
 SAYS_THE_SAME_CORRELATION = 0.5
 """Correlation of answers from which on a model's rubric says what a built-in one says."""
@@ -57,7 +57,7 @@ def list_headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Head
     mixed = has_models(rubrics)
     of_side.sort(
         key=lambda rubric: (
-            mixed and rubric.answered_by == BUILT_IN,
+            mixed and rubric.answered_by == ANSWERED_BUILT_IN,
             -count_thumbs_explained(rubric),
         )
     )
@@ -143,7 +143,7 @@ def list_unexpected_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubri
     return unexpected_rubrics
 
 
-UNEXPECTED: dict[Polarity, str] = {
+UNEXPECTED_SIDE_NOTES: dict[Polarity, str] = {
     "sat": "usually a bad sign, and thumbs don't show that: read its conversations",
     "dsat": "usually a good sign, and thumbs don't show that: read its conversations",
 }
@@ -189,7 +189,7 @@ class Habit:
 def list_habits(rubrics: Sequence[ChosenRubric]) -> list[Habit]:
     """List deeds to check in conversations that end as labels bear out, without those shown otherwise."""
     strongest = []
-    for side in SIDES:
+    for side in POLARITIES:
         strongest.extend(list_strongest_hints(rubrics, side))
 
     shown = {rubric.text for rubric in (*filter(_is_leading, rubrics), *strongest)}
@@ -266,9 +266,9 @@ def list_hints(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     return [rubric for rubric in _list_not_leading(rubrics) if rubric.stands in ("hint", "unknown")]
 
 
-SIDES: tuple[Polarity, ...] = ("dsat", "sat")
+POLARITIES: tuple[Polarity, ...] = ("dsat", "sat")
 
-MOST_STRONGEST = 3
+MAX_STRONGEST_HINTS = 3
 """Hints of a side that stand with its findings."""
 
 
@@ -289,7 +289,7 @@ def list_strongest_hints(rubrics: Sequence[ChosenRubric], side: Polarity) -> lis
             clear.append(rubric)
 
     clear = [rubric for rubric in clear if not rubric.unsure]
-    return sorted(clear, key=lambda rubric: -count_thumbs_explained(rubric))[:MOST_STRONGEST]
+    return sorted(clear, key=lambda rubric: -count_thumbs_explained(rubric))[:MAX_STRONGEST_HINTS]
 
 
 def list_also_borne_out(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
@@ -383,7 +383,7 @@ def find_headline_twins(
     mixed = has_models(rubrics)
     # beside a model's rubrics, those that a program answers
     from_built_in = np.array(
-        [mixed and rubric.answered_by == BUILT_IN for rubric in rubrics],
+        [mixed and rubric.answered_by == ANSWERED_BUILT_IN for rubric in rubrics],
         dtype=bool,
     )
     alike = find_much_the_same(rubrics, held)
@@ -465,7 +465,9 @@ def find_much_the_same(rubrics: Sequence[Rubric], held: Bools) -> Bools:
 
 
 def _split_words(text: str) -> frozenset[str]:
-    return frozenset(word for word in _WORD.findall(text.lower()) if len(word) >= LEAST_LETTERS)
+    return frozenset(
+        word for word in _WORD_PATTERN.findall(text.lower()) if len(word) >= MIN_WORD_LETTERS
+    )
 
 
 def _differ_in_breadth(rubrics: Sequence[Rubric]) -> Bools:

@@ -16,11 +16,11 @@ from pydantic import (
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Capabilities
 from pollex.prompts.domain import Closing, parse_switches
-from pollex.rubrics.answers import DOMAIN_SCALES, ScaleName
-from pollex.rubrics.rubric import BUILT_IN
+from pollex.rubrics.answers import SCALES_WITH_DOMAIN, ScaleName
+from pollex.rubrics.rubric import ANSWERED_BUILT_IN
 
-MOST_RUBRICS_IN_A_CALL = 10
-DEFAULT_MODEL = "all-MiniLM-L6-v2"
+MAX_RUBRICS_IN_A_CALL = 10
+DEFAULT_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
 """The bundled embedding model."""
 
 CALL_FIELDS = frozenset({"closing", "seed", "max_tokens"})
@@ -38,7 +38,7 @@ def _sort_parts(parts: Any) -> Any:
     return parts
 
 
-Parts = Annotated[frozenset[str], BeforeValidator(_sort_parts), PlainSerializer(sorted)]
+PromptParts = Annotated[frozenset[str], BeforeValidator(_sort_parts), PlainSerializer(sorted)]
 """Parts of prompts; as a text separated by commas."""
 
 
@@ -72,7 +72,7 @@ class JudgeSettings(BaseModel):
         None,
         description="Fail if the endpoint gives no log-probabilities.",
     )
-    without: Parts = Field(
+    without: PromptParts = Field(
         frozenset(),
         description="What to leave out: built-in (rubrics found without the model); ds, cdp, domain of prompts.",
     )
@@ -93,7 +93,7 @@ class JudgeSettings(BaseModel):
         description="Part of an answer's distribution that NetSAT sums, or that is the grade.",
     )
     embedding_model: str = Field(
-        DEFAULT_MODEL,
+        DEFAULT_EMBEDDING_MODEL,
         description="A sentence-transformers model, by name or path.",
     )
 
@@ -137,7 +137,7 @@ class JudgeSettings(BaseModel):
         description="Characters of all documents together that a judge is shown of one conversation.",
     )
 
-    batch: int = Field(MOST_RUBRICS_IN_A_CALL, ge=1, le=MOST_RUBRICS_IN_A_CALL)
+    batch: int = Field(MAX_RUBRICS_IN_A_CALL, ge=1, le=MAX_RUBRICS_IN_A_CALL)
     max_tokens: int = Field(4096, ge=1)
     seed: int | None = None
     place: str = ""
@@ -147,7 +147,7 @@ class JudgeSettings(BaseModel):
     @classmethod
     def _known(cls, without: frozenset[str]) -> frozenset[str]:
         # parts of prompts are checked by their module, which doesn't know of built-in rubrics
-        return parse_switches(without - {BUILT_IN}) | (without & {BUILT_IN})
+        return parse_switches(without - {ANSWERED_BUILT_IN}) | (without & {ANSWERED_BUILT_IN})
 
     @classmethod
     def of(cls, **values: Any) -> Self:
@@ -176,7 +176,9 @@ class JudgeSettings(BaseModel):
     @property
     def left_out(self) -> frozenset[str]:
         """Parts that prompts are put without; only some scales ask about the domain."""
-        return (self.without | (set() if self.scale in DOMAIN_SCALES else {"domain"})) - {BUILT_IN}
+        return (self.without | (set() if self.scale in SCALES_WITH_DOMAIN else {"domain"})) - {
+            ANSWERED_BUILT_IN
+        }
 
     def facts(self, names: Iterable[str]) -> dict[str, Any]:
         """Return settings by name, for a fingerprint."""

@@ -12,26 +12,26 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Reason, Rubric
 from pollex.rubrics.worth import is_nearly_constant
 
-_QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
-_JOINED = re.compile(r"\b(?:and|or|but|as well as)\b", re.IGNORECASE)
-_NOT_JOINING = re.compile(
+_QUOTED_PATTERN = re.compile(r"[\"“][^\"“”]*[\"”]")
+_CONJUNCTION_PATTERN = re.compile(r"\b(?:and|or|but|as well as)\b", re.IGNORECASE)
+_NOT_JOINING_PATTERN = re.compile(
     r"\b(?:between\b[^.]*?\band|more or less|and so on|or so)\b",
     re.IGNORECASE,
 )
-_CLAUSES = re.compile(
+_TWO_CLAUSES_PATTERN = re.compile(
     r"(?P<who>The \w+) (?P<first>.+?),? (?:and|but|or) (?:(?P=who) )?(?P<second>\w+s\b.*)",
     re.IGNORECASE,
 )
-_ALL = re.compile(
+_ABSOLUTE_WORD_PATTERN = re.compile(
     r"\b(?:each|every|all|only|always|any|none|never|everything|nothing)\b",
     re.IGNORECASE,
 )
-_PRESUMED = re.compile(
+_PRESUPPOSITION_PATTERN = re.compile(
     r"\b(?:too (?!many\b|much\b)\w+|again|still|anymore|any more|no longer|finally|despite|although|though|because"
     r"|fails? to|manages? to|stops? \w+ing|instead of|realizes? that|regrets? that|unnecessar\w+|wrongly|correctly)\b",
     re.IGNORECASE,
 )
-_BETTER = (
+_BETTER_WORDINGS = (
     (
         re.compile(
             r"\b(?:only|always|finally|still|again|unnecessarily|wrongly|correctly) ", re.IGNORECASE
@@ -70,14 +70,14 @@ def mark_words(rubric: Rubric) -> list[LintMark]:
         return []
 
     # quoted words say nothing of the sentence around them
-    text = _QUOTED.sub("“…”", rubric.text)
+    text = _QUOTED_PATTERN.sub("“…”", rubric.text)
     marks = []
     # an “and” that joins no two statements is no fault
-    if joined := _JOINED.search(_NOT_JOINING.sub("", text)):
+    if joined := _CONJUNCTION_PATTERN.search(_NOT_JOINING_PATTERN.sub("", text)):
         why = f"two parts, joined by “{joined.group()}”: a conversation may bear out one of them"
         marks.append(LintMark(rubric.id, why, split_statements(rubric.text)))
 
-    if every := _ALL.search(text):
+    if every := _ABSOLUTE_WORD_PATTERN.search(text):
         marks.append(
             LintMark(
                 rubric.id,
@@ -86,7 +86,7 @@ def mark_words(rubric: Rubric) -> list[LintMark]:
             )
         )
 
-    if presumed := _PRESUMED.search(text):
+    if presumed := _PRESUPPOSITION_PATTERN.search(text):
         why = f"“{presumed.group()}” presupposes something that may not have come up"
         marks.append(LintMark(rubric.id, why, _suggest_better(rubric.text)))
 
@@ -96,7 +96,7 @@ def mark_words(rubric: Rubric) -> list[LintMark]:
 def split_statements(text: str) -> tuple[str, ...]:
     """Split a sentence with two verbs into two statements; none if unclear."""
     # both halves have the subject that stands once
-    clauses = _CLAUSES.fullmatch(text.rstrip("."))
+    clauses = _TWO_CLAUSES_PATTERN.fullmatch(text.rstrip("."))
     if clauses:
         return tuple(
             f"{clauses['who']} {clauses[part].strip(' ,')}." for part in ("first", "second")
@@ -107,7 +107,7 @@ def split_statements(text: str) -> tuple[str, ...]:
 def _suggest_better(text: str) -> tuple[str, ...]:
     # each pattern takes the words that the one before it left
     better = text
-    for pattern, instead in _BETTER:
+    for pattern, instead in _BETTER_WORDINGS:
         better = pattern.sub(instead, better)
 
     # the first word may be gone: spaces and the capital are put right

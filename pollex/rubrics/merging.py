@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Quote, Rubric
 
-R = TypeVar("R", bound=Rubric)
+RubricT = TypeVar("RubricT", bound=Rubric)
 
 
 def normalize_rubric(rubric: Rubric) -> tuple[Polarity, str]:
@@ -13,12 +13,12 @@ def normalize_rubric(rubric: Rubric) -> tuple[Polarity, str]:
     return rubric.polarity, " ".join(rubric.text.split()).rstrip(".").casefold()
 
 
-def sort_by_support(rubrics: Iterable[R]) -> list[R]:
+def sort_by_support(rubrics: Iterable[RubricT]) -> list[RubricT]:
     """Sort rubrics by number of reasons, most first."""
     return sorted(rubrics, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
 
 
-def merge_rubrics(ranked: Sequence[R]) -> R:
+def merge_rubrics(ranked: Sequence[RubricT]) -> RubricT:
     """Give the first rubric the reasons of all, and quotes up to the maximum."""
     # each once, in the order of the ranking
     reason_ids: list[str] = []
@@ -34,19 +34,19 @@ def merge_rubrics(ranked: Sequence[R]) -> R:
     )
 
 
-def merge_equal_rubrics(rubrics: Sequence[R]) -> tuple[tuple[R, ...], dict[str, str]]:
+def merge_equal_rubrics(rubrics: Sequence[RubricT]) -> tuple[tuple[RubricT, ...], dict[str, str]]:
     """Merge rubrics of equal text on one side, whoever wrote them; the best supported one stays.
 
     Returns:
         Those that stay, in their order, and by id of each that went the id of the one that it went
         into.
     """
-    groups: dict[tuple[Polarity, str], list[R]] = {}
+    groups: dict[tuple[Polarity, str], list[RubricT]] = {}
     for rubric in rubrics:
         groups.setdefault(normalize_rubric(rubric), []).append(rubric)
 
     # the best supported one stays, at its own place and under its id; drafts have no id yet
-    stays: dict[int, R] = {}
+    stays: dict[int, RubricT] = {}
     merged: dict[str, str] = {}
     place_of = {id(rubric): place for place, rubric in reversed(list(enumerate(rubrics)))}
     for equal in groups.values():

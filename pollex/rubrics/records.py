@@ -14,7 +14,7 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure, compute_share_interval
 from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.judge_settings import JudgeSettings
-from pollex.rubrics.rubric import PERSON, Polarity, Quote, Rubric, make_content_id
+from pollex.rubrics.rubric import PERSON_SOURCE, Polarity, Quote, Rubric, make_content_id
 from pollex.selection.threshold import Calibration, GuaranteedWindow, WindowSide
 from pollex.text import format_count
 
@@ -85,7 +85,7 @@ class RubricEvidence(Record):
         down_within: Share of thumbs down where the occasion came up and the rubric doesn't hold;
             None likewise.
         compared: With which others it is told: with those of the same occasion where these are
-            enough, `ENOUGH_OTHERS`, whatever their thumbs; else with all others.
+            enough, `MIN_OTHER_CONVERSATIONS`, whatever their thumbs; else with all others.
     """
 
     holds: Figure
@@ -105,11 +105,11 @@ class RubricEvidence(Record):
         return within or self.down_without
 
 
-ENOUGH_OTHERS = 10
+MIN_OTHER_CONVERSATIONS = 10
 """Conversations of the same occasion from which on a rubric is compared with these, each of another user."""
 
 
-PROVEN, LIKELY = 0.05, 0.30
+PROVEN_LEVEL, LIKELY_LEVEL = 0.05, 0.30
 """Adjusted p-values up to which a rubric is proven, or likely."""
 
 
@@ -136,7 +136,7 @@ class StandingRecord(Record):
     def word(self) -> Literal["proven", "likely", "hint"]:
         """The standing in one word: a step lower where the difference isn't clear."""
         words: list[Literal["proven", "likely", "hint"]] = ["proven", "likely", "hint"]
-        step = (self.p > PROVEN) + (self.p > LIKELY) + (not self.clear)
+        step = (self.p > PROVEN_LEVEL) + (self.p > LIKELY_LEVEL) + (not self.clear)
         return words[min(step, 2)]
 
 
@@ -216,7 +216,7 @@ class FamilyMember(Record):
         )
 
 
-WITHIN = "Among these"
+WITHIN_PREFIX = "Among these"
 """How a case is introduced that makes a difference within a finding."""
 
 
@@ -324,7 +324,7 @@ class CommentFinding(Record):
     quotes: tuple[Quote, ...]
 
 
-MOST_MEMBERS = 3
+MAX_FAMILY_MEMBERS = 3
 
 
 class ChosenRubric(Rubric):
@@ -413,7 +413,7 @@ class ChosenRubric(Rubric):
             if case.within and case.kind != get_detector_kind(self.source):
                 others.append(case)
 
-        return tuple(others)[:MOST_MEMBERS]
+        return tuple(others)[:MAX_FAMILY_MEMBERS]
 
     @property
     def best_quotes(self) -> tuple[Quote, ...]:
@@ -446,7 +446,7 @@ class ChosenRubric(Rubric):
             if case is not first and case.kind in ("", get_detector_kind(self.source)):
                 alike_cases.append(case)
 
-        alike = alike_cases[:MOST_MEMBERS]
+        alike = alike_cases[:MAX_FAMILY_MEMBERS]
         if first is not None:
             whole = f"“{self.text.removesuffix('.')}”"
             return first.text, f"This explains most of the wider finding {whole}."
@@ -479,7 +479,7 @@ class ChosenRubric(Rubric):
             if case.kind.startswith("event:") and not case.within:
                 events.append(case)
 
-        return tuple(events)[:MOST_MEMBERS]
+        return tuple(events)[:MAX_FAMILY_MEMBERS]
 
     @property
     def plain(self) -> Rubric:
@@ -489,7 +489,7 @@ class ChosenRubric(Rubric):
     @property
     def anew(self) -> bool:
         """Whether a person gave up how it was judged, which counts once it is fitted; its figures are of before."""
-        return self.source == PERSON and not self.written and self.alone is not None
+        return self.source == PERSON_SOURCE and not self.written and self.alone is not None
 
     @property
     def headlined(self) -> bool:
@@ -541,7 +541,7 @@ class Baseline(Record):
     probability_ahead: Figure | None = None
 
 
-EMBEDDED, LLM = "embedded", "llm"
+EMBEDDED_JUDGE_KIND, LLM_JUDGE_KIND = "embedded", "llm"
 """Kinds of judges: the built-in one, and a model behind the gateway."""
 
 
@@ -563,12 +563,12 @@ class JudgeRecord(Record):
     @property
     def built_in(self) -> bool:
         """Whether it answers on this machine, without a model: nothing is sent or paid."""
-        return self.kind != LLM
+        return self.kind != LLM_JUDGE_KIND
 
     @property
     def scale(self) -> ScaleName:
         """Scale on which rubrics are asked."""
-        if self.kind == EMBEDDED:
+        if self.kind == EMBEDDED_JUDGE_KIND:
             return "likert-domain"
         return self.options.scale
 
@@ -578,7 +578,9 @@ class JudgeRecord(Record):
             return options.model_dump(mode="json")
 
         # settings that such a judge heeds: others would be no facts of it
-        heeded = {"embedding_model", "value"} | (set() if self.kind == EMBEDDED else {"scale"})
+        heeded = {"embedding_model", "value"} | (
+            set() if self.kind == EMBEDDED_JUDGE_KIND else {"scale"}
+        )
         return options.model_dump(mode="json", include=heeded)
 
 
@@ -798,7 +800,7 @@ def describe_guarantee(record: GuaranteedWindow) -> str:
         side.threshold is None and not (side.needed or side.confident)
         for side in (record.lower, record.upper)
     ):
-        sides = f"no score is that certain, {_HOPELESS}"
+        sides = f"no score is that certain, {_HOPELESS_NOTE}"
 
     return f"{describe_sides(record)}: {sides}. {_describe_held_out(record)}".rstrip()
 
@@ -859,7 +861,7 @@ def _describe_side(
         return f"{none}: {takes if side.needed > record.n + 1 else 'a few more labels may do'}"
     if side.confident:
         return f"{none}: {format_count(side.confident, 'score lies', 'scores lie')} beyond a threshold, too few to tell"
-    return f"{none}, {_HOPELESS}"
+    return f"{none}, {_HOPELESS_NOTE}"
 
 
-_HOPELESS = "and more labels would not help, because no threshold is right that often"
+_HOPELESS_NOTE = "and more labels would not help, because no threshold is right that often"

@@ -10,19 +10,19 @@ from pydantic import BaseModel, ConfigDict
 Polarity = Literal["sat", "dsat"]
 
 AnsweredBy = Literal["", "built-in", "distilled"]
-BUILT_IN: AnsweredBy = "built-in"
-DISTILLED: AnsweredBy = "distilled"
+ANSWERED_BUILT_IN: AnsweredBy = "built-in"
+ANSWERED_DISTILLED: AnsweredBy = "distilled"
 
 
-PERSON = "person"
+PERSON_SOURCE = "person"
 """Source of a rubric in a person's own words: its judge looks for evidence for them."""
 
-Tells = Literal["", "deed", "outcome", "manners", "tone"]
+WhatRubricTells = Literal["", "deed", "outcome", "manners", "tone"]
 """What a rubric tells of: what the assistant does; what came of it, as the thumb says, too; politeness; or how people
 sound. Empty where nobody said."""
 
-Part = Literal["occasion", "act", "omission", "effect"]
-PARTS: frozenset[str] = frozenset(get_args(Part))
+QuotePart = Literal["occasion", "act", "omission", "effect"]
+QUOTE_PARTS: frozenset[str] = frozenset(get_args(QuotePart))
 
 
 class Quote(BaseModel):
@@ -44,7 +44,7 @@ class Quote(BaseModel):
     conversation_id: str
     turn: int
     text: str
-    part: Part | None = None
+    part: QuotePart | None = None
     marks: tuple[tuple[int, int], ...] = ()
     sure: float | None = None
 
@@ -101,9 +101,9 @@ class Rubric(BaseModel):
     polarity: Polarity
     reason_ids: tuple[str, ...] = ()
     quotes: tuple[Quote, ...] = ()
-    source: str = PERSON
+    source: str = PERSON_SOURCE
     answered_by: AnsweredBy = ""
-    tells: Tells = ""
+    tells: WhatRubricTells = ""
 
     @property
     def sign(self) -> int:
@@ -111,7 +111,7 @@ class Rubric(BaseModel):
         return 1 if self.polarity == "sat" else -1
 
     @property
-    def kind(self) -> Tells:
+    def kind(self) -> WhatRubricTells:
         """What it tells of, whoever wrote it."""
         # words and turns are tone, whatever is said of them
         detector = self.source.partition(":")[0]
@@ -142,42 +142,42 @@ class Rubric(BaseModel):
         return self.kind in ("outcome", "manners")
 
 
-def classify_sentence(text: str) -> Tells:
+def classify_sentence(text: str) -> WhatRubricTells:
     """Tell whether a sentence is of a deed of the assistant, or of what came of it.
 
     The subject of its last clause decides: what stands before is the occasion. What the user is
     told or offered is a deed of the assistant, all the same.
     """
     # a sentence without a known subject counts as one of a deed
-    subjects = list(_SUBJECT.finditer(text))
+    subjects = list(_ASSISTANT_SUBJECT_PATTERN.finditer(text))
     if not subjects:
         return "deed"
 
     # from the last subject on
     clause = text[subjects[-1].start("who") :]
-    if subjects[-1]["who"].lower() in ASSISTANTS:
+    if subjects[-1]["who"].lower() in ASSISTANT_NOUNS:
         # politeness alone is no deed to act on
-        return "outcome" if _MANNERS.match(clause) else "deed"
-    return "deed" if _PASSIVE.match(clause) else "outcome"
+        return "outcome" if _MANNERS_PATTERN.match(clause) else "deed"
+    return "deed" if _PASSIVE_PATTERN.match(clause) else "outcome"
 
 
-ASSISTANTS = frozenset({"assistant", "agent", "bot", "model", "reply", "answer"})
+ASSISTANT_NOUNS = frozenset({"assistant", "agent", "bot", "model", "reply", "answer"})
 
-_SUBJECT = re.compile(
+_ASSISTANT_SUBJECT_PATTERN = re.compile(
     r"(?:^|[,;:] (?:and |but |so |then |there )?)(?:the|an?) "
     r"(?P<who>assistant|agent|bot|model|reply|answer|user|customer|person|conversation)\b",
     re.IGNORECASE,
 )
 """Where a clause begins, and who does something in it."""
 
-_PASSIVE = re.compile(
+_PASSIVE_PATTERN = re.compile(
     r"\w+ (?:is|gets) (?:\w+ly )?"
     r"(?:told|offered|given|asked|sent|shown|left|referred|advised|led|promised|refused|charged)\b",
     re.IGNORECASE,
 )
 """How a clause goes on whose subject has something done to it."""
 
-_MANNERS = re.compile(
+_MANNERS_PATTERN = re.compile(
     r"\w+ (?:(?:only|just|politely|warmly) )?"
     r"(?:apologi[sz]es|thanks|says (?:sorry|thanks|goodbye|hello)|wishes|greets|is (?:polite|friendly))\b",
     re.IGNORECASE,
@@ -187,7 +187,7 @@ _MANNERS = re.compile(
 TONE_KINDS = ("phrase", "turns")
 """Sources that are words alone: nobody knows what was done or came of it."""
 
-TONE = "tone"
+TONE_SOURCE = "tone"
 """Id and source of what the model of the probability reads beside the rubrics: moods and lengths as one number."""
 
 BUILT_IN_KINDS = ("event", "rate", "signal", *TONE_KINDS)
@@ -228,7 +228,7 @@ def add_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
     return rubric.model_copy(update=update)
 
 
-DEEDS_FIRST = {
+PART_ORDER_DEEDS_FIRST = {
     "act": 0,
     "omission": 0,
     "effect": 1,
@@ -240,7 +240,7 @@ DEEDS_FIRST = {
 def rank_quote(quote: Quote) -> tuple[float, int]:
     """Sort key of quotes; those without a detector keep their order, deeds before their occasions."""
     if quote.sure is None:
-        return (DEEDS_FIRST.get(quote.part or "", 0), 0)
+        return (PART_ORDER_DEEDS_FIRST.get(quote.part or "", 0), 0)
     return (-quote.sure, len(quote.text))
 
 

@@ -19,7 +19,7 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure, LabelSupport
 from pollex.outputs import require_output, write_file
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import SCALES, Question
+from pollex.rubrics.answers import OPTIONS_BY_SCALE, Question
 from pollex.rubrics.edits import (
     apply_edits,
     get_edits_path,
@@ -42,7 +42,7 @@ from pollex.rubrics.records import (
     SpreadRecord,
     TurnRecord,
 )
-from pollex.rubrics.rubric import TONE, Reason, Rubric, has_models, make_content_id
+from pollex.rubrics.rubric import TONE_SOURCE, Reason, Rubric, has_models, make_content_id
 from pollex.rubrics.score import NetSat, ThumbModel, decide_at
 from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.tone import ToneRecord
@@ -61,15 +61,15 @@ from pollex.text import (
     replace_surrogates,
 )
 
-CHANCE = 0.5
+CHANCE_AUC = 0.5
 """AUC of guessing."""
 
-DIGITS = 8
+HASH_DIGITS = 8
 """Of the hash, in the file's name."""
 
-MOST_RUBRICS = 1_000
+MAX_RUBRICS_OF_SET = 1_000
 """Of a set: a judge is asked about each of them, of each conversation."""
-LARGEST_SET = 64 << 20
+MAX_SET_FILE_BYTES = 64 << 20
 """Bytes of a set's file: more would be parsed for minutes before it could be refused."""
 
 REFIT_HINT = "fit it again: `pollex refit LOGS --rubrics …`"
@@ -93,7 +93,7 @@ def get_arrays_path(path: Path, facts: Mapping[str, Any]) -> Path:
             hint=REFIT_HINT,
         )
 
-    return path.with_name(f"{path.stem}-{digest[:DIGITS]}.safetensors")
+    return path.with_name(f"{path.stem}-{digest[:HASH_DIGITS]}.safetensors")
 
 
 def read_arrays(path: Path, facts: Mapping[str, Any]) -> bytes:
@@ -135,7 +135,7 @@ if TYPE_CHECKING:
 
     from pollex.calibration.estimator import JudgedEstimator
 
-FORMAT = 2
+SET_FORMAT_VERSION = 2
 
 
 def require_names(rubrics: RubricSet, where: str) -> None:
@@ -189,7 +189,7 @@ class RubricSet(Record):
             else empty.
     """
 
-    format: int = FORMAT
+    format: int = SET_FORMAT_VERSION
     pollex: str
     created: str
     run: str
@@ -245,7 +245,7 @@ class RubricSet(Record):
             BadCalibrator: The arrays aren't there, or are not the ones that were written with it.
         """
         try:
-            text = read_file_text(path, LARGEST_SET)
+            text = read_file_text(path, MAX_SET_FILE_BYTES)
             # numbers that aren't finite and keys that stand twice are refused
             stored = replace_surrogates(
                 json.loads(
@@ -299,9 +299,9 @@ class RubricSet(Record):
         """Return a rubric set from JSON values; see `load`."""
         # before each is looked at, which takes a millisecond
         rubrics = stored.get("rubrics") if isinstance(stored, dict) else None
-        if isinstance(rubrics, list) and len(rubrics) > MOST_RUBRICS:
+        if isinstance(rubrics, list) and len(rubrics) > MAX_RUBRICS_OF_SET:
             raise BadRubrics(
-                f"it has {len(rubrics)} rubrics: a set has at most {MOST_RUBRICS}",
+                f"it has {len(rubrics)} rubrics: a set has at most {MAX_RUBRICS_OF_SET}",
                 where=where,
                 hint="keep those that matter; `pollex learn` chooses 15",
             )
@@ -310,10 +310,10 @@ class RubricSet(Record):
         if (
             isinstance(stored, dict)
             and isinstance(stored_format := stored.get("format"), int)
-            and stored_format > FORMAT
+            and stored_format > SET_FORMAT_VERSION
         ):
             raise BadRubrics(
-                f"it has format {stored_format}, this pollex reads up to {FORMAT}",
+                f"it has format {stored_format}, this pollex reads up to {SET_FORMAT_VERSION}",
                 where=where,
                 hint="install a newer pollex",
             )
@@ -464,7 +464,7 @@ class RubricSet(Record):
             )
 
         require_arrays(self._arrays, record.facts, "rubric set")
-        options = len(SCALES[self.judge.scale])
+        options = len(OPTIONS_BY_SCALE[self.judge.scale])
         facts = record.facts | {
             "questionnaire": asdict(make_thumb_questionnaire(record.rubrics, options))
         }
@@ -555,7 +555,7 @@ class RubricSet(Record):
     def at_chance(self) -> str:
         """Say that it is not known to be better than chance; empty where it is, or where nobody measured it."""
         auc = self.held_out.auc if self.held_out else None
-        if auc is None or auc.value is None or (auc.low is not None and auc.low > CHANCE):
+        if auc is None or auc.value is None or (auc.low is not None and auc.low > CHANCE_AUC):
             return ""
 
         bounds = ""
@@ -588,7 +588,7 @@ class RubricSet(Record):
         # a starter's ids have a prefix, and tone its own, so none overwrites another
         others = self.starter.judge.learned if self.starter else {}
         if self.tone and self.tone.weight:
-            tone = {TONE: self.tone.learned}
+            tone = {TONE_SOURCE: self.tone.learned}
         else:
             tone = {}
 

@@ -22,8 +22,8 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse, spell_options
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import compute_entropy
-from pollex.rubrics.answers import LIKERT, NEUTRAL, Answer, Unanswered
-from pollex.rubrics.rubric import TONE
+from pollex.rubrics.answers import LIKERT_OPTIONS, NEUTRAL_VALUE, Answer, Unanswered
+from pollex.rubrics.rubric import TONE_SOURCE
 from pollex.selection.netsat import add_in_order
 from pollex.selection.threshold import Calibration, Window
 from pollex.text import make_html_table
@@ -319,7 +319,7 @@ class ScoreColumns(Sequence[Score]):
         return self.fields.get(name) or [Score.model_fields[name].default] * len(self)
 
 
-DIGITS = 12
+PROBABILITY_DIGITS = 12
 """Of a probability: those after it depend on how many conversations are worked out at once."""
 
 SHOWN_DIGITS = 10
@@ -339,7 +339,7 @@ class ThumbModel:
 
     rubrics: tuple[str, ...]
     model: JudgedEstimator
-    options: int = len(LIKERT)
+    options: int = len(LIKERT_OPTIONS)
     rating: JudgedEstimator | None = None
 
     def rows(self, answers: AnswerColumns) -> Floats:
@@ -381,7 +381,7 @@ class ThumbModel:
             answers,
             None if judge is None else [judge] * len(answers),
         )
-        return np.round(probability, DIGITS)
+        return np.round(probability, PROBABILITY_DIGITS)
 
     def grades(self, answers: Floats, judge: str | None = None) -> Floats:
         """Return the probability of each grade `[conversation, grade]`; see `probability`."""
@@ -390,7 +390,7 @@ class ThumbModel:
             answers.reshape(len(answers), -1),
             None if judge is None else [judge] * len(answers),
         )
-        return np.round(grades, DIGITS)
+        return np.round(grades, PROBABILITY_DIGITS)
 
     def weights(self) -> list[float]:
         """Return what each rubric weighs: log-odds at its last option minus at its first, others in the middle."""
@@ -547,12 +547,12 @@ class NetSat:
         if len(whole) < len(ids):
             fields = self._with_unscored(fields, whole.tolist(), answers)
 
-        with_tone = self.thumb_model is not None and TONE in self.thumb_model.rubrics
+        with_tone = self.thumb_model is not None and TONE_SOURCE in self.thumb_model.rubrics
         return ScoreColumns(
             ids,
             answers,
             fields,
-            AnswerColumns.of((TONE,), answers_by_conversation) if with_tone else None,
+            AnswerColumns.of((TONE_SOURCE,), answers_by_conversation) if with_tone else None,
         )
 
     def _sums(self, answers: AnswerColumns) -> Floats:
@@ -618,7 +618,7 @@ class NetSat:
         return compute_answer_value(
             answer,
             self.value,
-            self.never.get(answer.question_id, NEUTRAL),
+            self.never.get(answer.question_id, NEUTRAL_VALUE),
         )
 
     @cached_property
@@ -640,7 +640,9 @@ class NetSat:
         """
         if isinstance(answer, Unanswered) or answer.never_came_up:
             return 0.0
-        return self.weights.get(answer.question_id, 0.0) * (self.counted(answer) - NEUTRAL) / 10
+        return (
+            self.weights.get(answer.question_id, 0.0) * (self.counted(answer) - NEUTRAL_VALUE) / 10
+        )
 
     def moves(self, answers: Sequence[Answer | Unanswered]) -> dict[str, float]:
         """Return by how much each answer to a rubric moved the score; see `move_of`."""
@@ -786,7 +788,7 @@ def _compute_entropies(p: Floats) -> list[float]:
 def compute_answer_value(
     answer: Answer,
     rule: Literal["auto", "expected", "mode"] = "auto",
-    never: float = NEUTRAL,
+    never: float = NEUTRAL_VALUE,
 ) -> float:
     """Return an answer's value for NetSAT, by rule; by default mode or expected value."""
     if answer.never_came_up:

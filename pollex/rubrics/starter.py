@@ -22,7 +22,7 @@ STARTER_PREFIX = "starter-"
 
 PRIOR_WEIGHT = 0.7
 PRIOR_PRECISION = 10.0
-FREE = 1e-6
+INTERCEPT_PRIOR_PRECISION = 1e-6
 """Precision of the intercept's prior: none to speak of."""
 
 NEWTON_STEPS = 50
@@ -94,7 +94,7 @@ def _fit_logistic(z: Floats, positive: Bools) -> tuple[Floats, float]:
     x = np.column_stack([z, np.ones(len(z))])
     toward, precision = (
         np.append(np.full(z.shape[1], value), end)
-        for value, end in ((PRIOR_WEIGHT, 0), (PRIOR_PRECISION, FREE))
+        for value, end in ((PRIOR_WEIGHT, 0), (PRIOR_PRECISION, INTERCEPT_PRIOR_PRECISION))
     )
     beta = toward.copy()
     for _ in range(NEWTON_STEPS):

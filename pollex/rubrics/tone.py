@@ -17,12 +17,12 @@ from pollex.errors import BadRubrics
 from pollex.measures.arrays import Floats
 from pollex.measures.intervals import Figure
 from pollex.rubrics.records import ChosenRubric, Record
-from pollex.rubrics.rubric import BUILT_IN, TONE
+from pollex.rubrics.rubric import ANSWERED_BUILT_IN, TONE_SOURCE
 
-FARTHEST = 2.5
+MAX_STANDARDIZED_VALUE = 2.5
 """Deviations from the middle beyond which a tone says no more."""
 
-MOST_NAMED_FEATURES = 3
+MAX_NAMED_FEATURES = 3
 """Signals that are named of all that tone is made of."""
 
 
@@ -56,7 +56,11 @@ class ToneScale:
     def tone(self, features: Floats) -> Floats:
         """Return tone, over 0 where it sounds like a good conversation `[…]`, of features `[…, feature]`."""
         return np.asarray(
-            np.clip(features @ self.slopes + self.offset, -FARTHEST, FARTHEST),
+            np.clip(
+                features @ self.slopes + self.offset,
+                -MAX_STANDARDIZED_VALUE,
+                MAX_STANDARDIZED_VALUE,
+            ),
             dtype=np.float64,
         )
 
@@ -120,11 +124,11 @@ class ToneRecord(Record):
         """What the built-in judge is asked, where it counts."""
         text = "The conversation sounds like those that went well."
         return ChosenRubric(
-            id=TONE,
+            id=TONE_SOURCE,
             text=text,
             polarity="sat",
-            source=TONE,
-            answered_by=BUILT_IN,
+            source=TONE_SOURCE,
+            answered_by=ANSWERED_BUILT_IN,
             written=text,
         )
 
@@ -139,18 +143,18 @@ class ToneRecord(Record):
     def told(self) -> str:
         """Say in one line what it is made of, and what it adds."""
         if self.adds.value is None:
-            return f"{MADE_OF} doesn't count: {self.adds.undefined}."
+            return f"{TONE_DESCRIPTION} doesn't count: {self.adds.undefined}."
 
         bounds = f"95 % interval {self.adds.low:+.3f} to {self.adds.high:+.3f}, n = {self.adds.n}"
         figure = f"log-loss is {self.adds.value:.3f} lower with it ({bounds})"
         if not self.clear:
-            return f"Wording alone makes no clear difference. {MADE_OF}: {figure}."
+            return f"Wording alone makes no clear difference. {TONE_DESCRIPTION}: {figure}."
         if not self.weight:
-            return f"{MADE_OF} doesn't count: {figure}."
+            return f"{TONE_DESCRIPTION} doesn't count: {figure}."
 
         named = "; ".join(signal.rstrip(".") for signal in self.signals)
-        helps = f"{MADE_OF} helps to tell how likely a thumb up is"
+        helps = f"{TONE_DESCRIPTION} helps to tell how likely a thumb up is"
         return f"{helps}: {figure}. What counts most in it: {named}."
 
 
-MADE_OF = "Tone (wording, mood and length as one number, beside the rubrics)"
+TONE_DESCRIPTION = "Tone (wording, mood and length as one number, beside the rubrics)"

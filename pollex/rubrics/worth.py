@@ -20,7 +20,7 @@ from pollex.measures.distributions import (
 from pollex.measures.intervals import Figure, Measure, estimate_figures, make_mean_statistic
 from pollex.measures.selected import estimate_given_selection, find_passed_threshold
 from pollex.rubrics.records import (
-    ENOUGH_OTHERS,
+    MIN_OTHER_CONVERSATIONS,
     ChosenRubric,
     DataRecord,
     JudgedBy,
@@ -75,7 +75,7 @@ def measure_probabilities(
     return ProbabilityFigures(n=len(positive), **estimates)
 
 
-MORE_LABELS_TOLD = 20
+FURTHER_LABELS_TOLD = 20
 """Labels whose worth is told."""
 
 
@@ -99,7 +99,7 @@ class Reach(Record):
         recovered: (AUC − ½) of the rubrics over that of the strongest plain method.
         correlation: By side, mean correlation of its rubrics.
         curve: AUC by number of labels; empty where it was not measured, and `more` says why.
-        more: What `MORE_LABELS_TOLD` labels more are worth in AUC.
+        more: What `FURTHER_LABELS_TOLD` labels more are worth in AUC.
     """
 
     coverage: Figure
@@ -113,8 +113,8 @@ class Reach(Record):
     more: Figure
 
 
-Z = 1.96
-FEW_CONVERSATIONS = 20
+NORMAL_QUANTILE_95 = 1.96
+FEW_CONVERSATIONS_OF_WORTH = 20
 """Conversations of one kind below which a difference that may be chance is put down to their number."""
 
 
@@ -179,7 +179,7 @@ def measure_worth(
 
     # With whom it is compared hangs on how many these are alone: never on their thumbs.
     within = measure_share_among(came_up & ~held, ~up, blocks)
-    enough = count_units(within) >= ENOUGH_OTHERS
+    enough = count_units(within) >= MIN_OTHER_CONVERSATIONS
     update = {
         "occasion": occasion,
         "came_up": measure_share_among(every, came_up | held, blocks),
@@ -245,7 +245,7 @@ def shrink_for_choice(
             ends.append(overall + sign * part * end)
 
         # two errors add up as squares: that of the gap, and that of the share itself
-        half = Z * sqrt(overall * (1 - overall) / units_of_share)
+        half = NORMAL_QUANTILE_95 * sqrt(overall * (1 - overall) / units_of_share)
         low, high = (hypot(ends[1] - end, half) for end in (min(ends), max(ends)))
         value = min(max(ends[1], 0.0), 1.0)
 
@@ -446,7 +446,7 @@ def describe_doubt(worth: RubricEvidence, side: Polarity) -> str:
 
     held = worth.down_with.n
     # few independent conversations on either side
-    few = min(map(count_units, (worth.down_with, worth.down_others))) < FEW_CONVERSATIONS
+    few = min(map(count_units, (worth.down_with, worth.down_others))) < FEW_CONVERSATIONS_OF_WORTH
     chance = low <= 0 <= high
     if speaks_against_side(worth, side):
         why = f"not confirmed: it went the other way in the {held} where it holds"
@@ -489,7 +489,7 @@ def format_interval_ends(share: Figure) -> str:
 HELD_SHARE, DIFFERENCE_GAP, WIDE_GAP = 0.2, 0.15, 0.3
 """What `count_thumbs_needed` speaks of: something in a fifth of the conversations, and 15 or 30 points
 of thumbs down."""
-HALVED_FACTOR = 3.5
+HALVING_FACTOR = 3.5
 """So many times the thumbs of one plain test it takes by halvings among 40 other rubrics, in simulated logs: at 1.05
 times 22 of 100 were likely, at twice as many 45, at four times as many 98."""
 
@@ -498,7 +498,7 @@ def count_thumbs_needed(down: float, gap: float = DIFFERENCE_GAP) -> int:
     """Compute how many independent thumbs would make such a difference likely in about four of five logs.
 
     Two shares beside each other by the normal approximation, one-sided at 5 %: Fleiss, Levin and
-    Paik 2003, "Statistical Methods for Rates and Proportions", section 4.4; times `HALVED_FACTOR`.
+    Paik 2003, "Statistical Methods for Rates and Proportions", section 4.4; times `HALVING_FACTOR`.
 
     Args:
         down: Share of thumbs down.
@@ -507,7 +507,7 @@ def count_thumbs_needed(down: float, gap: float = DIFFERENCE_GAP) -> int:
     # of the normal distribution: one-sided 5 % errors, and a power of 80 %
     quantiles = 1.645 + 0.842
     return ceil(
-        HALVED_FACTOR * quantiles**2 * down * (1 - down) / (HELD_SHARE * (1 - HELD_SHARE) * gap**2)
+        HALVING_FACTOR * quantiles**2 * down * (1 - down) / (HELD_SHARE * (1 - HELD_SHARE) * gap**2)
     )
 
 
@@ -618,13 +618,13 @@ class Detector:
         return f"by {judged_by}: {auc}; it holds in {holds} of conversations{down}"
 
 
-JUDGED_ANEW = "Judged anew: "
+JUDGED_ANEW_NOTE = "Judged anew: "
 """How a note begins on a rubric that lost what it was judged by."""
 
 
 def describe_new_judgment(text: str, before: Detector, now: Detector) -> str:
     """Say by what a rubric is judged now and was before, with AUC and shares."""
-    return f"{JUDGED_ANEW}“{text}” is judged {now}. Before, {before}."
+    return f"{JUDGED_ANEW_NOTE}“{text}” is judged {now}. Before, {before}."
 
 
 def describe_new_judgments(

@@ -26,7 +26,7 @@ from pollex.graphs.learn.state import LearnChoice, LearnContext
 from pollex.graphs.run import carry_out_run
 from pollex.measures.arrays import Bools
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, can_retry
+from pollex.rubrics.answers import OPTIONS_BY_SCALE, Answer, NoAnswerOutcome, Unanswered, can_retry
 from pollex.rubrics.headlines import has_turned
 from pollex.rubrics.learning.material import GivenAnswers, MadePool, Material, Starter
 from pollex.rubrics.learning.results import Learned
@@ -35,7 +35,7 @@ from pollex.rubrics.learning.thumbs import SplitSides, split_sides
 from pollex.rubrics.learning.words import LogPhrases
 from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.records import ChosenRubric, JudgeRecord
-from pollex.rubrics.rubric import BUILT_IN, Rubric, is_built_in
+from pollex.rubrics.rubric import ANSWERED_BUILT_IN, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.worth import describe_new_judgments
 from pollex.runs.pool_review import Fork, People, PoolWaits, ask_until_accepted, begin_fork
@@ -195,7 +195,7 @@ class LearnRun:
         """Return both sides of a log with the answers that the store has."""
         record: JudgeRecord = self.knowledge["judge_record"]
         # answers that the store has go into the table; the graph asks for the others
-        table = GivenAnswers(record.options.value, len(SCALES[record.scale]))
+        table = GivenAnswers(record.options.value, len(OPTIONS_BY_SCALE[record.scale]))
         for id_, answers in _judged(
             self.setting.store,
             run,
@@ -432,7 +432,7 @@ def is_judged_as_before(rubric: ChosenRubric) -> bool:
         "signal",
         "words",
     )
-    return bool(rubric.written) and detected and rubric.answered_by in ("", BUILT_IN)
+    return bool(rubric.written) and detected and rubric.answered_by in ("", ANSWERED_BUILT_IN)
 
 
 def make_pool_maker(roles: Roles) -> Callable[[Sequence[Conversation], Bools], MadePool] | None:
@@ -452,7 +452,7 @@ def make_phrase_miner(roles: Roles) -> Callable[[Sequence[Conversation]], LogPhr
 def _read_extractions(
     store: Store,
     run: str,
-    retry_outcomes: Collection[Outcome],
+    retry_outcomes: Collection[NoAnswerOutcome],
 ) -> dict[str, Extraction | Unanswered]:
     """Return the stored extractions to reuse.
 
@@ -474,7 +474,7 @@ def _judged(
     store: Store,
     run: str,
     training: Collection[str],
-    retry_outcomes: Collection[Outcome],
+    retry_outcomes: Collection[NoAnswerOutcome],
 ) -> Iterator[tuple[str, list[Answer | Unanswered]]]:
     """Yield the stored answers to reuse, by conversation.
 

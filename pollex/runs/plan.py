@@ -32,10 +32,10 @@ from pollex.gateway.endpoint import Endpoint
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.judge_settings import MOST_RUBRICS_IN_A_CALL
+from pollex.rubrics.judge_settings import MAX_RUBRICS_IN_A_CALL
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import SplitSides, split_sides
-from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, make_content_id
+from pollex.rubrics.rubric import ANSWERED_BUILT_IN, Polarity, Reason, Rubric, make_content_id
 from pollex.runs.earlier_runs import WrittenPool, capabilities_before
 from pollex.runs.known_answers import (
     CONVERSATIONS_IN_A_QUERY,
@@ -240,9 +240,7 @@ class Plan:
         await adapt_rubrics_to_domain(self.asker, rubrics)
         # adapted rubrics have other words, so that no earlier answer counts
         for side in KINDS:
-            calls = ceil(
-                sum(rubric.polarity == side for rubric in rubrics) / MOST_RUBRICS_IN_A_CALL
-            )
+            calls = ceil(sum(rubric.polarity == side for rubric in rubrics) / MAX_RUBRICS_IN_A_CALL)
             if calls:
                 await self._judging(conversations, Size(calls, calls))
 
@@ -286,7 +284,7 @@ class Plan:
 
         # SAT and DSAT rubrics are asked in calls of their own.
         batches = sum(
-            (size.batches(MOST_RUBRICS_IN_A_CALL) for size in pool.values()),
+            (size.batches(MAX_RUBRICS_IN_A_CALL) for size in pool.values()),
             start=NONE,
         )
         await self._judging(sides.judged_train, batches, rubrics.likely)
@@ -296,7 +294,7 @@ class Plan:
         for most, size in zip(settings.limits, pool.values(), strict=True):
             of_side = Size(min(most, size.at_most), min(most, size.likely))
             chosen += of_side
-            batches_of_chosen += of_side.batches(MOST_RUBRICS_IN_A_CALL)
+            batches_of_chosen += of_side.batches(MAX_RUBRICS_IN_A_CALL)
 
         await self._judging(sides.judged_test, batches_of_chosen, chosen.likely)
         return self.planner.table
@@ -357,7 +355,7 @@ class Plan:
                     )
 
         # both parts are judged by as many rubrics as each side may have
-        judged = sum(ceil(most / MOST_RUBRICS_IN_A_CALL) for most in settings.limits)
+        judged = sum(ceil(most / MAX_RUBRICS_IN_A_CALL) for most in settings.limits)
         for side in (sides.judged_train, sides.judged_test):
             await self._judging(side, Size(judged, judged))
 
@@ -402,7 +400,7 @@ class Plan:
             items.append({"i": number, "rubric": _sample_rubric(number, "sat").text})
 
         call = self.asker.call(load_prompt("deduplicate"), items, {})
-        answers_each = 2 if BUILT_IN in self.asker.settings.without else 1
+        answers_each = 2 if ANSWERED_BUILT_IN in self.asker.settings.without else 1
         with self.planner.estimating(
             Size(rubrics.at_most // answers_each, ceil(rubrics.likely * LIKELY_DUPLICATES))
         ):
@@ -432,12 +430,12 @@ class Plan:
         """
         judge = LlmJudge(self.asker)
         # at most all batches are full; likely ones share the rubrics that there are
-        fill = MOST_RUBRICS_IN_A_CALL
+        fill = MAX_RUBRICS_IN_A_CALL
         if rubrics is not None and batches.likely:
             fill = min(fill, ceil(rubrics / batches.likely))
 
         for times, size in (
-            (Size(batches.at_most, 0), MOST_RUBRICS_IN_A_CALL),
+            (Size(batches.at_most, 0), MAX_RUBRICS_IN_A_CALL),
             (Size(0, batches.likely), fill),
         ):
             questions = []

@@ -18,10 +18,15 @@ from pollex.gateway.calls import Capabilities
 from pollex.gateway.endpoint import LANGCHAIN_PREFIX, Endpoint
 from pollex.graphs.context import CONVERSATIONS_A_BATCH
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import DOMAIN_SCALES, RETRYABLE, Outcome
-from pollex.rubrics.judge_settings import CALL_FIELDS, DEFAULT_MODEL, JUDGMENT_FIELDS, JudgeSettings
-from pollex.rubrics.records import EMBEDDED, LLM, JudgeRecord
-from pollex.rubrics.rubric import BUILT_IN, DISTILLED, Rubric
+from pollex.rubrics.answers import RETRYABLE_OUTCOMES, SCALES_WITH_DOMAIN, NoAnswerOutcome
+from pollex.rubrics.judge_settings import (
+    CALL_FIELDS,
+    DEFAULT_EMBEDDING_MODEL,
+    JUDGMENT_FIELDS,
+    JudgeSettings,
+)
+from pollex.rubrics.records import EMBEDDED_JUDGE_KIND, LLM_JUDGE_KIND, JudgeRecord
+from pollex.rubrics.rubric import ANSWERED_BUILT_IN, ANSWERED_DISTILLED, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions
 from pollex.runs.run import RunSettings
@@ -67,7 +72,7 @@ class RunRoles:
     embedder: Embedder
     prompts: dict[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
-    retry_outcomes: frozenset[Outcome] = RETRYABLE
+    retry_outcomes: frozenset[NoAnswerOutcome] = RETRYABLE_OUTCOMES
     gateway: Gateway | None = None
     capabilities: Capabilities | None = None
     traced: Callable[[Tracer], None] = lambda _tracer: None
@@ -203,7 +208,7 @@ class RunRoles:
         from pollex.agents.mixed import mix_roles  # what works with a model alone needs
 
         # without a model both sides would be the same
-        if self.gateway is None or BUILT_IN in without:
+        if self.gateway is None or ANSWERED_BUILT_IN in without:
             return self
         return self._with(mix_roles(self.roles, built_in))
 
@@ -310,7 +315,7 @@ async def hire(
         await desk.fetch()
 
     # answers of earlier runs are known, unless everything is to be asked again
-    retry_outcomes = RETRYABLE | asked_again(options)
+    retry_outcomes = RETRYABLE_OUTCOMES | asked_again(options)
     memory = None if options.again else StoredAnswers(store, retry_outcomes)
     workers = llm_workers(
         options, profile, store.secret, embedder, gateway, capabilities, seed, memory
@@ -330,7 +335,7 @@ def require_no_model(settings: JudgeSettings) -> None:
     Raises:
         WrongUse: Says which.
     """
-    if settings.scale not in DOMAIN_SCALES:
+    if settings.scale not in SCALES_WITH_DOMAIN:
         raise WrongUse(
             f"the scale {settings.scale} takes a model",
             hint="name one",
@@ -435,7 +440,7 @@ def llm_workers(
     # all roles ask through one gateway, which has the limits and the budget
     roles = llm_roles(asker, embedder, memory)
     record = JudgeRecord(
-        kind=LLM,
+        kind=LLM_JUDGE_KIND,
         name=capabilities.model,
         fingerprint=roles.judge.fingerprint,
         options=settings,
@@ -516,10 +521,12 @@ def embedded_roles(
 def embedded_record(embedder: Embedder) -> JudgeRecord:
     """Return the record of a built-in judge that has not learned yet."""
     settings = JudgeSettings(embedding_model=embedder.model)
-    return JudgeRecord(kind=EMBEDDED, name=BUILT_IN_MODEL_NAME, fingerprint="", options=settings)
+    return JudgeRecord(
+        kind=EMBEDDED_JUDGE_KIND, name=BUILT_IN_MODEL_NAME, fingerprint="", options=settings
+    )
 
 
-def embedder_for(store: Path | None, model: str = DEFAULT_MODEL) -> Embedder:
+def embedder_for(store: Path | None, model: str = DEFAULT_EMBEDDING_MODEL) -> Embedder:
     """Return the embedding model with the store's cache."""
     return Embedder(model, None if store is None else store / EMBEDDINGS)
 
@@ -535,14 +542,14 @@ def build(
         BadRubrics: There is no judge of this kind, or what it learned can't be used.
     """
     # the kind that is built in, then the one that was learned from a model's answers
-    if record.kind == EMBEDDED:
+    if record.kind == EMBEDDED_JUDGE_KIND:
         return EmbeddedJudge(embedder, record.learned, rubrics)
-    if record.kind == DISTILLED:
+    if record.kind == ANSWERED_DISTILLED:
         from pollex.agents.distilled.judge import JudgeWithoutModel  # few sets are
 
         return JudgeWithoutModel(embedder, record.learned)
 
-    judge_kinds = ", ".join((LLM, EMBEDDED, DISTILLED))
+    judge_kinds = ", ".join((LLM_JUDGE_KIND, EMBEDDED_JUDGE_KIND, ANSWERED_DISTILLED))
     raise BadRubrics(
         f"there is no judge of the kind {record.kind!r:.60}",
         hint=f"use one of {judge_kinds}",
@@ -552,7 +559,7 @@ def build(
 def embedded_judge(
     rubric_set: RubricSet,
     store: Path | None,
-    model_name: str = DEFAULT_MODEL,
+    model_name: str = DEFAULT_EMBEDDING_MODEL,
 ) -> Judge:
     """Restore the built-in judge of a rubric set.
 
@@ -747,7 +754,7 @@ def embeds_with(record: JudgeRecord, model_name: str) -> str:
     """
     # the default model is safe; any other must be named by the user, too
     made_with = record.options.embedding_model
-    if made_with not in (DEFAULT_MODEL, model_name):
+    if made_with not in (DEFAULT_EMBEDDING_MODEL, model_name):
         raise WrongUse(
             f"the rubric set's judge embeds with {made_with!r}, which may be fetched or read from disk",
             hint="confirm it",

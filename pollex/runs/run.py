@@ -20,7 +20,7 @@ from pollex.graphs.context import (
     NullProgress,
     Progress,
 )
-from pollex.rubrics.answers import RETRYABLE, Outcome
+from pollex.rubrics.answers import RETRYABLE_OUTCOMES, NoAnswerOutcome
 from pollex.store.resume import find_resumable, find_run, read_settings_behind, runs
 from pollex.store.runs import FINISHED, Run
 from pollex.store.settings_told import describe_differences, settings_row
@@ -200,7 +200,7 @@ class RunSettings:
     progress: KeptProgress
     arguments: Mapping[str, Any]
     resume: bool = False
-    retry_outcomes: frozenset[Outcome] = RETRYABLE
+    retry_outcomes: frozenset[NoAnswerOutcome] = RETRYABLE_OUTCOMES
     secrets: Collection[str] = ()
     batch: int = CONVERSATIONS_A_BATCH
     at_once: int = CONVERSATIONS_A_BATCH

@@ -21,8 +21,8 @@ from pollex.measures.every_look import ConfidenceSequence, bound_mean_difference
 from pollex.measures.intervals import Figure
 from pollex.outputs import write_file, write_text
 from pollex.reports.share import render_compare_page
-from pollex.rooms import hooks_of
-from pollex.rubrics.answers import NEUTRAL
+from pollex.rooms import list_hooks
+from pollex.rubrics.answers import NEUTRAL_VALUE
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.compare import (
@@ -278,7 +278,7 @@ def check(
     rubric_set = read_unedited(rubrics, run.store)
     # rubrics that the store knows as mended, each with the hook that knows its state
     mended = {}
-    for rubrics_of in hooks_of(MendedRubrics):
+    for rubrics_of in list_hooks(MendedRubrics):
         for id_, state in rubrics_of.mended_in(run.store, rubric_set).items():
             mended[id_] = (rubrics_of, state)
 
@@ -621,7 +621,7 @@ def _get_value_column(of: str, arm: ScoredArm, rubric_set: RubricSet) -> Floats:
         :, [rubric.id for rubric in rubric_set.rubrics].index(of.removeprefix(HOLDS_PREFIX))
     ]
     return np.asarray(
-        np.where(np.isnan(values), np.nan, values > NEUTRAL)
+        np.where(np.isnan(values), np.nan, values > NEUTRAL_VALUE)
         if of.startswith(HOLDS_PREFIX)
         else values
     )

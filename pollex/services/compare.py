@@ -46,7 +46,7 @@ from pollex.measures.share import (
 )
 from pollex.outputs import write_text
 from pollex.reports.share import render_compare_page
-from pollex.rubrics.answers import LIKERT, Answer, Unanswered
+from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.runs.options import ModelOptions, RunOptions
@@ -292,7 +292,9 @@ MOST_CONVERSATIONS_A_SIDE = 2000
 """Conversations a side that the classifier of texts is trained on."""
 NOVELTY_FOLDS = 5
 WORD_PATTERN = r"(?u)\b\w+\b"
-OPTION_MIDPOINTS = np.array([(low.value + high.value) / 2 for low, high in pairwise(LIKERT)])
+OPTION_MIDPOINTS = np.array(
+    [(low.value + high.value) / 2 for low, high in pairwise(LIKERT_OPTIONS)]
+)
 FEWEST_TEXTS_A_SIDE = 20
 """Conversations a side below which texts are not told apart."""
 

@@ -12,7 +12,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
 from pollex.gateway.budget import UsageTable
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.rubric import BUILT_IN
+from pollex.rubrics.rubric import ANSWERED_BUILT_IN
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.earlier_runs import WrittenPool, pool_before
 from pollex.runs.known_answers import all_answers_known, judge_from_memory, questions_of_model
@@ -224,7 +224,7 @@ def _find_earlier_pool(
     # the roles as a run would have them, for their fingerprints alone
     embedder = embedder_for(run.store, model.settings.embedding_model)
     roles = llm_roles(plan.asker, embedder)
-    if BUILT_IN not in model.settings.without:
+    if ANSWERED_BUILT_IN not in model.settings.without:
         alike = model.settings.alike
         built_in = embedded_roles(learning.profile, embedder, settings.seed, alike)
         roles = mix_roles(roles, built_in)

@@ -29,7 +29,7 @@ from pollex.measures.classification import (
 from pollex.measures.distributions import compute_answer_log_losses
 from pollex.measures.intervals import Figure, Measure, estimate_figures, make_mean_statistic
 from pollex.rubrics.records import ProbabilityFigures, TurnRecord, describe_sides
-from pollex.rubrics.rubric_set import CHANCE, RubricSet
+from pollex.rubrics.rubric_set import CHANCE_AUC, RubricSet
 from pollex.rubrics.score import Score
 from pollex.rubrics.worth import measure_probabilities
 from pollex.runs.options import ModelOptions, RunOptions
@@ -145,7 +145,7 @@ class Evaluation(TabularResult):
         """Say that these conversations don't show the set to be better than chance; empty where they do."""
         # only an interval that lies above chance shows that a set is better
         auc = self.figures.auc
-        if auc.value is None or (auc.low is not None and auc.low > CHANCE):
+        if auc.value is None or (auc.low is not None and auc.low > CHANCE_AUC):
             return ""
 
         bounds = ""

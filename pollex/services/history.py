@@ -10,10 +10,10 @@ from typing import Any
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadCalibrator, BadRubrics, PollexError
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.records import Choice, ChosenRubric, DroppedRubric
-from pollex.rubrics.rubric import TONE, Reason
+from pollex.rubrics.rubric import TONE_SOURCE, Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import describe_certainty, describe_verdict
 from pollex.runs.options import RunOptions
@@ -409,7 +409,7 @@ def explain_rubric(run: RunOptions, path: Path, name: str) -> RubricOrigin:
     rubric = find_rubric_named(rubrics, name, path)
     reasons, choice = find_rubric_origin(run, rubrics, rubric)
     tone = ""
-    if rubrics.tone and rubric.id == TONE:
+    if rubrics.tone and rubric.id == TONE_SOURCE:
         tone = rubrics.tone.told
 
     return RubricOrigin(
@@ -438,7 +438,7 @@ def describe_weight(weight: float) -> str:
 
 def read_run_questions(store: Store, run: Run) -> Mapping[str, Question]:
     """Return the questions of a run by id, if it did not ask about rubrics."""
-    kinds: tuple[RunQuestionReader, ...] = hooks_of(RunQuestionReader)
+    kinds: tuple[RunQuestionReader, ...] = list_hooks(RunQuestionReader)
     for kind in kinds:
         if kind.command == run.command:
             return kind.questions(store, run.id)

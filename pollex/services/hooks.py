@@ -10,7 +10,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.measures.intervals import Figure
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
@@ -138,7 +138,7 @@ def get_score_forms() -> ScoreForms:
         WrongUse: Its room isn't installed.
     """
     # one room at most writes for other tools
-    for forms in hooks_of(ScoreForms):
+    for forms in list_hooks(ScoreForms):
         known_forms: ScoreForms = forms
         return known_forms
     raise make_missing_room_error()
@@ -146,7 +146,7 @@ def get_score_forms() -> ScoreForms:
 
 def get_set_forms() -> SetForms:
     """Return what writes rubric sets for other tools; raises as `get_score_forms`."""
-    for forms in hooks_of(SetForms):
+    for forms in list_hooks(SetForms):
         known_forms: SetForms = forms
         return known_forms
     raise make_missing_room_error()
@@ -181,7 +181,7 @@ def find_option_service(verb: str, option: str) -> str:
     Raises:
         WrongUse: The room that has it isn't installed.
     """
-    works: tuple[OptionService, ...] = hooks_of(OptionService)
+    works: tuple[OptionService, ...] = list_hooks(OptionService)
     for work in works:
         if (work.verb, work.option) == (verb, option):
             return work.does

@@ -28,7 +28,7 @@ from pollex.rubrics.learning.results import LabelledScore, Learned
 from pollex.rubrics.lint import LintMark
 from pollex.rubrics.records import CalibratorRecord, describe_guarantee
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import JUDGED_ANEW
+from pollex.rubrics.worth import JUDGED_ANEW_NOTE
 from pollex.runs.options import RunOptions
 from pollex.runs.usage import ModelUsage, usage_by_stage, usage_json
 from pollex.services.few_thumbs import FewThumbsAdvice
@@ -224,10 +224,10 @@ class LearnResult(TabularResult):
             if rubrics.starter:
                 starter = f"Starter {rubrics.starter.source}: "
             else:
-                starter = JUDGED_ANEW
+                starter = JUDGED_ANEW_NOTE
 
             for note in rubrics.notes:
-                if note.startswith((JUDGED_ANEW, starter)):
+                if note.startswith((JUDGED_ANEW_NOTE, starter)):
                     yield note
             if rubrics.notes:
                 yield f"{format_count(len(rubrics.notes), 'note')} on how to read them: in the report, or here with -v"

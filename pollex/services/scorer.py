@@ -42,8 +42,8 @@ from pollex.formats.log_shapes.readers import find_reader
 from pollex.gateway.langsmith import switch_tracing
 from pollex.graphs.context import CONVERSATIONS_A_BATCH
 from pollex.rubrics.answers import Answer, Unanswered
-from pollex.rubrics.judge_settings import DEFAULT_MODEL
-from pollex.rubrics.rubric import DISTILLED
+from pollex.rubrics.judge_settings import DEFAULT_EMBEDDING_MODEL
+from pollex.rubrics.rubric import ANSWERED_DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat, Score, ScoreColumns, list_requested_judges
 from pollex.runs.options import ModelOptions
@@ -81,7 +81,7 @@ class BatchScorer:
         rubrics: RubricSet,
         judges: Sequence[str] = (),
         costs: tuple[float, float] = (1.0, 1.0),
-        embedding_model: str = DEFAULT_MODEL,
+        embedding_model: str = DEFAULT_EMBEDDING_MODEL,
         judge: Judge | None = None,
         at_once: int | None = None,
     ) -> None:
@@ -116,7 +116,9 @@ class BatchScorer:
     @cached_property
     def reads_vectors(self) -> bool:
         """Whether a rubric is judged by the likeness of vectors."""
-        own_rubrics = (rubric for rubric in self.rubrics.rubrics if rubric.answered_by != DISTILLED)
+        own_rubrics = (
+            rubric for rubric in self.rubrics.rubrics if rubric.answered_by != ANSWERED_DISTILLED
+        )
         return any(find_evidence_signal(rubric, Embedder()).vectors for rubric in own_rubrics)
 
     @cached_property
@@ -211,7 +213,7 @@ class Scorer:
         *,
         model: BaseChatModel | None = None,
         base_url: str | None = None,
-        embedding_model: str = DEFAULT_MODEL,
+        embedding_model: str = DEFAULT_EMBEDDING_MODEL,
         store: str | Path = DEFAULT,
         costs: tuple[float, float] = (1.0, 1.0),
     ) -> None:

@@ -18,13 +18,13 @@ from pollex.reports.transcript import MarkedText
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.edits import (
     MAX_RUBRIC_CHARACTERS,
-    Entry,
+    EditEntry,
     get_edits_path,
     make_entries,
     write_edits_toml,
 )
 from pollex.rubrics.headlines import (
-    UNEXPECTED,
+    UNEXPECTED_SIDE_NOTES,
     Habit,
     Headline,
     explain_beside,
@@ -43,7 +43,7 @@ from pollex.rubrics.headlines import (
     list_words,
 )
 from pollex.rubrics.lint import LintMark, mark_answers, mark_pairs, mark_words
-from pollex.rubrics.records import WITHIN, ChosenRubric, CommentFinding
+from pollex.rubrics.records import WITHIN_PREFIX, ChosenRubric, CommentFinding
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import (
@@ -217,7 +217,7 @@ def _render_group(heading: str, entries: Iterable[Headline], verbose: bool) -> T
             whole = ["the wider finding:"] if rubric.lead else []
             yield make_rubric_line(text, [" ".join((*whole, figures[0])), *figures[1:]])
             for case in () if rubric.outcome else rubric.apart:
-                yield make_rubric_line(f"{WITHIN}: {case.text}", [case.figures])
+                yield make_rubric_line(f"{WITHIN_PREFIX}: {case.text}", [case.figures])
 
 
 def make_rubric_line(text: str, figures: Sequence[str]) -> TerminalLine:
@@ -233,7 +233,7 @@ def describe_rubric_figures(rubric: ChosenRubric) -> list[str]:
     if list_also_borne_out([rubric]):
         aside.append(f"not among the findings: {explain_beside(rubric)}")
     if list_unexpected_rubrics([rubric]):
-        aside.append(UNEXPECTED[rubric.polarity])
+        aside.append(UNEXPECTED_SIDE_NOTES[rubric.polarity])
 
     # nothing is known of its thumbs: there are no shares to print
     if rubric.worth is None:
@@ -613,7 +613,7 @@ def add_rubric(
     Raises:
         WrongUse: It has no words, or the set has it already.
     """
-    new = Entry(text=_require_words(text), polarity=polarity, note=note)
+    new = EditEntry(text=_require_words(text), polarity=polarity, note=note)
     # the same words have the same name, so that a second copy is seen here
     entries = _list_entries(rubrics)
     if any(entry.name == new.name for entry in entries):
@@ -739,14 +739,14 @@ def _preview_edited_set(edited_set: EditedRubricSet, store: Path | None) -> str:
     return " ".join(change.told for change in previewed.changed)
 
 
-def _list_entries(path: Path) -> tuple[Entry, ...]:
+def _list_entries(path: Path) -> tuple[EditEntry, ...]:
     rubric_set = RubricSet.load(path, arrays=False)
     return make_entries(rubric_set.rubrics, rubric_set.off)
 
 
 def _write_edits(
     path: Path,
-    entries: Sequence[Entry],
+    entries: Sequence[EditEntry],
     id_: str,
     progress: Progress | None,
 ) -> EditedRubricSet:

@@ -12,7 +12,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
 from pollex.measures.classification import estimate_auc
 from pollex.measures.intervals import Figure
-from pollex.rubrics.answers import SCALES
+from pollex.rubrics.answers import OPTIONS_BY_SCALE
 from pollex.rubrics.learning.material import GivenAnswers, Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.thumbs import list_graded_between
@@ -43,7 +43,10 @@ def require_same_judge(
     named = model.name
     # the same judge; a model's answers have a scale, too, which must be the same
     if (judged.built_in and named is None) or judged.name == named:
-        if judged.built_in or SCALES[judged.scale] == SCALES[model.settings.scale]:
+        if (
+            judged.built_in
+            or OPTIONS_BY_SCALE[judged.scale] == OPTIONS_BY_SCALE[model.settings.scale]
+        ):
             return
         hint = f"answer on that scale, or fit it on yours: `pollex refit LOGS --rubrics {name}`"
         raise WrongUse(
@@ -141,7 +144,7 @@ def read_starter_answers(
 
     table = GivenAnswers(
         record.judge.options.value,
-        len(SCALES[record.judge.scale]),
+        len(OPTIONS_BY_SCALE[record.judge.scale]),
         never_counts=record.never,
     )
     # graded conversations of neither class are answered, too: grades learn from them

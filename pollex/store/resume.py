@@ -11,7 +11,7 @@ from typing import Any
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation
 from pollex.errors import ResumeRefused, WrongUse
-from pollex.rubrics.answers import RETRYABLE, Answer, Outcome, Unanswered
+from pollex.rubrics.answers import RETRYABLE_OUTCOMES, Answer, NoAnswerOutcome, Unanswered
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
@@ -251,7 +251,9 @@ class StoredAnswers:
         asked_again: Outcomes without an answer that another call may mend: they aren't found.
     """
 
-    def __init__(self, store: Store, asked_again: Collection[Outcome] = RETRYABLE) -> None:
+    def __init__(
+        self, store: Store, asked_again: Collection[NoAnswerOutcome] = RETRYABLE_OUTCOMES
+    ) -> None:
         self._store = store
         self._asked_again = sorted(asked_again)
 
@@ -303,7 +305,7 @@ def scores_of(
 def list_scored_ids(
     store: Store,
     run: str,
-    retry_outcomes: Collection[Outcome] = RETRYABLE,
+    retry_outcomes: Collection[NoAnswerOutcome] = RETRYABLE_OUTCOMES,
 ) -> set[str]:
     """Return the ids of scored conversations, except those to be asked about again.
 

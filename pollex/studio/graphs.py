@@ -25,7 +25,7 @@ from pollex.graphs.learn.refit import build as build_refit
 from pollex.graphs.learn.spur import build as build_spur
 from pollex.graphs.run import OUTSIDE
 from pollex.graphs.score import build as build_score
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.studio import use_cases
 from pollex.studio.hooks import StudioGraph
 
@@ -289,6 +289,6 @@ score = compile_served_graph("score", build_score(), use_cases.score_from_form)
 globals().update(
     {
         graph.name: compile_served_graph(graph.name, graph.build(), graph.use_case)
-        for graph in hooks_of(StudioGraph)
+        for graph in list_hooks(StudioGraph)
     }
 )

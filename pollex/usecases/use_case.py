@@ -25,7 +25,7 @@ from typing import (
 
 from pollex.errors import BadInput, WrongUse
 from pollex.outputs import require_replaceable
-from pollex.rooms import room_of
+from pollex.rooms import find_room_of_class
 from pollex.runs.options import RunOptions
 from pollex.store.folder import STORE, VARIABLE
 
@@ -167,7 +167,7 @@ class CallContext:
 
     Attributes:
         run: How a run is kept and stopped.
-        interview: Asks people on a terminal; see `services.judge.review`.
+        interview: Asks people on a terminal; see `services.judge.review_run`.
         editor: Makes what has a person edit a pool at the terminal; None where nobody sits at one.
     """
 
@@ -272,7 +272,7 @@ class UseCase(Generic[Result_co]):
 
     def call(self, name: str, context: CallContext) -> Any:
         """Call a service of the use case's room with what its arguments name."""
-        return self.call_at(f"{room_of(type(self))}.services.{name}", context)
+        return self.call_at(f"{find_room_of_class(type(self))}.services.{name}", context)
 
     def call_at(self, name: str, context: CallContext) -> Any:
         """Call a service by its full name with what its arguments name."""
@@ -341,7 +341,7 @@ class UseCase(Generic[Result_co]):
         if make := getattr(self, f"as_{name}", None):
             return make(context)
         if name == "options" and self.bundle:
-            kind = import_by_name(f"{room_of(type(self))}.{self.bundle}")
+            kind = import_by_name(f"{find_room_of_class(type(self))}.{self.bundle}")
             return kind(**self.given(*(option.name for option in fields(kind))))
         return self.taken(name)
 
@@ -421,7 +421,7 @@ class TerminalUseCase(UseCase[Any]):
 
     def work(self) -> Any:
         """Do it, and return the exit code."""
-        return import_by_name(f"{room_of(type(self))}.{self.at}")(self)
+        return import_by_name(f"{find_room_of_class(type(self))}.{self.at}")(self)
 
 
 def import_by_name(name: str) -> Any:

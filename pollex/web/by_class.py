@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pollex.measures.intervals import Figure
-from pollex.rubrics.answers import NEUTRAL, NEVER_CAME_UP, Question
+from pollex.rubrics.answers import NEUTRAL_VALUE, NEVER_CAME_UP_OPTION, Question
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import measure_share
 from pollex.store.runs import Run
@@ -50,7 +50,7 @@ class OptionShares:
         """Count the options of a question."""
         high = []
         for place, option in enumerate(question.options):
-            if option.value > NEUTRAL:
+            if option.value > NEUTRAL_VALUE:
                 high.append(place)
 
         above = sum(counts.get(place, 0) for place in high)
@@ -111,7 +111,7 @@ def _sort_rows_by_class(
             counts[label] = chosen_counts
 
         if of_question:
-            words = (*(option.text for option in question.options), NEVER_CAME_UP)
+            words = (*(option.text for option in question.options), NEVER_CAME_UP_OPTION)
             yield (
                 question.id,
                 ByClass(words, *(OptionShares.of(counts[label], question) for label in CLASSES)),

@@ -20,7 +20,7 @@ from pollex.reports.numbers import MINUS_SIGN, NO_BREAK_SPACE, is_known, make_pe
 from pollex.reports.page import make_environment as of_reports
 from pollex.reports.page import read_style
 from pollex.reports.transcript import MarkedText
-from pollex.rooms import folders_of
+from pollex.rooms import iterate_part_folders
 from pollex.rubrics.records import RubricEvidence
 from pollex.rubrics.worth import describe_doubt, describe_worth_with_bounds
 from pollex.store.runs import Run
@@ -91,7 +91,7 @@ def make_single_file(content: str) -> str:
 def read_static_files() -> dict[str, bytes]:
     """Read the static files of all rooms, by name."""
     statics: list[Path] = []
-    for folder in folders_of("web/static"):
+    for folder in iterate_part_folders("web/static"):
         statics.extend(folder.iterdir())
 
     context = {}

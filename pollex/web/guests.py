@@ -6,7 +6,7 @@ from functools import cache
 
 from starlette.requests import Request
 
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.store.seal import Seal
 from pollex.store.store import Store
 from pollex.web import links
@@ -46,7 +46,7 @@ class Guest:
 
         # where forms of such pages go; behind an address with a slash stands the page's id
         pages = self.page.rpartition("/")[0]
-        doors = (door for door in hooks_of(GuestDoor) if door.pages == pages)
+        doors = (door for door in list_hooks(GuestDoor) if door.pages == pages)
         writes = []
         for door in doors:
             writes.extend(door.writes)

@@ -13,7 +13,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 from pollex.errors import WrongUse
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.runs.options import ModelOptions, ModelTable
 from pollex.store.runs import Run
 from pollex.text import format_count
@@ -53,7 +53,7 @@ ASKED_FOR: ContextVar[str] = ContextVar("asked_for", default="")
 
 def list_entries() -> list[MenuEntry]:
     """Return the entries of all rooms, in order, also of pages that have nothing yet."""
-    return sorted(hooks_of(MenuEntry), key=lambda entry: entry.place)
+    return sorted(list_hooks(MenuEntry), key=lambda entry: entry.place)
 
 
 def list_menu() -> list[MenuEntry]:
@@ -156,7 +156,7 @@ def begin_served(site: Site, named: Mapping[str, Sequence[Path]]) -> None:
     Raises:
         WrongUse: The room that an option belongs to isn't installed.
     """
-    hooks = {served.option: served for served in hooks_of(ServedFiles)}
+    hooks = {served.option: served for served in list_hooks(ServedFiles)}
     for option, files in named.items():
         served = hooks.get(option)
         if served is None and files:
@@ -185,7 +185,7 @@ class NamedCalibrators:
 def list_calibrators_of_rooms(site: Site) -> dict[str, NamedCalibrators]:
     """Return the calibrators that rooms show, by name, in the order of the names."""
     by_name = {}
-    for calibrators in hooks_of(NamedCalibrators):
+    for calibrators in list_hooks(NamedCalibrators):
         for name in calibrators.names(site):
             by_name[name] = calibrators
 
@@ -215,7 +215,7 @@ Panels = list[tuple[str, Mapping[str, Any]]]
 def list_panels(page: str, site: Site, **about: Any) -> Panels:
     """Return what a page of the core shows of rooms."""
     panels = []
-    for panel in hooks_of(PagePanel):
+    for panel in list_hooks(PagePanel):
         if panel.page == page:
             panels.append(panel)
 
@@ -271,7 +271,7 @@ class WaitingWork:
 
 def find_waiting_work(site: Site, run: Run) -> tuple[str, str] | None:
     """Return what of a run waits for people, in words, and where it is answered; None where nothing waits."""
-    for kind in hooks_of(WaitingWork):
+    for kind in list_hooks(WaitingWork):
         if kind.command == run.command and (number := kind.count(site, run)):
             return f"{format_count(number, kind.unit)} of {run.id}", kind.address(run)
     return None
@@ -290,7 +290,7 @@ def list_links_of(page: str, shown: Mapping[str, Any]) -> list[tuple[str, str]]:
         shown: What the page or the entry shows, by name.
     """
     links_there = []
-    for link in hooks_of(PageLink):
+    for link in list_hooks(PageLink):
         if link.page == page:
             links_there.append(link)
 

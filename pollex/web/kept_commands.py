@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
-from pollex.rooms import module_named
+from pollex.rooms import find_module
 from pollex.store.runs import Run
 from pollex.usecases.use_case import USE_CASES_BY_MODULE
 from pollex.web import links
@@ -117,7 +117,7 @@ class KeptCommand:
 def goes_on(verb: str) -> bool:
     """Tell whether a command of a verb, of the core or of a room, may go on with its run."""
     # a store may be a stranger's: only the name of a module is looked for
-    home = module_named("usecases", verb) if verb.isidentifier() else None
+    home = find_module("usecases", verb) if verb.isidentifier() else None
     if home is None:
         return False
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.runs.options import ModelOptions, ModelTable, tables_in
 from pollex.web.hooks import ProfileTable
 
@@ -30,7 +30,7 @@ def read_profiles(path: Path | None) -> dict[str, ModelOptions]:
     if path is None:
         return {}
 
-    profile = next(iter(hooks_of(ProfileTable)), MODEL_TABLE)
+    profile = next(iter(list_hooks(ProfileTable)), MODEL_TABLE)
     mend = ", ".join([PROFILE_HINT, *profile.fields]) + " where wanted"
     tables = tables_in(path, profile.kind, mend)
     profiles: dict[str, ModelOptions] = {}

@@ -5,14 +5,16 @@ from collections.abc import Mapping, Sequence
 
 from pollex.errors import BadInput
 from pollex.formats.questionnaires import SheetQuestion, parse_questions
-from pollex.rubrics.answers import SCALES
+from pollex.rubrics.answers import OPTIONS_BY_SCALE
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.web.faults import Fault
 
 
 def make_rubric_questions(rubric_set: RubricSet) -> list[SheetQuestion]:
     """Return a set's rubrics as questions, on the scale that its judge has."""
-    options = tuple((option.value, option.text) for option in SCALES[rubric_set.judge.scale])
+    options = tuple(
+        (option.value, option.text) for option in OPTIONS_BY_SCALE[rubric_set.judge.scale]
+    )
     rubrics: list[SheetQuestion] = []
     for rubric in rubric_set.rubrics:
         # a digit answers the question, so that there is room for nine options

@@ -9,7 +9,7 @@ from pollex.measures.classification import MIN_CLEAR_CASES, TOO_FEW_CLEAR_CASES
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
 from pollex.reports.charts import draw_axis, draw_figure, make_shared_axis
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.services.readings import list_readings
 from pollex.web.children import Child
 from pollex.web.doors.hooks import ResultView
@@ -37,7 +37,7 @@ def show_result(site: Site, child: Child) -> tuple[str, Mapping[str, Any]] | Non
     # a verb has one word or two
     verb = " ".join(child.arguments[:2])
     views = []
-    for view in hooks_of(ResultView):
+    for view in list_hooks(ResultView):
         if f"{verb} ".startswith(f"{view.verb} "):
             views.append(view)
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from pollex.measures.arrays import Floats
 from pollex.reports.svg import make_element, make_svg
-from pollex.rooms import folders_of
+from pollex.rooms import iterate_part_folders
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.web.frame import duration
@@ -212,7 +212,7 @@ def _count_active(
 def read_drawn_graphs() -> dict[str, Any]:
     """Read the graphs that `make docs` draws: nodes, and edges with their kind."""
     graphs: dict[str, Any] = {}
-    for folder in folders_of("web"):
+    for folder in iterate_part_folders("web"):
         if (folder / "graphs.json").is_file():
             graphs |= json.loads((folder / "graphs.json").read_text("utf-8"))
     return graphs

@@ -27,7 +27,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pollex.formats.csv_rows import escape_formula
-from pollex.rooms import modules_in
+from pollex.rooms import list_modules_in_part
 from pollex.store.runs import Run
 from pollex.store.soundness import damage_behind
 from pollex.store.tables import QueueRow
@@ -61,7 +61,7 @@ ROUTES: list[Route] = []
 
 def list_every_route() -> list[Route]:
     """Import the modules of all pages, and return their routes, those with a part that varies last."""
-    for module in modules_in("web.pages").values():
+    for module in list_modules_in_part("web.pages").values():
         import_module(module)
     return sorted(ROUTES, key=lambda route: "{" in route.path)
 

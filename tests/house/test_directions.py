@@ -96,7 +96,7 @@ def test_a_wrong_import_is_found_wherever_it_stands() -> None:
         ("pollex.selection.policies.greedy", "selection"),
         ("pollex.api.rubrics.learn", "api"),
         ("pollex.learn", FRONT_DOOR),
-        ("pollex.rooms.modules_in", SEAM),
+        ("pollex.rooms.list_modules_in_part", SEAM),
         ("pollexy.web", None),
         ("numpy.typing", None),
     ],

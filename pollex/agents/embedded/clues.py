@@ -54,10 +54,10 @@ from pollex.agents.embedded.view import (
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.splits import number_dependent_blocks
 from pollex.prompts.domain import STOPWORDS
-from pollex.rubrics.answers import LIKERT
+from pollex.rubrics.answers import LIKERT_OPTIONS
 from pollex.rubrics.learning.material import MadePool
 from pollex.rubrics.learning.words import LogPhrases, contrast_classes, list_phrase_sources
-from pollex.rubrics.records import LIKELY
+from pollex.rubrics.records import LIKELY_LEVEL
 from pollex.rubrics.rubric import Polarity, Rubric, make_content_id
 
 BOTH_PARTIES: tuple[SignalParty, SignalParty] = ("user", "assistant")
@@ -68,7 +68,7 @@ MAX_PHRASES = 8
 MAX_PHRASE_WORDS = 3
 MAX_UNSPACED_PIECE_CHARS = 5
 MIN_PHRASE_LETTERS = 3
-LIKERT_OPTION_COUNT = len(LIKERT)
+LIKERT_OPTION_COUNT = len(LIKERT_OPTIONS)
 MAX_CANDIDATE_PHRASES = 20_000
 
 _WORD_REGEX = re.compile(r"\w+(?:'\w+)*")
@@ -243,7 +243,7 @@ class StudiedLog:
             self._blocks[rows],
             rng,
         )
-        return [source for (source, _), proof in proofs.items() if proof.p <= LIKELY]
+        return [source for (source, _), proof in proofs.items() if proof.p <= LIKELY_LEVEL]
 
     def events(self, positive: BoolArray, rows: BoolArray) -> list[EventRubric]:
         """Learn the events of some conversations; none where detectors don't know the language."""

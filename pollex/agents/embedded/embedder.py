@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.errors import ModelUnavailable, PollexError, StoreFull
-from pollex.rubrics.judge_settings import DEFAULT_MODEL
+from pollex.rubrics.judge_settings import DEFAULT_EMBEDDING_MODEL
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -76,7 +76,7 @@ class Embedder:
         remembered: Vectors kept in memory after a call; None: all.
     """
 
-    def __init__(self, model: str = DEFAULT_MODEL, cache: Path | None = None) -> None:
+    def __init__(self, model: str = DEFAULT_EMBEDDING_MODEL, cache: Path | None = None) -> None:
         self.model = model
         self.encoded = 0
         self.remembered: int | None = None
@@ -92,7 +92,7 @@ class Embedder:
     def identity(self) -> str:
         """Name of the model; for a folder with a hash of its files."""
         folder = Path(self.model)
-        if self.model == DEFAULT_MODEL or not folder.is_dir():
+        if self.model == DEFAULT_EMBEDDING_MODEL or not folder.is_dir():
             return self.model
         return f"{self.model} {hash_folder_contents(folder)}"
 
@@ -140,7 +140,7 @@ class Embedder:
     @cached_property
     def encoder(self) -> TextEncoder:
         """The model, loaded at the first text that isn't in the cache."""
-        if self.model == DEFAULT_MODEL:
+        if self.model == DEFAULT_EMBEDDING_MODEL:
             return MiniLmEncoder()
         return SentenceTransformersEncoder(self.model)
 
@@ -300,7 +300,8 @@ class SentenceTransformersEncoder:
         ) as error:  # whatever a broken folder, a missing package or no network leads to
             raise ModelUnavailable(
                 f"the embedding model {model!r} can't be loaded ({type(error).__name__})",
-                hint=f"give the path of a downloaded sentence-transformers model, or leave it out: {DEFAULT_MODEL}",
+                hint="give the path of a downloaded sentence-transformers model, "
+                f"or leave it out: {DEFAULT_EMBEDDING_MODEL}",
             ) from error
 
     def encode(self, texts: list[str]) -> FloatArray:

@@ -23,7 +23,7 @@ from pollex.agents.embedded.view import (
     Indices,
 )
 from pollex.rubrics.records import JudgedBy
-from pollex.rubrics.rubric import DISTILLED, Quote, Rubric, Tells
+from pollex.rubrics.rubric import ANSWERED_DISTILLED, Quote, Rubric, WhatRubricTells
 
 
 def find_evidence_signal(rubric: Rubric, embedder: Embedder) -> Signal:
@@ -66,7 +66,7 @@ def contradicts_usual_side(rubric: Rubric) -> bool:
     return signal is not None and signal.lean * rubric.sign < 0
 
 
-def get_detector_description(source: str) -> Tells:
+def get_detector_description(source: str) -> WhatRubricTells:
     """Return what the detector of a source tells of; empty where there is none."""
     kind, _, rest = source.partition(":")
     if kind == "signal" and rest in SIGNALS_BY_NAME:
@@ -85,7 +85,7 @@ def describe_basis_of_judgment(rubric: Rubric, *, model: bool = False) -> Judged
         model: Whether a model answers it.
     """
     kind, _, rest = rubric.source.partition(":")
-    if model or rubric.answered_by == DISTILLED:
+    if model or rubric.answered_by == ANSWERED_DISTILLED:
         return "model" if model else "distilled"
     if kind == "signal" and rest in SIGNALS_BY_NAME:
         return "signal"

@@ -44,7 +44,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import flag_positive_labels, list_labeled_conversations
 from pollex.errors import BadRubrics
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.rubric import PERSON, TONE, Rubric, make_content_id
+from pollex.rubrics.rubric import PERSON_SOURCE, TONE_SOURCE, Rubric, make_content_id
 from pollex.rubrics.tone import ToneScale, make_tone_answers
 
 EMBEDDED_JUDGE_VERSION = "4"
@@ -88,7 +88,7 @@ class EmbeddedJudge:
         self.vectors = any(find_evidence_signal(rubric, embedder).vectors for rubric in rubrics)
         # the scale of tone is stored among those of the rubrics, under a name of its own
         stored_by_id = dict(learned or {})
-        tone = stored_by_id.pop(TONE, None)
+        tone = stored_by_id.pop(TONE_SOURCE, None)
         if tone is None:
             self.tone = None
         else:
@@ -120,7 +120,7 @@ class EmbeddedJudge:
         if self._fingerprint is None:
             # all that answers depend on: version, embedder, and everything learned
             scales = sorted(f"{id_} {scale.to_json()}" for id_, scale in self.scales.items())
-            scales += [] if self.tone is None else [f"{TONE} {self.tone.to_json()}"]
+            scales += [] if self.tone is None else [f"{TONE_SOURCE} {self.tone.to_json()}"]
             self._fingerprint = make_content_id(
                 "judge",
                 EMBEDDED_JUDGE_VERSION,
@@ -208,7 +208,7 @@ class EmbeddedJudge:
             # A view is read for the events of all of it; tone has no single evidence.
             evidence = []
             for rubric in rubrics:
-                evidence.append(None if rubric.source == TONE else self._evidence_of(rubric))
+                evidence.append(None if rubric.source == TONE_SOURCE else self._evidence_of(rubric))
             prepared = (
                 questions,
                 list(zip(questions, evidence, [rubric.id for rubric in rubrics], strict=True)),
@@ -448,7 +448,7 @@ def find_evidence_for_own_words(rubric: Rubric, embedder: Embedder) -> Rubric:
     It rests on the signal or event whose sentence is near, else on the words that it quotes; else
     its turns are found by their likeness to its text.
     """
-    if rubric.source == PERSON:
+    if rubric.source == PERSON_SOURCE:
         return rubric.model_copy(update={"source": find_nearest_rubric_source(rubric, embedder)})
     return rubric
 
@@ -479,7 +479,7 @@ def find_nearest_rubric_source(rubric: Rubric, embedder: Embedder) -> str:
     quoted = _QUOTED_WORDS_REGEX.search(rubric.text)
     party = find_party_of_rubric(rubric)
     if quoted is None or is_sentence_negated(rubric.text) or party == "both":
-        return PERSON
+        return PERSON_SOURCE
     return f"phrase:{party}:{quoted[1]}"
 
 

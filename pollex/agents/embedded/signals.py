@@ -18,7 +18,7 @@ from pollex.agents.embedded.events.sentences import read_table_rows
 from pollex.agents.embedded.spoken import list_other_language_replies
 from pollex.agents.embedded.view import ConversationView, Floats, Indices, measure_text_likeness
 from pollex.conversations.conversation import Conversation
-from pollex.rubrics.rubric import Tells
+from pollex.rubrics.rubric import WhatRubricTells
 from pollex.rubrics.tone import ToneForm
 
 SignalParty = Literal["user", "assistant", "both"]
@@ -49,10 +49,10 @@ class Signal:
     lean: int = 0
     pattern: re.Pattern[str] | None = None
     vectors: bool = False
-    tells: Tells = ""
+    tells: WhatRubricTells = ""
 
     @property
-    def kind(self) -> Tells:
+    def kind(self) -> WhatRubricTells:
         """What it tells of: unless the row says so, the assistant's is a deed, the user's an outcome."""
         return self.tells or ("deed" if self.party == "assistant" else "outcome")
 
@@ -64,7 +64,7 @@ def make_word_signal(
     pattern: str,
     lean: int = 0,
     holds: str = "",
-    tells: Tells = "",
+    tells: WhatRubricTells = "",
 ) -> Signal:
     """Make a signal for turns that match `pattern` (ignoring case).
 

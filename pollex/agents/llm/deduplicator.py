@@ -16,7 +16,7 @@ from pollex.agents.roles import Deduplication
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.merging import merge_rubrics, sort_by_support
-from pollex.rubrics.rubric import BUILT_IN, Rubric
+from pollex.rubrics.rubric import ANSWERED_BUILT_IN, Rubric
 
 MAX_RUBRICS_PER_GROUP = 30
 _THRESHOLD_STEP = 0.03
@@ -175,7 +175,7 @@ def link_near_rubrics(
         vectors: [rubric, width], of length 1.
     """
     built_in = np.array(
-        [rubric.answered_by == BUILT_IN for rubric in rubrics],
+        [rubric.answered_by == ANSWERED_BUILT_IN for rubric in rubrics],
         dtype=bool,
     )
     # a mixed pair has its own threshold, two built-in rubrics are never linked

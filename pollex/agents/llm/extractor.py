@@ -23,7 +23,7 @@ from pollex.agents.llm.parsing import read_objects
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.rubric import PARTS, Polarity, Quote, Reason, make_content_id
+from pollex.rubrics.rubric import QUOTE_PARTS, Polarity, Quote, Reason, make_content_id
 
 MIN_QUOTES, MAX_QUOTES = 2, 4
 """Of an exchange: what called for it, what was done or left out, and what that did to the user."""
@@ -155,6 +155,6 @@ def _locate_quote_of_entry(conversation: Conversation, entry: dict[str, Any]) ->
     # without a turn, the search begins at the first
     quote = locate_quote_in_conversation(conversation, text, turn if isinstance(turn, int) else 0)
     part = entry.get("part")
-    if quote and isinstance(part, str) and part in PARTS:
+    if quote and isinstance(part, str) and part in QUOTE_PARTS:
         return quote.model_copy(update={"part": part})
     return quote

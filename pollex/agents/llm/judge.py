@@ -56,7 +56,14 @@ from pollex.prompts.judging import (
     number_texts,
 )
 from pollex.prompts.prompt import load_prompt
-from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP, Answer, Question, ScaleName, Unanswered
+from pollex.rubrics.answers import (
+    LIKERT_OPTIONS,
+    NEVER_CAME_UP_OPTION,
+    Answer,
+    Question,
+    ScaleName,
+    Unanswered,
+)
 from pollex.rubrics.judge_settings import JUDGMENT_FIELDS
 from pollex.rubrics.rubric import Rubric
 
@@ -116,8 +123,8 @@ class CanaryStatement:
 
         That it never came up is right of a word that nobody uses.
         """
-        middle = len(LIKERT) // 2
-        agreed = middle < chosen < len(LIKERT)
+        middle = len(LIKERT_OPTIONS) // 2
+        agreed = middle < chosen < len(LIKERT_OPTIONS)
         return agreed if self.true else not agreed and chosen != middle
 
 
@@ -130,7 +137,7 @@ def choose_canary(
 
     None where the questions are not answered by agreeing: then no statement can stand among them.
     """
-    if any(question.options != LIKERT for question in questions):
+    if any(question.options != LIKERT_OPTIONS for question in questions):
         return None
 
     # one digest stands for all random draws: the side, the word and the place
@@ -182,14 +189,14 @@ def _list_opening_words(conversation: Conversation) -> list[str]:
         {match.group()[:_MAX_CANARY_WORD_CHARS] for match in _WORD_REGEX.finditer(opening)}
     )
     # labels of options are left out: in a statement they would look like answers
-    labels = {option.text.casefold() for option in LIKERT}
+    labels = {option.text.casefold() for option in LIKERT_OPTIONS}
     words = [word for word in words if word.casefold() not in labels]
     return [word for word in words if len(word) > 4] or words
 
 
 MIN_ANSWERS_TO_DISTRUST, MANY_ANSWERS = 2, 10
 """Answers that can be alike at all, and rubrics from which on agreeing with all of them is a sign by itself."""
-_NEUTRAL_OPTION_INDEX = len(LIKERT) // 2
+_NEUTRAL_OPTION_INDEX = len(LIKERT_OPTIONS) // 2
 
 
 def detect_straight_lining(
@@ -206,7 +213,11 @@ def detect_straight_lining(
     # only answers on the scale of agreement, to rubrics whose occasion came up
     pairs = []
     for question, answer in zip(questions, answers, strict=True):
-        if isinstance(answer, Answer) and question.options == LIKERT and not answer.never_came_up:
+        if (
+            isinstance(answer, Answer)
+            and question.options == LIKERT_OPTIONS
+            and not answer.never_came_up
+        ):
             pairs.append((question, answer))
 
     # too few, not all alike, or all in the middle: no sign
@@ -219,7 +230,7 @@ def detect_straight_lining(
         return ""
 
     chosen = options.pop()
-    option = LIKERT[chosen].text
+    option = LIKERT_OPTIONS[chosen].text
     # a canary in another call about this conversation was answered wrong
     if any(isinstance(answer, Unanswered) and answer.outcome == "suspect" for answer in answers):
         return (
@@ -422,7 +433,7 @@ class IndependentElicitation(Elicitation):
                 "item": escape_line(question.text),
                 "options": list_coded_options(options),
                 **explain_options(options if question.rubric else ()),
-                **({"middle": NEVER_CAME_UP} if question.may_never else {}),
+                **({"middle": NEVER_CAME_UP_OPTION} if question.may_never else {}),
             },
             without=without,
             item=conversation.id,
@@ -489,7 +500,9 @@ _ANSWER_LEAD_REGEX = re.compile(
 
 
 def _list_shown_options(question: Question) -> list[str]:
-    return [option.text for option in question.options] + [NEVER_CAME_UP] * question.may_never
+    return [option.text for option in question.options] + [
+        NEVER_CAME_UP_OPTION
+    ] * question.may_never
 
 
 class BatchedElicitation(Elicitation):
@@ -645,9 +658,9 @@ class BatchedElicitation(Elicitation):
 
     def _labels(self, questions: Sequence[Question]) -> list[list[str]]:
         """Return the spellings of the options, as listed; with log-probabilities first behind letters."""
-        texts = [option.text for option in questions[0].options] + [NEVER_CAME_UP] * questions[
-            0
-        ].may_never
+        texts = [option.text for option in questions[0].options] + [
+            NEVER_CAME_UP_OPTION
+        ] * questions[0].may_never
         # a letter before each option lets the first token tell them apart
         if self.asker.capabilities.logprobs:
             return [code_options(texts), texts]

@@ -11,7 +11,7 @@ from pollex.gateway.calls import Call
 from pollex.prompts.prompt import Prompt, load_prompt
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.lint import mark_words
-from pollex.rubrics.rubric import PERSON, Rubric, make_content_id
+from pollex.rubrics.rubric import PERSON_SOURCE, Rubric, make_content_id
 
 RUBRICS_PER_CALL = 20
 """Rubrics that one call rewords."""
@@ -90,7 +90,7 @@ FURTHER_ROLE = LlmRewriter
 
 def is_model_rubric(rubric: Rubric) -> bool:
     """Tell whether a rubric is in a model's words, and asked of it: neither built-in nor a person's."""
-    return not rubric.answered_by and rubric.source != PERSON
+    return not rubric.answered_by and rubric.source != PERSON_SOURCE
 
 
 def _get_text_key(rubric: Rubric) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from pollex.rooms import folders_of
+from pollex.rooms import iterate_part_folders
 from pollex.text import escape_controls
 
 LINE_END_ESCAPES = str.maketrans({mark: json.dumps(mark)[1:-1] for mark in "\x85\u2028\u2029"})
@@ -92,7 +92,7 @@ def load_templates() -> Environment:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
         finalize=require_quoted,
-        loader=FileSystemLoader([*folders_of("formats/peers/templates")]),
+        loader=FileSystemLoader([*iterate_part_folders("formats/peers/templates")]),
     )
     environment.filters |= {
         "python": quote_as_python,

@@ -12,7 +12,7 @@ from pollex.conversations.splits import assign_folds, flag_queue_preferred, numb
 from pollex.errors import BadLabels, BadRubrics
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.rubrics.learning.crossfit import (
-    FOLDS,
+    CROSSFIT_FOLDS,
     Candidates,
     CrossFit,
     MixedPool,
@@ -24,7 +24,7 @@ from pollex.rubrics.learning.crossfit import (
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.noise import describe_noise, measure_choice_under_noise
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.records import LIKELY
+from pollex.rubrics.records import LIKELY_LEVEL
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import measure_worth, speaks_against_side
 from pollex.selection.alpha import choose_alpha
@@ -36,7 +36,7 @@ from pollex.selection.pool import Pool, Selection, trace_selection
 from pollex.text import format_count
 
 LEAST_ANSWERED_SHARE = 0.5
-FEWEST_REASONS = 2
+MIN_REASONS = 2
 LEAST_OCCASIONS_SHARE = 0.1
 """A rubric of a model that rests on one reason stays where its occasion comes up in this share of conversations."""
 
@@ -150,7 +150,7 @@ def _drop_rare(
         if (
             not rubric.answered_by
             and rubric.source
-            and len(rubric.reason_ids) < FEWEST_REASONS
+            and len(rubric.reason_ids) < MIN_REASONS
             and share < LEAST_OCCASIONS_SHARE
         ):
             rare[rubric.id] = _make_drop(
@@ -261,7 +261,7 @@ def count_never(material: Material) -> tuple[Material, list[str]]:
 
     sides_in_words = []
     for side, value in sorted(by_side.items()):
-        sides_in_words.append(f"{value:.1f} of 10 for {SIDES[side]}")
+        sides_in_words.append(f"{value:.1f} of 10 for {SIDES_IN_WORDS[side]}")
     sides_told = " and ".join(sides_in_words)
     counting = replace(material, table=replace(table, never_counts=counts))
     return counting, [
@@ -270,7 +270,7 @@ def count_never(material: Material) -> tuple[Material, list[str]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class RubricChoice:
     """A choice from a pool, and what it rests on.
 
     Attributes:
@@ -360,7 +360,7 @@ def choose_for_run(material: Material) -> dict[str, Any]:
     }
 
 
-def choose_by_labels(material: Material, pool: Candidates) -> Chosen:
+def choose_by_labels(material: Material, pool: Candidates) -> RubricChoice:
     """Choose as many rubrics as labels bear out, whoever wrote them, and measure that choice by folds."""
     settings = material.settings
     every = np.ones(len(pool.labels), dtype=bool)
@@ -397,7 +397,9 @@ def choose_by_labels(material: Material, pool: Candidates) -> Chosen:
     notes = list(fit.notes)
     # what readers should know of the choice, and why other rubrics are out
     if isinstance(weighed, MixedPool):
-        notes += [MODEL_SAW_ALL.format(n=len(material.training))] if material.crossfitted else []
+        notes += (
+            [MODEL_SAW_ALL_NOTE.format(n=len(material.training))] if material.crossfitted else []
+        )
         notes += explain_no_model_rubric(weighed, order)
         why = explain_drops_of_both(weighed, order)
         families = {}
@@ -426,7 +428,7 @@ def choose_by_labels(material: Material, pool: Candidates) -> Chosen:
     # the order is settled, so no limit may cut it: each side has room for all
     n = len(pool.rubrics)
 
-    return Chosen(
+    return RubricChoice(
         fit.alpha,
         fit.table,
         (fit.above + theta).tolist() if fit.parts else None,
@@ -441,14 +443,14 @@ def choose_by_labels(material: Material, pool: Candidates) -> Chosen:
     )
 
 
-def choose_to_budget(material: Material, pool: Candidates) -> Chosen:
+def choose_to_budget(material: Material, pool: Candidates) -> RubricChoice:
     """Choose up to the budget: from rubrics that were given, or that a model revised in place."""
     alpha, table, held_out_scores, notes = choose_alpha_by_folds(material, pool)
     every = np.ones(len(pool.labels), dtype=bool)
     rng = np.random.default_rng(material.settings.seed)
     selection = choose_on_rows(material, pool, every, alpha, rng)
 
-    return Chosen(
+    return RubricChoice(
         alpha,
         table,
         held_out_scores,
@@ -477,14 +479,14 @@ def explain_drops_of_both(weighed: MixedPool, order: Ints) -> dict[int, dict[str
     return outside | {column: {"why": left} for column in entering}
 
 
-SIDES = {"dsat": "what goes wrong", "sat": "what goes well"}
-MODEL_SAW_ALL = (
+SIDES_IN_WORDS = {"dsat": "what goes wrong", "sat": "what goes well"}
+MODEL_SAW_ALL_NOTE = (
     "The model read all {n} labeled conversations before it wrote the rubrics, since there are few: the choice of "
     "rubrics, θ, window and probability are measured on fifths that these did not see, but the words are not."
 )
 
 
-NO_MODEL_RUBRIC = (
+NO_MODEL_RUBRIC_NOTE = (
     "None of the model's rubrics is in the set: on conversations that the choice did not see, they add nothing to what "
     "built-in roles find, which choose as they do alone, without moods and lengths."
 )
@@ -493,7 +495,7 @@ NO_MODEL_RUBRIC = (
 def explain_no_model_rubric(weighed: MixedPool, order: Ints) -> list[str]:
     """Say that a set has none of the model's rubrics, where the pool has some."""
     if len(weighed.models) and not np.isin(order, weighed.models).any():
-        return [NO_MODEL_RUBRIC]
+        return [NO_MODEL_RUBRIC_NOTE]
     return []
 
 
@@ -551,7 +553,7 @@ def _explain_drops(
     for column in range(len(pool.rubrics)):
         if column in leads:
             why = f"belongs to the family of “{pool.rubrics[leads[column]].text}”"
-        elif p[column] <= LIKELY:
+        elif p[column] <= LIKELY_LEVEL:
             why = "no room was left for it"
         else:
             why = f"neither proven nor likely, and {hints}"
@@ -593,7 +595,7 @@ def choose_alpha_by_folds(
     """
     settings = material.settings
     try:
-        dealt = assign_folds(pool.conversations, FOLDS, settings.seed)
+        dealt = assign_folds(pool.conversations, CROSSFIT_FOLDS, settings.seed)
     except BadLabels as error:
         alpha = ALPHA if settings.alpha is None else settings.alpha
         return alpha, [], None, [f"α = {alpha:g} was not cross-validated: {error.what}"]

@@ -19,15 +19,15 @@ from pollex.measures.intervals import Figure
 from pollex.measures.strata import StratifiedDifference, compare_within
 from pollex.rubrics.records import CircumstanceRecord
 
-LEAST_OF_A_STRATUM = 20
+MIN_CONVERSATIONS_OF_STRATUM = 20
 """Conversations of a stratum of what is a number."""
-MOST_BINS = 10
-MOST_VALUES = 20
+MAX_BINS = 10
+MAX_CATEGORICAL_VALUES = 20
 """Different values of a field, beyond which it names single things."""
-RESTATES_CRAMERS_V = 0.8
+RESTATES_THUMB_CRAMERS_V = 0.8
 """Cramér's V with the thumb from which a field says how it came out, and is no circumstance."""
-MOST_FIELDS = 40
-MOST_DEPTH = 2
+MAX_FIELDS = 40
+MAX_FIELD_DEPTH = 2
 
 TIME_FIELDS = (
     "timestamp",
@@ -39,7 +39,7 @@ TIME_FIELDS = (
     "time",
     "date",
 )
-_OUTCOME_FIELD = re.compile(
+_OUTCOME_FIELD_PATTERN = re.compile(
     "thumb|label|rating|rated|score|csat|nps|feedback|vote|liked|satisf|sentiment|resolved|solved|outcome|escalat"
     "|success|comment|reward|drawn|judge|annotat|split",
     re.IGNORECASE,
@@ -123,7 +123,7 @@ def list_circumstances(
     for name, values in named.items():
         stratum = number_values(values)
         # very many values name single things
-        if 1 < stratum.max() + 1 <= MOST_VALUES and not restates_thumb(stratum, up):
+        if 1 < stratum.max() + 1 <= MAX_CATEGORICAL_VALUES and not restates_thumb(stratum, up):
             circumstances.append(Circumstance(name, stratum))
 
     # what is the same everywhere explains nothing
@@ -132,8 +132,8 @@ def list_circumstances(
 
 def bin_numbers(values: Floats) -> Ints:
     """Put numbers into bins of about as many each `[conversation]`."""
-    # so many bins that each has about `LEAST_OF_A_STRATUM` conversations
-    bins = int(np.clip(len(values) // LEAST_OF_A_STRATUM, 1, MOST_BINS))
+    # so many bins that each has about `MIN_CONVERSATIONS_OF_STRATUM` conversations
+    bins = int(np.clip(len(values) // MIN_CONVERSATIONS_OF_STRATUM, 1, MAX_BINS))
     if len(values):
         edges = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)[1:-1]))
     else:
@@ -162,7 +162,7 @@ def restates_thumb(stratum: Ints, up: Bools) -> bool:
     ups = np.bincount(stratum, up, minlength=len(n))
     return bool(
         (np.square(ups - n * share) / (n * share * (1 - share))).sum() / len(up)
-        >= RESTATES_CRAMERS_V**2
+        >= RESTATES_THUMB_CRAMERS_V**2
     )
 
 
@@ -175,7 +175,7 @@ def list_categorical_fields(
     for row, conversation in enumerate(conversations):
         for path, value in _iterate_scalars(conversation.metadata, ""):
             # a log with very many fields is not searched to its end
-            if path in by_path or len(by_path) < MOST_FIELDS:
+            if path in by_path or len(by_path) < MAX_FIELDS:
                 by_path.setdefault(path, {})[row] = value
 
     n = len(conversations)
@@ -183,8 +183,8 @@ def list_categorical_fields(
     for path, values in by_path.items():
         if (
             path != label_field
-            and not _OUTCOME_FIELD.search(path)
-            and 1 < len(set(values.values())) <= MOST_VALUES
+            and not _OUTCOME_FIELD_PATTERN.search(path)
+            and 1 < len(set(values.values())) <= MAX_CATEGORICAL_VALUES
         ):
             fields[path] = [values.get(row, "") for row in range(n)]
 
@@ -195,7 +195,7 @@ def _iterate_scalars(values: Mapping[str, Any], before: str) -> Iterator[tuple[s
     for name, value in values.items():
         if isinstance(value, str | int | bool):
             yield f"{before}{name}", str(value)
-        elif isinstance(value, Mapping) and before.count(".") < MOST_DEPTH:
+        elif isinstance(value, Mapping) and before.count(".") < MAX_FIELD_DEPTH:
             yield from _iterate_scalars(value, f"{before}{name}.")
 
 

@@ -22,19 +22,19 @@ from pollex.conversations.splits import assign_folds, number_dependent_blocks
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import compute_auc
-from pollex.rubrics.answers import NEUTRAL
+from pollex.rubrics.answers import NEUTRAL_VALUE
 from pollex.rubrics.learning.material import GivenAnswers, MadePool, Material
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.words import NO_PROOF, LogPhrases, PhraseProof
+from pollex.rubrics.learning.words import NO_PHRASE_PROOF, LogPhrases, PhraseProof
 from pollex.rubrics.records import (
-    LIKELY,
-    PROVEN,
+    LIKELY_LEVEL,
+    PROVEN_LEVEL,
     Family,
     FamilyMember,
     RubricEvidence,
     get_detector_kind,
 )
-from pollex.rubrics.rubric import BUILT_IN, PERSON, TONE_KINDS, Rubric, is_built_in
+from pollex.rubrics.rubric import ANSWERED_BUILT_IN, PERSON_SOURCE, TONE_KINDS, Rubric, is_built_in
 from pollex.rubrics.worth import measure_worth
 from pollex.selection.losses import EVAL_RANGE, compute_theta_c
 from pollex.selection.multi_split import (
@@ -193,7 +193,7 @@ class WeighedPool:
     def word_proofs(self, rows: Bools) -> list[PhraseProof]:
         """Say what halvings of their own prove of mined words `[rubric]`; nothing of other rubrics."""
         if self.words is None or not self.mined.any():
-            return [NO_PROOF] * len(self.sat)
+            return [NO_PHRASE_PROOF] * len(self.sat)
 
         # a stream of random numbers of its own: halvings of mined words take none from other draws
         rng = np.random.default_rng([self.seed, 13])
@@ -204,7 +204,7 @@ class WeighedPool:
             rng,
         )
         sides = zip(self.pool.rubrics, self.sat.tolist(), strict=True)
-        return [proofs.get((rubric.source, sat), NO_PROOF) for rubric, sat in sides]
+        return [proofs.get((rubric.source, sat), NO_PHRASE_PROOF) for rubric, sat in sides]
 
     def weigh(self, rows: Bools) -> tuple[MultiSplit, Narrowed]:
         """Say what the labels of some conversations prove, and which rubrics they leave to choose from.
@@ -251,7 +251,7 @@ class WeighedPool:
                 self.ranks,
                 self.deeds,
                 self.families,
-                LIKELY,
+                LIKELY_LEVEL,
                 None if came_up is None else came_up[alone],
             )
             self._known[key] = proved, leads
@@ -352,7 +352,9 @@ class MixedPool(WeighedPool):
     @cached_property
     def models(self) -> Ints:
         """Columns of the model's rubrics, and of people's."""
-        return np.flatnonzero([rubric.answered_by != BUILT_IN for rubric in self.pool.rubrics])
+        return np.flatnonzero(
+            [rubric.answered_by != ANSWERED_BUILT_IN for rubric in self.pool.rubrics]
+        )
 
     @cached_property
     def built_in(self) -> Ints:
@@ -524,7 +526,7 @@ class MixedPool(WeighedPool):
         try:
             dealt = assign_folds(
                 [self.pool.conversations[row] for row in inside.tolist()],
-                FOLDS,
+                CROSSFIT_FOLDS,
                 self.seed,
             )
         except BadLabels:
@@ -535,7 +537,7 @@ class MixedPool(WeighedPool):
         up = self.pool.labels[inside]
         # NetSAT less θ, by the most rubrics of the model `[most, conversation]`
         above = np.zeros((self.most + 1, len(inside)))
-        for number in range(FOLDS):
+        for number in range(CROSSFIT_FOLDS):
             out = dealt == number
             training = np.zeros(len(rows), dtype=bool)
             training[inside[~out]] = True
@@ -579,7 +581,7 @@ def name_family_of_rubric(rubric: Rubric, family_of: Callable[[str], str]) -> st
 
 def name_detector(rubric: Rubric) -> str:
     """Name what a rubric is found by: its source, or itself where a person's or a model's words are all there is."""
-    if rubric.source == PERSON or "@" in rubric.source:
+    if rubric.source == PERSON_SOURCE or "@" in rubric.source:
         return rubric.id
     return rubric.source
 
@@ -677,7 +679,7 @@ def list_deeds_of_outcome(
         weighed.pool.labels[rows],
         weighed.sat[candidates],
     )
-    return columns, [int(column) for column in candidates[adjust_by_holm(p) <= PROVEN]]
+    return columns, [int(column) for column in candidates[adjust_by_holm(p) <= PROVEN_LEVEL]]
 
 
 def make_family_member(
@@ -696,7 +698,7 @@ def make_family_member(
     )
 
 
-NEVER_TRIED = (0.0, EVAL_RANGE / 4)
+NEVER_VALUES_TRIED = (0.0, EVAL_RANGE / 4)
 """Values of "never came up" that are tried for a side, beside neutral and the mean of its rubrics."""
 
 HALFWAY_ANSWERS = 30
@@ -750,7 +752,7 @@ def learn_never_value(
     """
     # where all thumbs are alike, no value separates better than another
     if up.all() or not up.any():
-        return NEUTRAL
+        return NEUTRAL_VALUE
 
     # a rubric weighs as often as its occasion never came up
     weights = never.sum(axis=0)
@@ -759,7 +761,7 @@ def learn_never_value(
     if came_up.any():
         usual = float(np.abs(signed[came_up]).mean())
     else:
-        usual = NEUTRAL
+        usual = NEUTRAL_VALUE
 
     def separates(value: float) -> float:
         """Return the mean AUC of the rubrics, each alone."""
@@ -772,12 +774,12 @@ def learn_never_value(
         )
 
     # neutral comes first, so that it wins between equals
-    best = max((NEUTRAL, *NEVER_TRIED, usual), key=separates)
+    best = max((NEUTRAL_VALUE, *NEVER_VALUES_TRIED, usual), key=separates)
     n = int(weights.sum())
-    return NEUTRAL + (best - NEUTRAL) * n / (n + HALFWAY_ANSWERS)
+    return NEUTRAL_VALUE + (best - NEUTRAL_VALUE) * n / (n + HALFWAY_ANSWERS)
 
 
-FOLDS = 5
+CROSSFIT_FOLDS = 5
 NO_CROSS_FITTED_FIGURES = (
     "There are no cross-fitted figures: without a fifth of the conversations, built-in roles would have found none of "
     "the rubrics that people left in the pool."
@@ -824,7 +826,7 @@ class FoldPart:
         """Where a rubric of dissatisfaction holds that would lead `[labeled row]`."""
         # borne out by the other folds alone: the fold's own labels take no part
         proofs, _ = self.weighed.weigh(~self.labeled_out)
-        leads = self.made.leads & ~self.weighed.sat & (proofs.p <= LIKELY)
+        leads = self.made.leads & ~self.weighed.sat & (proofs.p <= LIKELY_LEVEL)
         return np.asarray(
             self.held[:, [column for column in self.chosen.tolist() if leads[column]]].any(axis=1)
         )
@@ -955,7 +957,7 @@ def deal_held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:
 def deal_to_folds(material: Material, conversations: Sequence[Conversation]) -> Ints | None:
     """Return the fold of each conversation; None where there are too few."""
     try:
-        return assign_folds(conversations, FOLDS, material.settings.seed)
+        return assign_folds(conversations, CROSSFIT_FOLDS, material.settings.seed)
     except BadLabels:
         return None
 
@@ -975,7 +977,7 @@ def apply_pool_edits(
 
     # rubrics of different folds are matched by side and source
     left = {make_key(rubric) for rubric in material.kept}
-    by_people = [rubric for rubric in material.kept if rubric.source == PERSON]
+    by_people = [rubric for rubric in material.kept if rubric.source == PERSON_SOURCE]
     here = [place for place, rubric in enumerate(remade.rubrics) if make_key(rubric) in left]
     # people's own rubrics come last, with the answers that a judge gave to them
     answers = np.concatenate(
@@ -1001,7 +1003,7 @@ def _choose_without_each_fold(material: Material, pool: Candidates) -> CrossFit:
     # the α that is taken where folds can't compare any
     first = ALPHA if settings.alpha is None else settings.alpha
     try:
-        dealt = assign_folds(rows, FOLDS, settings.seed)
+        dealt = assign_folds(rows, CROSSFIT_FOLDS, settings.seed)
     except BadLabels as error:
         return CrossFit(
             first,
@@ -1022,8 +1024,8 @@ def _choose_without_each_fold(material: Material, pool: Candidates) -> CrossFit:
     free = material.make is not None
     tried: list[tuple[Bools, MadePool, WeighedPool, list[Ints]]] = []
     # AUC on the fold that a choice did not see `[fold, way]`
-    aucs = np.zeros((FOLDS, len(ways)))
-    for number in range(FOLDS):
+    aucs = np.zeros((CROSSFIT_FOLDS, len(ways)))
+    for number in range(CROSSFIT_FOLDS):
         out = dealt == number
         # conversations with a thumb stand first in `rows`
         labeled_out = out[: len(labels)]
@@ -1060,7 +1062,7 @@ def _choose_without_each_fold(material: Material, pool: Candidates) -> CrossFit:
                 "alpha": ways[way][0],
                 "mean_auc": float(fold_aucs.mean()),
                 "deviation": float(fold_aucs.std(ddof=1)),
-                "folds": FOLDS,
+                "folds": CROSSFIT_FOLDS,
             }
         )
 
@@ -1086,7 +1088,7 @@ def _list_ways(
         return [(alphas[0], False), *hinted]
 
     # a pool without built-in rubrics has no way without hints
-    built_in = any(rubric.answered_by == BUILT_IN for rubric in pool.rubrics)
+    built_in = any(rubric.answered_by == ANSWERED_BUILT_IN for rubric in pool.rubrics)
     return [*((alpha, False) for alpha in alphas if built_in), *hinted]
 
 

@@ -10,10 +10,17 @@ import numpy as np
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.measures.arrays import Bools, Floats
-from pollex.rubrics.answers import LIKERT, NEUTRAL, NEVER_CAME_UP, Answer, Option, Unanswered
+from pollex.rubrics.answers import (
+    LIKERT_OPTIONS,
+    NEUTRAL_VALUE,
+    NEVER_CAME_UP_OPTION,
+    Answer,
+    Option,
+    Unanswered,
+)
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.words import LogPhrases
-from pollex.rubrics.records import LLM, JudgeRecord
+from pollex.rubrics.records import LLM_JUDGE_KIND, JudgeRecord
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.score import compute_answer_value
 from pollex.rubrics.starter import StarterRecord
@@ -38,7 +45,7 @@ class GivenAnswers:
     """
 
     rule: str
-    options: int = len(LIKERT)
+    options: int = len(LIKERT_OPTIONS)
     values: dict[str, dict[str, float | None]] = field(default_factory=dict)
     distributions: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)
     never: set[tuple[str, str]] = field(default_factory=set)
@@ -99,7 +106,7 @@ class GivenAnswers:
 
     def _value(self, conversation_id: str, rubric_id: str) -> float | None:
         if (conversation_id, rubric_id) in self.never:
-            return self.never_counts.get(rubric_id, NEUTRAL)
+            return self.never_counts.get(rubric_id, NEUTRAL_VALUE)
         return self.values.get(conversation_id, {}).get(rubric_id)
 
     def answered(
@@ -144,7 +151,7 @@ class GivenAnswers:
     ) -> str:
         """Describe the most probable answer."""
         if (conversation_id, rubric_id) in self.never:
-            return NEVER_CAME_UP
+            return NEVER_CAME_UP_OPTION
 
         distribution = self.distributions.get(conversation_id, {}).get(rubric_id)
         if distribution:
@@ -308,7 +315,7 @@ class Material:
     @property
     def by_model(self) -> bool:
         """Whether a model judges."""
-        return self.judge_record.kind == LLM
+        return self.judge_record.kind == LLM_JUDGE_KIND
 
     @property
     def by_evidence(self) -> bool:

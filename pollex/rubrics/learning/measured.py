@@ -26,7 +26,7 @@ from pollex.measures.classification import (
 from pollex.measures.correlations import estimate_mean_correlation
 from pollex.measures.drift import count_in_bins, make_bin_edges
 from pollex.measures.intervals import Figure
-from pollex.rubrics.answers import SCALES
+from pollex.rubrics.answers import OPTIONS_BY_SCALE
 from pollex.rubrics.learning.choice import list_candidates
 from pollex.rubrics.learning.crossfit import (
     Candidates,
@@ -57,7 +57,7 @@ from pollex.rubrics.records import (
 )
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 from pollex.rubrics.worth import (
-    MORE_LABELS_TOLD,
+    FURTHER_LABELS_TOLD,
     CurvePoint,
     Reach,
     measure_probabilities,
@@ -80,9 +80,9 @@ from pollex.selection.threshold import (
 Scored = tuple[Floats, Floats]
 """Log-odds of being positive `[conversation]`, of training conversations and of others."""
 
-WORDS = "TF-IDF + logistic regression"
-SIGNALS = "signals + logistic regression"
-CONSTANT = "constant"
+WORDS_BASELINE = "TF-IDF + logistic regression"
+SIGNALS_BASELINE = "signals + logistic regression"
+CONSTANT_BASELINE = "constant"
 
 
 class PlainMethods:
@@ -127,20 +127,20 @@ class PlainMethods:
         # the constant method says of every conversation what most of training is
         constant = 1.0 if positive.mean() >= 0.5 else -1.0
         self.scores: dict[str, Scored] = {
-            WORDS: score_by_words(texts, held_out, positive),
-            CONSTANT: (np.full(len(training), constant), np.full(len(measured), constant)),
-            SIGNALS: score_by_signals(training_features, rest, positive),
+            WORDS_BASELINE: score_by_words(texts, held_out, positive),
+            CONSTANT_BASELINE: (np.full(len(training), constant), np.full(len(measured), constant)),
+            SIGNALS_BASELINE: score_by_signals(training_features, rest, positive),
         }
         # each way scores a fold's conversations by a model that was fitted without them
         ways: dict[str, Callable[[Bools], Floats]] = {
-            WORDS: lambda out: score_by_words(
+            WORDS_BASELINE: lambda out: score_by_words(
                 list(compress(texts, ~out)), list(compress(texts, out)), positive[~out]
             )[1],
-            SIGNALS: lambda out: score_by_signals(
+            SIGNALS_BASELINE: lambda out: score_by_signals(
                 training_features[~out], training_features[out], positive[~out]
             )[1],
         }
-        self.strongest = WORDS
+        self.strongest = WORDS_BASELINE
         reached = -1.0
         # a mask of training conversations for each fold
         outs = (
@@ -698,7 +698,7 @@ def measure_rubrics_alone(
 ) -> dict[str, RubricAlone]:
     """Return each rubric's figures alone on training conversations, by id; `by` says what each is judged by."""
     table = material.table
-    options = SCALES[material.judge_record.scale]
+    options = OPTIONS_BY_SCALE[material.judge_record.scale]
     values, _ = table.matrix(training, material.chosen)
     rng = np.random.default_rng([material.settings.seed, 5])
     blocks = number_dependent_blocks(training)
@@ -886,9 +886,9 @@ def make_data_record(
 CURVE_SHARES = (0.25, 0.5, 0.75)
 """Of the labels, chosen with so many."""
 DRAWS_A_SHARE = 2
-FEWEST_OF_CURVE = 5
+MIN_CONVERSATIONS_OF_CURVE = 5
 """Labels of a class below which nothing is chosen."""
-SIDES: tuple[Polarity, ...] = ("sat", "dsat")
+POLARITIES: tuple[Polarity, ...] = ("sat", "dsat")
 
 
 def measure_reach(
@@ -939,7 +939,7 @@ def measure_reach(
             side: estimate_mean_correlation(
                 values[:, [r.polarity == side for r in rubrics]], unit, rng
             )
-            for side in SIDES
+            for side in POLARITIES
         },
         curve=curve,
         more=more,
@@ -987,7 +987,7 @@ def measure_curve(
 
     # the last point is the set itself
     scores[labels] = [unseen.netsat]
-    points, more = measure_auc_by_labels(scores, truth, unit, rng, MORE_LABELS_TOLD)
+    points, more = measure_auc_by_labels(scores, truth, unit, rng, FURTHER_LABELS_TOLD)
     return tuple(CurvePoint(labels=size, auc=auc) for size, auc in points.items()), more
 
 
@@ -1039,8 +1039,8 @@ def explain_no_curve(
             return "resampling was left out"
         return "a model would have to be paid for answering the rubrics that were not chosen"
     # the smallest draw needs enough of both classes
-    if CURVE_SHARES[0] * min(labels.sum(), (~labels).sum()) < FEWEST_OF_CURVE:
-        return f"a quarter of the labels has fewer than {FEWEST_OF_CURVE} of a class"
+    if CURVE_SHARES[0] * min(labels.sum(), (~labels).sum()) < MIN_CONVERSATIONS_OF_CURVE:
+        return f"a quarter of the labels has fewer than {MIN_CONVERSATIONS_OF_CURVE} of a class"
     if truth.all() or not truth.any():
         return "only one class was held out"
     return ""

@@ -4,7 +4,7 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Ints
 from pollex.rubrics.learning.crossfit import WeighedPool
-from pollex.rubrics.records import LIKELY
+from pollex.rubrics.records import LIKELY_LEVEL
 from pollex.selection.multi_split import (
     add_hints,
     adjust_by_holm,
@@ -65,7 +65,7 @@ def _choose_at_once(
     values = pool.values[alone]
     labels = up[alone]
     # words were mined with these labels: only their own halvings can prove them
-    unproven = weighed.mined & (weighed.weigh(np.ones(len(up), dtype=bool))[0].p > LIKELY)
+    unproven = weighed.mined & (weighed.weigh(np.ones(len(up), dtype=bool))[0].p > LIKELY_LEVEL)
     p = np.where(unproven, 1.0, adjust_by_holm(compute_one_sided_p(pool.held[alone], labels, sat)))
     came_up = None if pool.came_up is None else pool.came_up[alone]
     narrowed = keep_one_a_family(
@@ -76,7 +76,7 @@ def _choose_at_once(
         weighed.ranks,
         weighed.deeds,
         weighed.families,
-        LIKELY,
+        LIKELY_LEVEL,
         came_up,
     )
     # hints where they help, and where nothing else is left

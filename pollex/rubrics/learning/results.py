@@ -11,7 +11,7 @@ from pollex.conversations.logs import flag_positive_labels
 from pollex.conversations.splits import find_dependent_blocks, number_dependent_blocks
 from pollex.measures.intervals import MIN_UNITS_FOR_INTERVAL, Figure
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.learning.crossfit import FOLDS
+from pollex.rubrics.learning.crossfit import CROSSFIT_FOLDS
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.measured import UnseenScores
 from pollex.rubrics.learning.thumbs import FittedThumbs
@@ -221,7 +221,7 @@ def explain_drop(drop: dict[str, Any], texts: dict[str, str]) -> str:
     return f"the set was better with “{texts[drop['beaten_by']]}”"
 
 
-NO_EVENTS = "No rubric is an event of the domain"
+NO_EVENTS_NOTE = "No rubric is an event of the domain"
 """How the note on a language begins that events are not read in."""
 
 FEW_CONVERSATIONS = 50
@@ -256,7 +256,7 @@ def list_caveats(
     if not (held_out or unseen.folds):
         notes.append("Nothing was held out, so there are no figures for new conversations.")
         notes.append(
-            f"No score is called confident: that takes labels of {FOLDS} or more units of each class."
+            f"No score is called confident: that takes labels of {CROSSFIT_FOLDS} or more units of each class."
         )
     elif len(truth) and (smaller := int(min(truth.sum(), (~truth).sum()))) < FEW_CONVERSATIONS:
         notes.append(
@@ -313,7 +313,7 @@ def list_nearly_constant(chosen: Sequence[Rubric], alone: Mapping[str, RubricAlo
     return rubrics
 
 
-NOT_THE_MODELS = "rubrics are the model's: "
+NOT_THE_MODELS_NOTE = "rubrics are the model's: "
 """Words of the note on a model whose reasons were left out."""
 
 

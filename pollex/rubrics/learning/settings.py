@@ -11,15 +11,15 @@ from pollex.selection.policies import DEFAULT_POLICY, get_policy
 HIGHEST_SEED = 2**32 - 1
 """What scikit-learn takes."""
 
-Method = Literal["rubicon", "spur"]
+LearningMethod = Literal["rubicon", "spur"]
 
-MOST_RUBRICS = 15
+DEFAULT_MAX_RUBRICS = 15
 """Rubrics of a set where no budget is given: more add little."""
 
-SPUR_A_SIDE = 7
+SPUR_RUBRICS_A_SIDE = 7
 """Of a set that a model revises in place, likewise."""
 
-HALF_HELD_OUT = 0.5
+FEW_LABELS_HELD_OUT_SHARE = 0.5
 
 ENOUGH_LABELS = 200
 """Labels of the smaller class from which on half of them are held out; fewer all teach, and folds measure."""
@@ -38,7 +38,7 @@ def resolve_held_out_share(share: float | None, *, smaller: int) -> float:
     """
     if share is not None:
         return share
-    return HALF_HELD_OUT if smaller >= ENOUGH_LABELS else 0.0
+    return FEW_LABELS_HELD_OUT_SHARE if smaller >= ENOUGH_LABELS else 0.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LearnSettings:
             holds nothing out.
             None leaves it to the number of labels, see `resolve_held_out_share`.
         budget: Maximum number of SAT and of DSAT rubrics of the set, whoever wrote them; None:
-            `MOST_RUBRICS` in all.
+            `DEFAULT_MAX_RUBRICS` in all.
         mini_batch: Reasons a summarizer sees at once.
         method: `rubicon` writes a growing pool and chooses from it; `spur` revises one set of
             limited size in place.
@@ -66,10 +66,10 @@ class LearnSettings:
         minimum: Conversations of each class that are needed to learn at all.
     """
 
-    test_fraction: float | None = HALF_HELD_OUT
+    test_fraction: float | None = FEW_LABELS_HELD_OUT_SHARE
     budget: tuple[int, int] | None = None
     mini_batch: int = 20
-    method: Method = "rubicon"
+    method: LearningMethod = "rubicon"
     policy: str = DEFAULT_POLICY
     alpha: float | None = None
     probability: str = "network"
@@ -91,14 +91,14 @@ class LearnSettings:
         if self.budget is not None:
             return self.budget
         if self.method == "spur":
-            return (SPUR_A_SIDE, SPUR_A_SIDE)
-        return (MOST_RUBRICS, MOST_RUBRICS)
+            return (SPUR_RUBRICS_A_SIDE, SPUR_RUBRICS_A_SIDE)
+        return (DEFAULT_MAX_RUBRICS, DEFAULT_MAX_RUBRICS)
 
     @property
     def most(self) -> int:
         """Rubrics in all at most."""
         if self.budget is None:
-            return MOST_RUBRICS
+            return DEFAULT_MAX_RUBRICS
         return sum(self.budget)
 
     @property
@@ -115,10 +115,10 @@ class LearnSettings:
         # both raise an error for a name that they don't know
         get_policy(self.policy)
         find_candidate_name(self.probability)
-        if self.method not in get_args(Method):
+        if self.method not in get_args(LearningMethod):
             raise WrongUse(
                 f"no method is called {self.method!r}",
-                hint=f"use one of {', '.join(get_args(Method))}",
+                hint=f"use one of {', '.join(get_args(LearningMethod))}",
             )
 
         if self.test_fraction is not None and not 0 <= self.test_fraction < 1:

@@ -19,7 +19,7 @@ from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
 from pollex.rubrics.learning.choice import choose_on_rows, list_candidates
 from pollex.rubrics.learning.crossfit import (
-    FOLDS,
+    CROSSFIT_FOLDS,
     Candidates,
     cross_fit,
     deal_held_out_folds,
@@ -34,7 +34,7 @@ from pollex.rubrics.learning.tone import (
     fit_tone_of_run,
     make_tone_record,
 )
-from pollex.rubrics.rubric import TONE
+from pollex.rubrics.rubric import TONE_SOURCE
 from pollex.rubrics.score import ThumbModel, list_annotators
 from pollex.rubrics.starter import fit_starter_weights, standardize_values
 from pollex.rubrics.tone import ToneRecord
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pollex.calibration.questionnaire import Scale
     from pollex.calibration.thumbs import Fold, ModelComparison
 
-FEWEST_GRADES = 3
+MIN_DIFFERENT_GRADES = 3
 """Of two different grades the labels are thumbs, and a value between them is none."""
 
 
@@ -69,7 +69,7 @@ def collect_grades(
         )
         scale = make_grade_scale(name, grades)
         # the main question needs three different grades; with two its labels are thumbs
-        if scale is not None and (name != names[0] or len(scale.values) >= FEWEST_GRADES):
+        if scale is not None and (name != names[0] or len(scale.values) >= MIN_DIFFERENT_GRADES):
             grade_columns.append(round_grades(grades))
             scales.append(scale)
         elif name == names[0]:
@@ -439,7 +439,7 @@ def _fit_thumb_model(
     ) is not None:
         answers = tone.beside(answers, material, rows)
         signs = np.append(signs, weight)
-        ids.append(TONE)
+        ids.append(TONE_SOURCE)
 
     # thumbs teach where there is one; grades teach on all rows
     has_thumb = np.array(
@@ -615,7 +615,7 @@ def choose_without_each_fold(
 
     answers = material.table.probabilities(rows, rubrics)
     # rubrics are chosen by thumbs outside the fold
-    for number in range(FOLDS):
+    for number in range(CROSSFIT_FOLDS):
         out = fold == number
         rng = np.random.default_rng([material.settings.seed, 3, number])
         chosen = choose_on_rows(material, pool, ~out[: len(pool.labels)], alpha, rng).chosen

@@ -17,8 +17,8 @@ from pollex.rubrics.learning.crossfit import list_with_thumbs
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.starter import fit_starter_weights, standardize_values
 from pollex.rubrics.tone import (
-    FARTHEST,
-    MOST_NAMED_FEATURES,
+    MAX_NAMED_FEATURES,
+    MAX_STANDARDIZED_VALUE,
     ToneRecord,
     ToneScale,
     make_tone_answers,
@@ -28,11 +28,11 @@ from pollex.selection.losses import EVAL_RANGE
 if TYPE_CHECKING:
     from pollex.calibration.thumbs import Fold
 
-FOLDS = 5
+TONE_FOLDS = 5
 TONE_PENALTY = 0.01
 """Inverse strength: some 200 features stand against a few hundred labels."""
 
-LEAST_SPREAD = 1e-9
+MIN_SPREAD = 1e-9
 
 
 def fit_signals(features: Floats, positive: Bools) -> tuple[Floats, float]:
@@ -114,23 +114,23 @@ def fit_tone(
     """
     fold = deal_blocks(positive, blocks, seed)
     # without any fold both kinds of thumbs must be left
-    rests = [positive[fold != number] for number in range(FOLDS)]
+    rests = [positive[fold != number] for number in range(TONE_FOLDS)]
     if any(rest.all() or not rest.any() for rest in rests):
         return None
 
     # log-odds by models that did not see the conversation
     odds = np.zeros(len(positive))
-    for number in range(FOLDS):
+    for number in range(TONE_FOLDS):
         out = fold == number
         slopes, intercept = fit_signals(features[~out], positive[~out])
         odds[out] = features[out] @ slopes + intercept
 
     # One scale for all: what is far for a conversation that taught it not is far for a new one.
     middle = float(odds.mean())
-    spread = max(float(odds.std()), LEAST_SPREAD)
+    spread = max(float(odds.std()), MIN_SPREAD)
     slopes, intercept = fit_signals(features, positive)
     scale = ToneScale(slopes / spread, (intercept - middle) / spread)
-    return scale, np.clip((odds - middle) / spread, -FARTHEST, FARTHEST)
+    return scale, np.clip((odds - middle) / spread, -MAX_STANDARDIZED_VALUE, MAX_STANDARDIZED_VALUE)
 
 
 def deal_blocks(positive: Bools, blocks: Ints, seed: int) -> Ints:
@@ -142,7 +142,7 @@ def deal_blocks(positive: Bools, blocks: Ints, seed: int) -> Ints:
     # in turn: neighbours in the order go to different folds
     place = {}
     for number, name in enumerate(order):
-        place[name] = number % FOLDS
+        place[name] = number % TONE_FOLDS
 
     return np.array([place[block] for block in blocks.tolist()], dtype=np.int64)
 
@@ -263,7 +263,7 @@ def make_tone_record(
         .sum(axis=1)
     )
     strongest = []
-    for place in np.argsort(-pulls, kind="stable")[:MOST_NAMED_FEATURES].tolist():
+    for place in np.argsort(-pulls, kind="stable")[:MAX_NAMED_FEATURES].tolist():
         strongest.append(material.form.signals[place])
     signals = tuple(strongest)
 

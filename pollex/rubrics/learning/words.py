@@ -22,10 +22,10 @@ from pollex.selection.multi_split import (
     keep_one_a_block,
 )
 
-PICKED_Z = 2.5
+MIN_Z_OF_PICKED_PHRASES = 2.5
 """Words are picked on one half from this z on."""
-MOST_PICKED = 8
-FEWEST, LEAST_SHARE = 4, 0.03
+MAX_PICKED_PHRASES = 8
+MIN_CONVERSATIONS_OF_PHRASE, MIN_SHARE_OF_PHRASE = 4, 0.03
 """Conversations that have to have a phrase, on the half that picks, as a number and as a share."""
 ALIKE_OVERLAP = 0.5
 """Overlap of conversations from which on two phrases are one finding."""
@@ -110,7 +110,7 @@ class PhraseProof:
     chosen: float
 
 
-NO_PROOF = PhraseProof(1.0, 0.0)
+NO_PHRASE_PROOF = PhraseProof(1.0, 0.0)
 
 
 def pick_words(present: Any, up: Bools) -> list[tuple[int, bool]]:
@@ -122,15 +122,15 @@ def pick_words(present: Any, up: Bools) -> list[tuple[int, bool]]:
     counts = np.asarray(present.sum(axis=0), dtype=np.float64).ravel()
     z = contrast_classes(present, up)
     # a phrase of few conversations is never picked
-    z[counts < max(FEWEST, LEAST_SHARE * len(up))] = 0.0
+    z[counts < max(MIN_CONVERSATIONS_OF_PHRASE, MIN_SHARE_OF_PHRASE * len(up))] = 0.0
     order = np.argsort(-np.abs(z), kind="stable")
-    clear = order[np.abs(z[order]) >= PICKED_Z]
+    clear = order[np.abs(z[order]) >= MIN_Z_OF_PICKED_PHRASES]
     by_phrase = present.tocsc().astype(np.float64)
     used = np.zeros(present.shape[1], dtype=bool)
     picked: list[tuple[int, bool]] = []
     # the clearest phrase first
     for first in clear.tolist():
-        if len(picked) == MOST_PICKED:
+        if len(picked) == MAX_PICKED_PHRASES:
             break
         if used[first]:
             continue

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from pollex.rooms import hooks_of, module_named
+from pollex.rooms import find_module, list_hooks
 from pollex.usecases.use_case import USE_CASES_BY_MODULE, UseCase
 from pollex.web.faults import NotThere
 
@@ -87,7 +87,7 @@ class UseCaseDoor:
     def use_case(self) -> type[UseCase[Any]]:
         """The class whose fields the form has."""
         # the module of a use case is imported when its form is needed
-        home = module_named("usecases", self.verb.partition(" ")[0])
+        home = find_module("usecases", self.verb.partition(" ")[0])
         assert home is not None, "a door is of a verb"
         import_module(home)
 
@@ -118,7 +118,7 @@ DEFAULT_LIMITS = {"max_cost": MOST_COST, "max_calls": MOST_CALLS}
 
 def list_doors() -> tuple[UseCaseDoor, ...]:
     """Return the doors of all rooms, the core's first."""
-    return hooks_of(UseCaseDoor)
+    return list_hooks(UseCaseDoor)
 
 
 def get_door(slug: str) -> UseCaseDoor:

@@ -15,7 +15,7 @@ from pollex.conversations.conversation import format_openai_messages
 from pollex.formats.questionnaires import SheetQuestion
 from pollex.measures.intervals import Figure
 from pollex.reports.transcript import mark_turns
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.rubrics.answers import Question
 from pollex.services.agreement import measure_agreement
 from pollex.services.hooks import RunRatingReader
@@ -175,7 +175,7 @@ Rated = tuple[Run, Question, Mapping[str, str]]
 
 def _list_rating_runs(site: Site) -> list[Rated]:
     # how the ratings of a run are read, by its command
-    readers = {kind.command: kind.ratings for kind in hooks_of(RunRatingReader)}
+    readers = {kind.command: kind.ratings for kind in list_hooks(RunRatingReader)}
     rated: list[Rated] = []
     for run in site.runs():
         # unfinished runs have not rated all texts yet

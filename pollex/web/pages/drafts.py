@@ -13,7 +13,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from pollex.conversations.conversation import format_openai_messages
-from pollex.rubrics.edits import EDITS_ENDING, Entry, apply_edits, make_entries, write_edits_toml
+from pollex.rubrics.edits import (
+    EDITS_ENDING,
+    EditEntry,
+    apply_edits,
+    make_entries,
+    write_edits_toml,
+)
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.known_answers import count_unasked
 from pollex.runs.options import ModelOptions
@@ -54,13 +60,13 @@ def _make_row(
     id_: str,
     version: int,
     named: NamedSet,
-    entries: Sequence[Entry],
+    entries: Sequence[EditEntry],
 ) -> DraftRow:
     payload = pack([entry.model_dump(mode="json") for entry in entries])
     return DraftRow(id_, version, now(), named.id, named.name, payload)
 
 
-def get_draft(site: Site, id_: str) -> tuple[DraftRow, tuple[Entry, ...], NamedSet]:
+def get_draft(site: Site, id_: str) -> tuple[DraftRow, tuple[EditEntry, ...], NamedSet]:
     """Return the last version of a draft, its entries, and the set that it began with. Raises NotThere."""
     rows = site.store.rows("SELECT * FROM drafts WHERE id = ? ORDER BY version DESC LIMIT 1", [id_])
     if not rows:
@@ -72,7 +78,7 @@ def get_draft(site: Site, id_: str) -> tuple[DraftRow, tuple[Entry, ...], NamedS
     row = DraftRow(**rows[0])
     return (
         row,
-        tuple(Entry.model_validate(entry) for entry in unpack(row.payload)),
+        tuple(EditEntry.model_validate(entry) for entry in unpack(row.payload)),
         site.set(row.base),
     )
 
@@ -89,9 +95,9 @@ def draft(site: Site, draft_id: str, as_json: bool) -> Data | Response:
 def _show_page(
     site: Site,
     row: DraftRow,
-    entries: Sequence[Entry],
+    entries: Sequence[EditEntry],
     named: NamedSet,
-    theirs: Sequence[Entry] = (),
+    theirs: Sequence[EditEntry] = (),
     new: str = "",
 ) -> Response:
     """Show entries of a draft; with those of a newer version that came meanwhile beside them, as 409.
@@ -139,7 +145,9 @@ EARLIER = (
 )
 
 
-def _read_typed_entries(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Entry]:
+def _read_typed_entries(
+    entries: Sequence[EditEntry], form_fields: Mapping[str, Any]
+) -> list[EditEntry]:
     """Return the entries with what a form says of them; those that it doesn't have as they are."""
     # empty words leave the old ones; a box that isn't ticked sends nothing
     typed_entries = []
@@ -162,7 +170,9 @@ def _read_typed_entries(entries: Sequence[Entry], form_fields: Mapping[str, Any]
     return typed_entries
 
 
-def _read_edited_entries(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Entry]:
+def _read_edited_entries(
+    entries: Sequence[EditEntry], form_fields: Mapping[str, Any]
+) -> list[EditEntry]:
     """Return the entries as a form has them, without those that it removes."""
     entries_left = []
     for entry in entries:
@@ -176,7 +186,7 @@ def _read_edited_entries(entries: Sequence[Entry], form_fields: Mapping[str, Any
     )
     if words := " ".join(str(form_fields.get(f"text-{NEW}", "")).split()):
         try:
-            new = Entry(
+            new = EditEntry(
                 text=words,
                 polarity=form_fields.get(f"polarity-{NEW}", "sat"),
             )
@@ -272,7 +282,7 @@ def take_again(site: Site, draft_id: str, version: Place) -> Done:
     return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": draft_row.version}
 
 
-def _make_draft_json(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
+def _make_draft_json(row: DraftRow, entries: Sequence[EditEntry]) -> dict[str, Any]:
     entries_json = [entry.model_dump(mode="json") for entry in entries]
     return {
         "draft": row.id,
@@ -341,7 +351,7 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
     )
 
 
-def _apply_draft(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
+def _apply_draft(named: NamedSet, entries: Sequence[EditEntry]) -> RubricSet:
     """Return a set as a draft has it; a rubric that changed its side was never answered."""
     on, off = apply_edits(entries, named.rubric_set.rubrics, named.rubric_set.off)
     sides = {}
@@ -407,7 +417,7 @@ def _make_model_words(
     site: Site,
     run: Run,
     named: NamedSet,
-    entries: Sequence[Entry],
+    entries: Sequence[EditEntry],
     judge: str,
 ) -> tuple[list[str], dict[str, str]]:
     """Return the options and the environment of a refit by the model that answered a set's rubrics.

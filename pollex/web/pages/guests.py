@@ -7,7 +7,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.store.tables import AnnotatorRow, RevocationRow, now
 from pollex.web import frame, links
 from pollex.web.faults import NotThere
@@ -87,7 +87,7 @@ def _find_page(site: Site, room: str, place: str) -> str:
     if room == READS:
         return links.HOME
 
-    for door in hooks_of(GuestDoor):
+    for door in list_hooks(GuestDoor):
         if door.name == room:
             door.require(site, place)
             return f"{door.pages}/{place}"

@@ -15,7 +15,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from pollex.errors import PollexError, WrongUse
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.services.bring import (
     keep_bundled_log,
     keep_place_as_log,
@@ -91,7 +91,7 @@ def list_tools() -> list[Tool]:
 
 def list_interfaces() -> list[ToolInterface]:
     """Return the interfaces of tools that logs can be fetched from."""
-    return [interface for logs in hooks_of(LogSourceTools) for interface in logs.interfaces()]
+    return [interface for logs in list_hooks(LogSourceTools) for interface in logs.interfaces()]
 
 
 def _make_tool(interface: ToolInterface) -> Tool:

@@ -157,9 +157,9 @@ from click.testing import CliRunner
 from pollex.agents.embedded.signals import SIGNALS_BY_NAME
 from pollex.calibration.models import get_model_class
 from pollex.cli.main import pollex as command
-from pollex.rooms.exchange.formats.peers.targets import TARGETS
+from pollex.rooms.exchange.formats.peers.targets import EXPORT_TARGETS
 from pollex.prompts.prompt import load_prompt
-from pollex.rooms.study.prompts.simulate.systems import systems
+from pollex.rooms.study.prompts.simulate.systems import load_systems
 from pollex.selection.policies import get_policy
 from pollex.web.views import list_every_route
 
@@ -177,8 +177,8 @@ for look in (
     lambda: [one.path for one in list_every_route()],
     lambda: told("inspect", "rows.jsonl"),
     lambda: SIGNALS_BY_NAME["shouts"].statement,
-    lambda: systems(),
-    lambda: TARGETS["acme"].netsat,
+    lambda: load_systems(),
+    lambda: EXPORT_TARGETS["acme"].netsat,
 ):
     try:
         print(look())

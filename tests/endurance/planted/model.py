@@ -16,7 +16,7 @@ from typing import Any
 from sealed import unseal
 
 from planted.world import Signal, signal_of, signals
-from pollex.rubrics.answers import NEVER_CAME_UP
+from pollex.rubrics.answers import NEVER_CAME_UP_OPTION
 
 Message = Mapping[str, Any]
 Items = list[dict[str, Any]]
@@ -210,7 +210,7 @@ def _options_of(task: str) -> list[str]:
     """The options by degree, without the one that says there was no occasion."""
     if in_a_line := _IN_A_LINE.search(task):
         return in_a_line[1].split(", ")
-    return [option for option in _LISTED.findall(task) if option != NEVER_CAME_UP]
+    return [option for option in _LISTED.findall(task) if option != NEVER_CAME_UP_OPTION]
 
 
 def unsealed(message: str) -> Items:

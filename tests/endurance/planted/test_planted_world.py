@@ -25,7 +25,7 @@ from pollex.prompts.data_boundary import seal_items
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import list_glossed_options, number_texts
 from pollex.prompts.prompt import Layout, build_messages, load_prompt
-from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP
+from pollex.rubrics.answers import LIKERT_OPTIONS, NEVER_CAME_UP_OPTION
 from pollex.rubrics.rubric_set import RubricSet
 
 DEBUGGING = Path(__file__).parents[3] / "examples" / "debugging.toml"
@@ -48,13 +48,13 @@ def turns_of(conversation: Conversation) -> list[dict[str, object]]:
 
 
 def judged(reader: Reader, conversation: Conversation, texts: list[str], *off: str) -> list[int]:
-    options = [option.text for option in LIKERT]
+    options = [option.text for option in LIKERT_OPTIONS]
     prompt = asked(
         "judge_batch",
         turns_of(conversation),
         *off,
         items=number_texts(texts),
-        options=list_glossed_options([*options, NEVER_CAME_UP]),
+        options=list_glossed_options([*options, NEVER_CAME_UP_OPTION]),
     )
     reply = json.loads(reader.reply(prompt) or "")
     return [options.index(reply[str(number)]["answer"]) for number in range(1, len(texts) + 1)]

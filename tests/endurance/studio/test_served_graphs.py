@@ -17,7 +17,7 @@ from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.run import make_thread_config
 from pollex.graphs.score import ScoreContext
-from pollex.rooms import hooks_of, python_names
+from pollex.rooms import list_hooks, list_python_names
 from pollex.store.folder import VARIABLE
 from pollex.store.resume import find_run
 from pollex.store.rubric_sets import list_kept_sets
@@ -80,8 +80,8 @@ BIKES = str(ROOT / "examples" / "bikes.jsonl")
 
 FORMS = {LearnChoice: LearnRubrics, RefitChoice: RefitSet, ScoreContext: ScoreLogs}
 FORMS |= {
-    get_type_hints(graph.use_case)["form"]: import_by_name(python_names()[graph.name])
-    for graph in hooks_of(StudioGraph)
+    get_type_hints(graph.use_case)["form"]: import_by_name(list_python_names()[graph.name])
+    for graph in list_hooks(StudioGraph)
 }
 """Use cases by the forms of their graphs, those of rooms among them."""
 

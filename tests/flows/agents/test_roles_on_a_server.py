@@ -25,10 +25,10 @@ from pollex.gateway.gateway import Gateway
 from pollex.gateway.probe import probe_endpoint
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import code_options
-from pollex.rubrics.answers import LIKERT, Answer, Unanswered
+from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Unanswered
 from pollex.rubrics.judge_settings import JudgeSettings
 
-LABELS = code_options([option.text for option in LIKERT])
+LABELS = code_options([option.text for option in LIKERT_OPTIONS])
 ASKED = [
     *questions("The user thanks.", "The fix works."),
     *questions("The user repeats.", polarity="dsat"),

@@ -21,7 +21,7 @@ from pollex.errors import PollexError, StoreDamaged
 from pollex.graphs.context import Resources
 from pollex.graphs.hooks import RunGraph
 from pollex.graphs.run import build_run_graph, carry_out_run, get_current_state, list_states
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.store.resume import runs
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
@@ -142,7 +142,7 @@ def test_what_stands_beside_a_state_is_held_to_its_shape_too(
     assert (ended.code, "the store is damaged" in ended.err) == (1, True), ended.err
 
 
-@pytest.mark.parametrize("command", [*(graph.command for graph in hooks_of(RunGraph)), "score"])
+@pytest.mark.parametrize("command", [*(graph.command for graph in list_hooks(RunGraph)), "score"])
 @pytest.mark.parametrize("kind", ["a call with one value", "a pickle", "cut"])
 async def test_no_graph_goes_on_from_such_a_state(command: str, kind: str, tmp_path: Path) -> None:
     canary = tmp_path / "canary"

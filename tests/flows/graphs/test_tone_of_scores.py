@@ -9,7 +9,7 @@ from small_runs import Learnt, Pollex
 
 from pollex.agents.embedded.signals import WORDING_TONE_FORM
 from pollex.formats.read_logs import read_logs
-from pollex.rubrics.rubric import TONE
+from pollex.rubrics.rubric import TONE_SOURCE
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.tone import ToneScale, make_tone_answers
 from pollex.services.scorer import Scorer
@@ -25,7 +25,11 @@ def test_the_tone_of_a_score_is_that_of_its_text_and_the_store_gives_the_same_pr
     assert rubrics.tone is not None
     assert rubrics.tone.weight > 0, "this log's thumbs go along with thanks"
     assert rubrics.calibrator is not None
-    assert rubrics.calibrator.rubrics[-1] == TONE not in {rubric.id for rubric in rubrics.rubrics}
+    assert (
+        rubrics.calibrator.rubrics[-1]
+        == TONE_SOURCE
+        not in {rubric.id for rubric in rubrics.rubrics}
+    )
 
     # Scored in a run, and read from the store again.
     done = pollex(
@@ -50,9 +54,9 @@ def test_the_tone_of_a_score_is_that_of_its_text_and_the_store_gives_the_same_pr
     alone = Scorer(rubrics)
     for one, score in zip(list(logs)[:6], again, strict=False):
         p = make_tone_answers(scale.tone(WORDING_TONE_FORM.measure([one])[0]), 5)
-        assert np.allclose(kept[one.id][TONE].probabilities, p)  # type: ignore[union-attr]  # it is an answer
+        assert np.allclose(kept[one.id][TONE_SOURCE].probabilities, p)  # type: ignore[union-attr]  # it is an answer
         assert alone.score(one).probability == pytest.approx(score.probability, abs=1e-9)
-        assert TONE not in {answer.question_id for answer in score.answers}
+        assert TONE_SOURCE not in {answer.question_id for answer in score.answers}
 
 
 def test_tone_is_one_line_of_the_report_of_a_list_and_of_why(
@@ -62,7 +66,7 @@ def test_tone_is_one_line_of_the_report_of_a_list_and_of_why(
     assert tone is not None
     assert "log-loss is" in tone.told
     assert pollex("rubrics", "list", learnt.rubrics).out.count("Tone (") == 1
-    assert "Tone (" in pollex("why", learnt.rubrics, TONE, "--store", learnt.store).out
+    assert "Tone (" in pollex("why", learnt.rubrics, TONE_SOURCE, "--store", learnt.store).out
     assert (learnt.rubrics.parent / "report.html").read_text("utf-8").count("Tone (") == 1
 
 

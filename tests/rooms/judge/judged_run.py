@@ -3,8 +3,8 @@
 from web_site import Words, conversation, plain
 
 from pollex.agents.llm.sampling import make_point_distribution
-from pollex.rooms.judge.agents.votes import Rule, Task, make_question, run_question
-from pollex.rooms.judge.store.votes import TASK
+from pollex.rooms.judge.agents.votes import RatingRule, RatingTask, make_question, make_run_question
+from pollex.rooms.judge.store.votes import TASK_RECORD_NAME
 from pollex.rubrics.answers import Answer
 from pollex.runs.workspace import run_to_end
 from pollex.store.rows import AnswerCells, conversation_rows
@@ -14,14 +14,14 @@ from pollex.store.store import Store
 def judged_run(store: Store, n: int = 4, words: Words = plain) -> str:
     """A run of `judge` in seven votes that has ended: the runs agree about every odd conversation, and no other."""
     question = make_question("Was the task done?", ["yes", "no"])
-    task = Task(question, Rule(runs=7, minimum=5, tau=0.41), by="built-in (no LLM)")
+    task = RatingTask(question, RatingRule(runs=7, minimum=5, tau=0.41), by="built-in (no LLM)")
     run = store.begin("judge", fingerprint={}, versions={}, arguments={}).id
     conversations = [conversation(number, words) for number in range(n)]
     store.put(conversation_rows(run, conversations))
-    run_to_end(store.write_step(run, TASK, task.as_json))
+    run_to_end(store.write_step(run, TASK_RECORD_NAME, task.as_json))
     for number, one in enumerate(conversations):
         yes = 7 if number % 2 else 4
-        questions = [run_question(question, vote) for vote in range(7)]
+        questions = [make_run_question(question, vote) for vote in range(7)]
         votes = [
             Answer(
                 question_id=each.id,

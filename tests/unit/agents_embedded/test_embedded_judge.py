@@ -19,7 +19,7 @@ from pollex.agents.embedded.judge import (
 )
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
-from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
+from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Question, Unanswered
 from pollex.rubrics.rubric import Quote, Rubric
 
 THANKS = Rubric(
@@ -163,7 +163,7 @@ def test_the_turns_named_are_those_that_carry_the_evidence(embedder: Embedder) -
     )
     (answer,) = answers(EmbeddedJudge(embedder), one, [Question.about(THANKS)])
     assert answer.turns == (2, 4)
-    two = Question(id="q", text="The user thanks the assistant.", options=LIKERT[:2])
+    two = Question(id="q", text="The user thanks the assistant.", options=LIKERT_OPTIONS[:2])
     (answer,) = answers(EmbeddedJudge(embedder), good(1), [two])
     assert len(answer.probabilities) == 2, "any number of options"
     assert answer.mass == pytest.approx(1)

@@ -10,10 +10,10 @@ from pollex.conversations.logs import flag_positive_labels
 from pollex.formats.read_logs import read_logs
 from pollex.measures.arrays import Bools, Ints
 from pollex.measures.classification import compute_auc
-from pollex.rubrics.learning.choice import NO_MODEL_RUBRIC, explain_no_model_rubric
+from pollex.rubrics.learning.choice import NO_MODEL_RUBRIC_NOTE, explain_no_model_rubric
 from pollex.rubrics.learning.crossfit import Candidates, MixedPool, WeighedPool, make_candidates
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.rubric import BUILT_IN, Rubric
+from pollex.rubrics.rubric import ANSWERED_BUILT_IN, Rubric
 from pollex.selection.losses import EVAL_RANGE
 from pollex.selection.prefix import compute_log_losses, find_best_length
 
@@ -28,7 +28,9 @@ def built_in() -> tuple[Candidates, Bools]:
     study = StudiedLog(log, Embedder())
     half = np.random.default_rng(0).random(len(log)) < 0.5
     pool = make_candidates(study.made(flag_positive_labels(log), half), log, "expected")
-    rubrics = [rubric.model_copy(update={"answered_by": BUILT_IN}) for rubric in pool.rubrics]
+    rubrics = [
+        rubric.model_copy(update={"answered_by": ANSWERED_BUILT_IN}) for rubric in pool.rubrics
+    ]
     return Candidates(log, rubrics, pool.values, pool.answered, {}), half
 
 
@@ -69,7 +71,7 @@ def test_beside_a_model_that_answers_at_random_a_set_is_as_good_as_built_in_rubr
         pool.rubrics[column - MODELS].leads for column in order.tolist() if column >= MODELS
     ), "no moods"
     assert explain_no_model_rubric(mixed, order) == (
-        [] if np.isin(order, mixed.models).any() else [NO_MODEL_RUBRIC]
+        [] if np.isin(order, mixed.models).any() else [NO_MODEL_RUBRIC_NOTE]
     )
 
 

@@ -13,7 +13,7 @@ from pollex.agents.llm.parsing import parse_last_object
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused, WrongUse
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import LIKERT, Answer, Option, Question, Unanswered
+from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Option, Question, Unanswered
 from pollex.rubrics.judge_settings import JudgeSettings
 
 
@@ -103,7 +103,10 @@ MANY_BAD = questions(*"abcdefghij", polarity="dsat")
     [
         *[(MIXED, answered(option, "Nothing of it."), "") for option in range(5)],
         *[(MANY_MIXED, answered(option, count=11), "") for option in (0, 1, 2)],
-        *[(MANY_MIXED, answered(option, count=11), LIKERT[option].text) for option in (3, 4)],
+        *[
+            (MANY_MIXED, answered(option, count=11), LIKERT_OPTIONS[option].text)
+            for option in (3, 4)
+        ],
         (MANY_BAD, answered(4, "Because.", count=10), "same reason"),
         (MANY_BAD, answered(0, "Nothing of it.", count=10), ""),
         (MANY_BAD, answered(4, count=10), ""),

@@ -41,7 +41,7 @@ from pollex.gateway.calls import (
     SilentlyTruncated,
     Truncated,
 )
-from pollex.rubrics.answers import LIKERT, Answer, Option, Question, Unanswered
+from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Option, Question, Unanswered
 from pollex.store.resume import find_resumable
 from pollex.store.store import Store
 
@@ -49,7 +49,9 @@ TWO = questions("one", "two")
 
 
 def outcomes(answers: list[Answer | Unanswered]) -> list[str]:
-    return [a.outcome if isinstance(a, Unanswered) else LIKERT[a.chosen].text for a in answers]
+    return [
+        a.outcome if isinstance(a, Unanswered) else LIKERT_OPTIONS[a.chosen].text for a in answers
+    ]
 
 
 @pytest.mark.parametrize("elicitation", ["batched", "independent"])
@@ -314,7 +316,7 @@ def listing(call: Call) -> Outcome:
         "E": math.log(0.1),
         "Maybe": math.log(0.1),
     }
-    letters = dict(zip([option.text for option in LIKERT], "ABCDE", strict=True))
+    letters = dict(zip([option.text for option in LIKERT_OPTIONS], "ABCDE", strict=True))
     pieces: list[tuple[str, dict[str, float]]] = [("{", {})]
     for number, said in sheet(call, {"one": "Agree"}).items():
         comma = "," if len(pieces) > 1 else ""

@@ -27,8 +27,15 @@ from pollex.prompts.prompt import (
     load_prompt,
     parse_prompt,
 )
-from pollex.rooms import CORE
-from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP, NUMERIC, SCALES, Answer, Question
+from pollex.rooms import CORE_PACKAGE
+from pollex.rubrics.answers import (
+    LIKERT_OPTIONS,
+    NEVER_CAME_UP_OPTION,
+    NUMERIC_OPTIONS,
+    OPTIONS_BY_SCALE,
+    Answer,
+    Question,
+)
 from pollex.rubrics.rubric import Rubric
 
 HEAD = '+++\npurpose = "To test."\nvariables = ["who"]\nblocks = ["ds"]\n+++\n\n'
@@ -155,7 +162,7 @@ ITEMS = {
 def sent(name: str, layout: Layout) -> list[dict[str, str]]:
     prompt = load_prompt(name)
     items = ITEMS.get(name.partition("_")[0], make_turn_items(TURNS))
-    options = OPTIONS if name == "judge_batch_paper" else [*OPTIONS, NEVER_CAME_UP]
+    options = OPTIONS if name == "judge_batch_paper" else [*OPTIONS, NEVER_CAME_UP_OPTION]
     schema = (
         make_batch_schema(prompt.schema, len(RUBRICS), options)
         if name.startswith("judge_batch")
@@ -163,7 +170,7 @@ def sent(name: str, layout: Layout) -> list[dict[str, str]]:
     )
     listing = {
         "judge_question": list_coded_options(OPTIONS),
-        "judge_batch": list_glossed_options([*OPTIONS, NEVER_CAME_UP]),
+        "judge_batch": list_glossed_options([*OPTIONS, NEVER_CAME_UP_OPTION]),
     }
     values = VALUES | {"options": listing.get(name, join_options(OPTIONS))}
     values |= {"most": "three"} if name.startswith("extract") else {}
@@ -179,8 +186,8 @@ def test_every_prompt_is_as_it_was_reviewed() -> None:
             file = "-".join([name, *(["without"] if off else []), *sorted(off)])
             folder = snapshots_of(room_of_prompt(name))
             require_reviewed(sent(name, layout), folder / f"{file}.txt")
-    snapshots = {file.stem.split("-")[0] for file in snapshots_of(CORE).iterdir()}
-    of_the_core = {name for name in list_prompt_names() if room_of_prompt(name) == CORE}
+    snapshots = {file.stem.split("-")[0] for file in snapshots_of(CORE_PACKAGE).iterdir()}
+    of_the_core = {name for name in list_prompt_names() if room_of_prompt(name) == CORE_PACKAGE}
     assert snapshots == of_the_core, "none is left over"
 
 
@@ -217,7 +224,7 @@ def test_twenty_rubrics_take_at_most_2100_tokens_beside_the_conversation(
     """Two calls of ten rubrics and a canary, 70 characters a rubric, a token for every four characters."""
     prompt = load_prompt("judge_batch")
     rubrics = ["x" * 70] * 10 + ["x" * 55]
-    options = code_options([*OPTIONS, NEVER_CAME_UP])
+    options = code_options([*OPTIONS, NEVER_CAME_UP_OPTION])
     schema = make_batch_schema(prompt.schema, len(rubrics), options)
     values = profile.values() | {
         "items": number_texts(rubrics),
@@ -257,7 +264,9 @@ def closing(name: str, options: list[str]) -> str:
 
 
 def test_grades_are_explained_and_words_are_not() -> None:
-    grades, words = ([option.text for option in scale] for scale in (NUMERIC, LIKERT))
+    grades, words = (
+        [option.text for option in scale] for scale in (NUMERIC_OPTIONS, LIKERT_OPTIONS)
+    )
     for name in ("judge_batch_paper", "judge_question"):
         assert "from 1, not at all, to 10, wholly" in closing(name, grades)
         assert "5 if not applicable" in closing(name, grades)
@@ -271,11 +280,11 @@ def test_an_answer_tells_the_scale_it_was_given_on() -> None:
         question_id="r", probabilities=(0.0, 0.5, 0.0, 0.5, 0.0), chosen=1, source="logprobs"
     )
     assert (graded.value(), worded.value(), worded.mode()) == (10.0, 5.0, 2.5)
-    assert [round(option.value, 3) for option in NUMERIC[:3]] == [0.0, 1.111, 2.222]
-    assert (NUMERIC[-1].text, NUMERIC[-1].value) == ("10", 10.0)
-    assert [Question.about(RUBRIC, scale).options for scale in SCALES] == [
-        LIKERT,
-        LIKERT,
-        LIKERT,
-        NUMERIC,
+    assert [round(option.value, 3) for option in NUMERIC_OPTIONS[:3]] == [0.0, 1.111, 2.222]
+    assert (NUMERIC_OPTIONS[-1].text, NUMERIC_OPTIONS[-1].value) == ("10", 10.0)
+    assert [Question.about(RUBRIC, scale).options for scale in OPTIONS_BY_SCALE] == [
+        LIKERT_OPTIONS,
+        LIKERT_OPTIONS,
+        LIKERT_OPTIONS,
+        NUMERIC_OPTIONS,
     ]

@@ -2,7 +2,7 @@
 
 from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.records import ChosenRubric
-from pollex.rubrics.rubric import BUILT_IN, PERSON, Quote, Rubric
+from pollex.rubrics.rubric import ANSWERED_BUILT_IN, PERSON_SOURCE, Quote, Rubric
 
 
 def test_built_in_ones_a_models_and_a_persons_edit_are_one_with_the_reasons_and_quotes_of_all() -> (
@@ -14,14 +14,16 @@ def test_built_in_ones_a_models_and_a_persons_edit_are_one_with_the_reasons_and_
         text=text,
         polarity="sat",
         source="event:x",
-        answered_by=BUILT_IN,
+        answered_by=ANSWERED_BUILT_IN,
         reason_ids=("r1", "r2"),
     )
     quote = Quote(conversation_id="c", turn=1, text="How about 4 pm?")
     models = Rubric(
         id="m", text=text.upper(), polarity="sat", reason_ids=("r2", "r3", "r4"), quotes=(quote,)
     )
-    draft = Rubric(id="d", text="The  assistant names another time", polarity="sat", source=PERSON)
+    draft = Rubric(
+        id="d", text="The  assistant names another time", polarity="sat", source=PERSON_SOURCE
+    )
     reverse = Rubric(id="o", text=text, polarity="dsat")
     kept, merged = merge_equal_rubrics([built_in, models, draft, reverse])
     assert [rubric.id for rubric in kept] == ["m", "o"], (

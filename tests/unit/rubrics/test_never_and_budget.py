@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from pollex.errors import WrongUse
-from pollex.rubrics.answers import NEUTRAL
+from pollex.rubrics.answers import NEUTRAL_VALUE
 from pollex.rubrics.learning.crossfit import learn_never_value
 from pollex.rubrics.learning.settings import (
+    DEFAULT_MAX_RUBRICS,
     ENOUGH_LABELS,
-    HALF_HELD_OUT,
-    MOST_RUBRICS,
+    FEW_LABELS_HELD_OUT_SHARE,
     LearnSettings,
     resolve_held_out_share,
 )
@@ -31,27 +31,29 @@ def test_no_occasion_for_what_goes_wrong_is_good_news_where_labels_say_so_and_fe
     None
 ):
     many, few = (value_where_never_means(True, answers, -1.0) for answers in (90, 10))
-    assert 0 <= many < few < NEUTRAL
-    assert value_where_never_means(True, 90, -1.0) == pytest.approx(NEUTRAL * 30 / 120)
+    assert 0 <= many < few < NEUTRAL_VALUE
+    assert value_where_never_means(True, 90, -1.0) == pytest.approx(NEUTRAL_VALUE * 30 / 120)
 
 
 def test_without_both_thumbs_never_came_up_is_neutral() -> None:
     never = np.ones((4, 1), dtype=bool)
-    assert learn_never_value(np.zeros((4, 1)), ~never, never, np.ones(4, dtype=bool)) == NEUTRAL
+    assert (
+        learn_never_value(np.zeros((4, 1)), ~never, never, np.ones(4, dtype=bool)) == NEUTRAL_VALUE
+    )
 
 
 def test_a_budget_is_of_each_side_and_without_one_there_are_fifteen_in_all() -> None:
     assert (LearnSettings().limits, LearnSettings().most) == (
-        (MOST_RUBRICS, MOST_RUBRICS),
-        MOST_RUBRICS,
+        (DEFAULT_MAX_RUBRICS, DEFAULT_MAX_RUBRICS),
+        DEFAULT_MAX_RUBRICS,
     )
     assert (LearnSettings(budget=(3, 3)).limits, LearnSettings(budget=(3, 3)).most) == ((3, 3), 6)
-    assert sum(LearnSettings(method="spur").limits) <= MOST_RUBRICS
+    assert sum(LearnSettings(method="spur").limits) <= DEFAULT_MAX_RUBRICS
     with pytest.raises(WrongUse, match="a budget of 0"):
         LearnSettings(budget=(0, 0))
 
 
 def test_half_of_the_labels_are_held_out_only_where_there_are_many_or_somebody_says_so() -> None:
     assert resolve_held_out_share(None, smaller=ENOUGH_LABELS - 1) == 0.0
-    assert resolve_held_out_share(None, smaller=ENOUGH_LABELS) == HALF_HELD_OUT
+    assert resolve_held_out_share(None, smaller=ENOUGH_LABELS) == FEW_LABELS_HELD_OUT_SHARE
     assert resolve_held_out_share(0.3, smaller=10) == 0.3

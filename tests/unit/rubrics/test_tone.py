@@ -19,14 +19,20 @@ from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import compute_auc
 from pollex.measures.intervals import Figure
-from pollex.rubrics.answers import LIKERT, Answer, Question
+from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Question
 from pollex.rubrics.learning.crossfit import Candidates
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import add_tone
 from pollex.rubrics.learning.tone import fit_tone, fit_tone_of_run, measure_log_form
-from pollex.rubrics.rubric import TONE, Rubric
-from pollex.rubrics.tone import FARTHEST, ToneForm, ToneRecord, ToneScale, make_tone_answers
+from pollex.rubrics.rubric import TONE_SOURCE, Rubric
+from pollex.rubrics.tone import (
+    MAX_STANDARDIZED_VALUE,
+    ToneForm,
+    ToneRecord,
+    ToneScale,
+    make_tone_answers,
+)
 from pollex.runs.roles import embedded_record
 from pollex.runs.workspace import run_to_end
 
@@ -99,7 +105,7 @@ def test_where_tone_alone_tells_good_from_bad_the_probability_follows_it() -> No
     assert found["adds"]["low"] > 0
     p = np.zeros(SIZE)
     for fold in folds:
-        assert fold.answers.shape == (SIZE, len(RUBRICS) + 1, len(LIKERT))
+        assert fold.answers.shape == (SIZE, len(RUBRICS) + 1, len(LIKERT_OPTIONS))
         model = fit_candidate(
             "NetSAT with learned weights", fold.answers[~fold.out], fold.signs, up[~fold.out]
         )
@@ -175,7 +181,7 @@ def test_what_was_learned_from_has_its_own_tone_and_others_that_of_all() -> None
 
 
 def test_an_answer_rises_with_tone() -> None:
-    tones = np.linspace(-FARTHEST, FARTHEST, 11)
+    tones = np.linspace(-MAX_STANDARDIZED_VALUE, MAX_STANDARDIZED_VALUE, 11)
     answers = make_tone_answers(tones, 5)
     assert np.allclose(answers.sum(axis=-1), 1)
     assert (np.diff(answers @ np.arange(5)) > 0).all()
@@ -194,11 +200,11 @@ def test_the_built_in_judge_answers_it_by_the_learned_scale_and_reads_no_vectors
     record = ToneRecord(
         weight=1.0, signals=(), adds=Figure(0.1, 0.0, 0.2, n=9), learned=scale.to_json()
     )
-    judge = EmbeddedJudge(Embedder(), {TONE: record.learned})
+    judge = EmbeddedJudge(Embedder(), {TONE_SOURCE: record.learned})
     (answer,) = run_to_end(judge.judge(about, [Question.about(record.rubric)]))
     assert isinstance(answer, Answer)
     assert answer.probabilities == pytest.approx(
         make_tone_answers(scale.tone(WORDING_TONE_FORM.measure([about])[0]), 5)
     )
     with pytest.raises(BadRubrics, match="slopes"):
-        EmbeddedJudge(Embedder(), {TONE: {"slopes": [1.0], "offset": 0.0}})
+        EmbeddedJudge(Embedder(), {TONE_SOURCE: {"slopes": [1.0], "offset": 0.0}})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from pollex.rubrics.learning.words import MOST_PICKED, LogPhrases, pick_words
+from pollex.rubrics.learning.words import MAX_PICKED_PHRASES, LogPhrases, pick_words
 
 N = 140
 PLANTED = np.arange(N) % 3 == 0
@@ -52,6 +52,6 @@ def test_a_few_phrases_are_picked_none_of_them_twice_and_none_where_thumbs_are_a
     words = words_of(rng)
     picked = pick_words(words.present, rng.random(N) < np.where(PLANTED, 0.1, 0.9))
     assert picked[0] == (0, False)
-    assert len({column for column, _ in picked}) == len(picked) <= MOST_PICKED
+    assert len({column for column, _ in picked}) == len(picked) <= MAX_PICKED_PHRASES
     assert 1 not in {column for column, _ in picked}
     assert words.proofs(np.ones(N, dtype=bool), np.arange(N), rng) == {}

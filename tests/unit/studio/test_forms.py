@@ -10,12 +10,12 @@ from pollex.graphs.context import Context
 from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.score import ScoreContext
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.studio.hooks import StudioGraph
 from pollex.studio.use_cases import collect_filled_fields
 
 FORMS = [LearnChoice, RefitChoice, ScoreContext]
-FORMS += [graph.build().context_schema for graph in hooks_of(StudioGraph)]
+FORMS += [graph.build().context_schema for graph in list_hooks(StudioGraph)]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from pollex.agents.embedded.events.sentences import ConversationMove, Sentence, read_table_rows
-from pollex.rubrics.rubric import Tells
+from pollex.rubrics.rubric import WhatRubricTells
 
 ActingParty = Literal["assistant", "user", "both"]
 
@@ -30,10 +30,10 @@ class EventPattern:
     within: str = ""
     proven: bool = True
     anywhere: str = ""
-    tells: Tells = ""
+    tells: WhatRubricTells = ""
 
     @property
-    def kind(self) -> Tells:
+    def kind(self) -> WhatRubricTells:
         """What it tells of: unless the row says so, what the assistant does alone is a deed, else an outcome."""
         if self.tells:
             return self.tells

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from pollex.conversations.conversation import Conversation
-from pollex.rooms.exchange.formats.peer_scores import requests_of
-from pollex.rooms.exchange.services.exchange import aims_of, export_texts, require_form
+from pollex.rooms.exchange.formats.peer_scores import make_requests
+from pollex.rooms.exchange.services.exchange import collect_peer_ids, export_texts, require_form
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 
@@ -43,4 +43,4 @@ def export_scores(
         WrongUse: No such tool is known.
     """
     require_form(as_)
-    return requests_of(as_, scores, rubrics, aims_of(logs)).requests
+    return make_requests(as_, scores, rubrics, collect_peer_ids(logs)).requests

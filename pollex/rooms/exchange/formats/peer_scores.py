@@ -13,10 +13,10 @@ from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.score import Score
 
-DIGEST = 12
+DIGEST_CHARACTERS = 12
 
 
-class Aim(NamedTuple):
+class PeerIds(NamedTuple):
     """The identifiers of a conversation in the other tool.
 
     Attributes:
@@ -52,14 +52,14 @@ class PeerFigure(NamedTuple):
     metadata: Mapping[str, Any]
 
 
-def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
+def list_peer_figures(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
     """NetSAT, the label and every rubric's answer; nothing where there is no score or no answer."""
     # without NetSAT the conversation could not be scored, so it has no figures
     if score.netsat is None:
         return []
 
     # the score and the label, which rest on all rubrics
-    digest = hash_rubrics(rubrics.rubrics)[:DIGEST]
+    digest = hash_rubrics(rubrics.rubrics)[:DIGEST_CHARACTERS]
     about = {
         "probability": score.probability,
         "entropy": score.entropy,
@@ -121,7 +121,7 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
     return figures
 
 
-def _parts_of_form(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
+def _get_form_values(aim: PeerIds, figure: PeerFigure, id_: str) -> dict[str, Any]:
     """Return what the table of forms names."""
     # the same id gives the same UUID, so that a second sending replaces the first
     digits = hashlib.sha256(id_.encode()).hexdigest()
@@ -138,7 +138,7 @@ def _parts_of_form(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
         "alone": "" if aim.session else aim.trace,
         "name": f"pollex_{figure.name}",
         "whole": int(figure.value) if figure.kind == "BOOLEAN" else figure.value,
-        "word": _word_of(figure),
+        "word": _format_figure_as_word(figure),
         "metadata": metadata,
         "identified": {"id": id_, **metadata},
         # tools whose metadata are texts alone
@@ -165,13 +165,13 @@ def _fill_form(form: Any, parts: Mapping[str, Any]) -> Any:
     return parts[form[1:]] if form.startswith("$") else form
 
 
-def _word_of(figure: PeerFigure) -> str | None:
+def _format_figure_as_word(figure: PeerFigure) -> str | None:
     if figure.kind == "BOOLEAN":
         return "positive" if figure.value else "negative"
     return figure.value if isinstance(figure.value, str) else None
 
 
-def _otel(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
+def _make_otel_record(aim: PeerIds, figure: PeerFigure, id_: str) -> dict[str, Any]:
     """Make one log record, with ids of the trace and the span if known; attributes hold no null."""
     # attributes by name, typed as the protocol has them
     fields: list[tuple[str, dict[str, Any]]] = [
@@ -180,12 +180,12 @@ def _otel(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
         ("gen_ai.evaluation.explanation", {"stringValue": figure.comment}),
         ("gen_ai.conversation.id", {"stringValue": aim.session}),
         *(
-            (f"pollex.{name}", {"stringValue": _as_text(value)})
+            (f"pollex.{name}", {"stringValue": _format_as_text(value)})
             for name, value in figure.metadata.items()
         ),
         ("pollex.id", {"stringValue": id_}),
     ]
-    if word := _word_of(figure):
+    if word := _format_figure_as_word(figure):
         fields.append(("gen_ai.evaluation.score.label", {"stringValue": word}))
 
     # a trace needs both ids, or the record stands alone
@@ -208,7 +208,7 @@ def _otel(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     }
 
 
-def _as_text(value: object) -> str:
+def _format_as_text(value: object) -> str:
     if isinstance(value, str):
         return value
     if value is None:
@@ -216,17 +216,17 @@ def _as_text(value: object) -> str:
     return json.dumps(value)
 
 
-_LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-FORMS: dict[str, Any] = {
-    form: _LISTED.get({"openinference": "phoenix"}.get(form, form))
+_FORMS_IN_FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+REQUEST_FORMS: dict[str, Any] = {
+    form: _FORMS_IN_FILE.get({"openinference": "phoenix"}.get(form, form))
     for form in ("langfuse", "phoenix", "openinference", "mlflow", "langsmith", "opik", "otel")
 }
 """How tools take scores back, by the name that users give."""
-NEEDS_TRACE = frozenset({"mlflow", "langsmith"})
+FORMS_THAT_NEED_TRACE = frozenset({"mlflow", "langsmith"})
 """Tools whose scores lie on a trace or a run, and not on a session."""
 
 
-class Written(NamedTuple):
+class WrittenRequests(NamedTuple):
     """The requests made from scores.
 
     Attributes:
@@ -238,49 +238,49 @@ class Written(NamedTuple):
     left_out: list[tuple[str, str]]
 
 
-def requests_of(
+def make_requests(
     form: str,
     scores: Iterable[Score],
     rubrics: RubricSet,
-    aims: Mapping[str, Aim] | None = None,
-) -> Written:
+    aims: Mapping[str, PeerIds] | None = None,
+) -> WrittenRequests:
     """Convert scores to a tool's requests; leave out those without figures, with their reason.
 
     Args:
-        form: One of `FORMS`.
+        form: One of `REQUEST_FORMS`.
         aims: What conversations are called in the tool; without one the conversation's id is its
             session's.
     """
     requests: list[dict[str, Any]] = []
     left_out: list[tuple[str, str]] = []
-    digest = hash_rubrics(rubrics.rubrics)[:DIGEST]
+    digest = hash_rubrics(rubrics.rubrics)[:DIGEST_CHARACTERS]
     for score in scores:
-        aim = (aims or {}).get(score.conversation_id, Aim(score.conversation_id))
-        figures = figures_of(score, rubrics)
+        aim = (aims or {}).get(score.conversation_id, PeerIds(score.conversation_id))
+        figures = list_peer_figures(score, rubrics)
         # left out with the reason, so that it can be told
         if not figures:
             left_out.append((score.conversation_id, score.outcome))
-        elif form in NEEDS_TRACE and not aim.trace:
+        elif form in FORMS_THAT_NEED_TRACE and not aim.trace:
             left_out.append((score.conversation_id, "no trace of it is known"))
         else:
             # ids are made of what is scored, so that a repeat has the same
             ids = (f"pollex-{digest}-{score.conversation_id}-{figure.name}" for figure in figures)
             named = zip(figures, ids, strict=True)
             if form == "otel":
-                requests += [_otel(aim, figure, id_) for figure, id_ in named]
+                requests += [_make_otel_record(aim, figure, id_) for figure, id_ in named]
             else:
                 for figure, id_ in named:
                     requests.append(
                         _fill_form(
-                            FORMS[form],
-                            _parts_of_form(aim, figure, id_),
+                            REQUEST_FORMS[form],
+                            _get_form_values(aim, figure, id_),
                         )
                     )
 
-    return Written(requests, left_out)
+    return WrittenRequests(requests, left_out)
 
 
-def lines_of(form: str, requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def iterate_file_lines(form: str, requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Format requests as the tool's file: one JSON value, or one request a line."""
     if form in ("langfuse", "langsmith", "mlflow"):
         yield json.dumps(list(requests), ensure_ascii=False, indent=1) + "\n"

@@ -18,7 +18,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.read_logs import make_logs
 from pollex.prompts.data_boundary import seal_items
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric_set import RubricSet, get_arrays_path
 from pollex.services.compare import compare_runs
@@ -32,11 +32,11 @@ from pollex.store.store import Store
 from pollex.store.traces import conversation_trace, run_tree
 from pollex.text import make_json_values, replace_surrogates
 
-PAGE, LONGEST, ID = 10, 1_500, 200
+ROWS_A_PAGE, MAX_TEXT_CHARACTERS, MAX_ID_CHARACTERS = 10, 1_500, 200
 """Items in an answer, and characters of a text and of a name in it."""
-TEXTS = frozenset(("text", "quote", "note", "reason", "said", "justification"))
+QUOTED_TEXT_FIELDS = frozenset(("text", "quote", "note", "reason", "said", "justification"))
 """Fields that hold what was said, or was made of it."""
-SCORED = (
+SCORED_CONVERSATIONS_QUERY = (
     "SELECT * FROM (SELECT conversation AS id, probability, netsat, label, outcome FROM "
     "scores) ORDER BY probability"
 )
@@ -71,7 +71,7 @@ class AgentTools:
                 )
 
             # other rooms add what they know of the rubrics, in the same order
-            for hook in hooks_of(RubricFacts):
+            for hook in list_hooks(RubricFacts):
                 facts = hook.facts_of(store, loaded_set.rubrics)
                 rows = [row | more for row, more in zip(rows, facts, strict=True)]
 
@@ -137,7 +137,7 @@ class AgentTools:
             held = None
             if holds:
                 held = self._held(store, scored_run, holds)
-            rows = store.ask(scored_run.id, SCORED)
+            rows = store.ask(scored_run.id, SCORED_CONVERSATIONS_QUERY)
 
         # thumbs by the words of the tool, labels by those of the store
         label = {"": "", "up": "positive", "down": "negative", "none": "none"}.get(thumb)
@@ -247,7 +247,7 @@ class AgentTools:
             else:
                 rows = []
                 for branch in run_tree(store, traced_run.id):
-                    rows.extend(_walk(make_json_values(branch)))
+                    rows.extend(_iterate_branches(make_json_values(branch)))
 
         return self.answer(
             rows,
@@ -259,7 +259,7 @@ class AgentTools:
 
     def of_rooms(self) -> dict[str, Callable[..., str]]:
         """Return the tools of rooms by name."""
-        tools = [tool.of(self) for tool in hooks_of(AgentTool)]
+        tools = [tool.of(self) for tool in list_hooks(AgentTool)]
         return {tool.__name__: tool for tool in tools}
 
     def scored(self, run: str) -> tuple[Run, RubricSet, Logs]:
@@ -384,11 +384,11 @@ class AgentTools:
 
         # a page of rows, each short enough for an agent's window
         page = []
-        for row in rows[offset : offset + PAGE]:
+        for row in rows[offset : offset + ROWS_A_PAGE]:
             page.append(self._short(row))
 
         # no `next` on the last page
-        left = {"next": offset + PAGE} if offset + PAGE < len(rows) else {}
+        left = {"next": offset + ROWS_A_PAGE} if offset + ROWS_A_PAGE < len(rows) else {}
         head = {
             "shown": len(page),
             "from": offset,
@@ -404,20 +404,21 @@ class AgentTools:
             # without texts whole fields are left out, by their names
             shown = {}
             for key, content in value.items():
-                if self.texts or key not in TEXTS:
+                if self.texts or key not in QUOTED_TEXT_FIELDS:
                     shown[str(key)] = content
             # how much of a value was cut stands beside it
             cut = {}
             for key, content in shown.items():
-                if (most := _most(content)) < _length(content):
+                if (most := _get_length_limit(content)) < _measure_length(content):
                     cut[f"{key}_cut"] = len(content) - most
             return {
-                replace_surrogates(key[:ID]): self._short(content) for key, content in shown.items()
+                replace_surrogates(key[:MAX_ID_CHARACTERS]): self._short(content)
+                for key, content in shown.items()
             } | cut
         if isinstance(value, list | tuple):
-            return [self._short(entry) for entry in value[:PAGE]]
+            return [self._short(entry) for entry in value[:ROWS_A_PAGE]]
         if isinstance(value, str):
-            return replace_surrogates(value[:LONGEST])
+            return replace_surrogates(value[:MAX_TEXT_CHARACTERS])
         # NaN and infinity have no form in JSON
         if isinstance(value, float):
             if isfinite(value):
@@ -425,22 +426,22 @@ class AgentTools:
             return None
         if isinstance(value, int | float | None):
             return value
-        return str(value)[:LONGEST]
+        return str(value)[:MAX_TEXT_CHARACTERS]
 
 
-def _most(value: Any) -> int:
-    return LONGEST if isinstance(value, str) else PAGE
+def _get_length_limit(value: Any) -> int:
+    return MAX_TEXT_CHARACTERS if isinstance(value, str) else ROWS_A_PAGE
 
 
-def _length(value: Any) -> int:
+def _measure_length(value: Any) -> int:
     if isinstance(value, str | list | tuple):
         return len(value)
     return 0
 
 
-def _walk(branch: dict[str, Any], depth: int = 0) -> Iterable[dict[str, Any]]:
+def _iterate_branches(branch: dict[str, Any], depth: int = 0) -> Iterable[dict[str, Any]]:
     yield {name: value for name, value in branch.items() if name not in ("branches", "told")} | {
         "depth": depth
     }
     for inner in branch["branches"]:
-        yield from _walk(inner, depth + 1)
+        yield from _iterate_branches(inner, depth + 1)

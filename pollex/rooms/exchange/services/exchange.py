@@ -9,8 +9,19 @@ from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.write import write_folder
 from pollex.graphs.context import Progress
 from pollex.outputs import write_text
-from pollex.rooms.exchange.formats.peer_scores import FORMS, Aim, Written, lines_of, requests_of
-from pollex.rooms.exchange.formats.peers.targets import EMBEDDED, TARGETS, Target, sheet_of
+from pollex.rooms.exchange.formats.peer_scores import (
+    REQUEST_FORMS,
+    PeerIds,
+    WrittenRequests,
+    iterate_file_lines,
+    make_requests,
+)
+from pollex.rooms.exchange.formats.peers.targets import (
+    EMBEDDED_JUDGE_NOTE,
+    EXPORT_TARGETS,
+    ExportTarget,
+    make_sheet,
+)
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.runs.options import RunOptions
@@ -20,14 +31,14 @@ from pollex.text import TerminalLines, render_notes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exported(Result):
+class ExportResult(Result):
     """A rubric set in another tool's form.
 
     Attributes:
         notes: What can't be said there, or differs.
     """
 
-    target: Target
+    target: ExportTarget
     files: tuple[Path, ...]
     notes: tuple[str, ...]
 
@@ -50,18 +61,18 @@ def export_texts(rubrics: RubricSet, to: str) -> Mapping[str, str]:
         WrongUse: No such tool is known, or it can't hold the set.
     """
     rubrics.require_unedited()
-    return target_of(to).files(sheet_of(rubrics))
+    return find_target(to).files(make_sheet(rubrics))
 
 
-def target_of(to: str) -> Target:
+def find_target(to: str) -> ExportTarget:
     """Return the tool of a name; raise `WrongUse` if unknown."""
-    if to not in TARGETS:
+    if to not in EXPORT_TARGETS:
         raise WrongUse(
             f"no tool is called {to!r:.40}",
-            hint=f"one of: {', '.join(TARGETS)}",
+            hint=f"one of: {', '.join(EXPORT_TARGETS)}",
         )
 
-    return TARGETS[to]
+    return EXPORT_TARGETS[to]
 
 
 def export_rubrics(
@@ -71,7 +82,7 @@ def export_rubrics(
     out: Path,
     run: RunOptions | None = None,
     progress: Progress,
-) -> Exported:
+) -> ExportResult:
     """Write a rubric set in another tool's form.
 
     Args:
@@ -99,9 +110,9 @@ def export_rubrics(
         texts,
         *([] if isinstance(rubrics, RubricSet) else [rubrics]),
     )
-    notes = (EMBEDDED,) if loaded.judge.kind == "embedded" else ()
-    return Exported(
-        target=target_of(to),
+    notes = (EMBEDDED_JUDGE_NOTE,) if loaded.judge.kind == "embedded" else ()
+    return ExportResult(
+        target=find_target(to),
         files=tuple(out / name for name in texts),
         notes=notes,
     )
@@ -109,14 +120,14 @@ def export_rubrics(
 
 def require_form(form: str) -> None:
     """Raise `WrongUse` where no tool takes scores back under a name."""
-    if form not in FORMS:
+    if form not in REQUEST_FORMS:
         raise WrongUse(
             f"no form of scores is called {form!r:.40}",
-            hint=f"one of: {', '.join(FORMS)}",
+            hint=f"one of: {', '.join(REQUEST_FORMS)}",
         )
 
 
-def aims_of(conversations: Iterable[Conversation]) -> dict[str, Aim]:
+def collect_peer_ids(conversations: Iterable[Conversation]) -> dict[str, PeerIds]:
     """Return the identifiers of conversations in the tool that they came from."""
     # by the id of the conversation in this project
     counts = {}
@@ -132,7 +143,7 @@ def aims_of(conversations: Iterable[Conversation]) -> dict[str, Aim]:
         else:
             session = conversation.id
 
-        counts[conversation.id] = Aim(session, last, span, first)
+        counts[conversation.id] = PeerIds(session, last, span, first)
 
     return counts
 
@@ -143,9 +154,9 @@ def write_requests(
     scores: Iterable[Score],
     rubrics: RubricSet,
     conversations: Sequence[Conversation],
-) -> Written:
+) -> WrittenRequests:
     """Write scores as a file of another tool's requests."""
-    written = requests_of(form, scores, rubrics, aims_of(conversations))
+    written = make_requests(form, scores, rubrics, collect_peer_ids(conversations))
     # conversations there are, and not one with figures for this tool
     if not written.requests and written.left_out:
         raise BadRubrics(
@@ -153,5 +164,5 @@ def write_requests(
             hint="score conversations of that tool",
         )
 
-    write_text(path, "".join(lines_of(form, written.requests)))
+    write_text(path, "".join(iterate_file_lines(form, written.requests)))
     return written

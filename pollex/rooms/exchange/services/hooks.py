@@ -10,7 +10,7 @@ from pollex.rubrics.score import Score
 from pollex.services.hooks import LogSourceTools, ScoreForms, SetForms, ToolInterface
 
 
-class PeerScores(ScoreForms):
+class PeerScoreForms(ScoreForms):
     """Scores as requests of the tools in `formats/peer_scores.toml`."""
 
     def require(self, form: str) -> None:
@@ -27,11 +27,11 @@ class PeerScores(ScoreForms):
         conversations: Iterable[Conversation],
     ) -> list[dict[str, Any]]:
         """Return a tool's requests."""
-        from pollex.rooms.exchange.formats.peer_scores import requests_of  # as above
-        from pollex.rooms.exchange.services.exchange import aims_of
+        from pollex.rooms.exchange.formats.peer_scores import make_requests  # as above
+        from pollex.rooms.exchange.services.exchange import collect_peer_ids
 
         self.require(form)
-        return requests_of(form, scores, rubrics, aims_of(conversations)).requests
+        return make_requests(form, scores, rubrics, collect_peer_ids(conversations)).requests
 
     def write(
         self,
@@ -47,7 +47,7 @@ class PeerScores(ScoreForms):
         return write_requests(path, form, scores, rubrics, conversations).left_out
 
 
-class PeerSets(SetForms):
+class PeerSetForms(SetForms):
     """Rubric sets as files of the tools in `formats/peers/targets.toml`."""
 
     def texts(self, rubrics: RubricSet, to: str) -> Mapping[str, str]:
@@ -57,11 +57,11 @@ class PeerSets(SetForms):
         return export_texts(rubrics, to)
 
 
-def interfaces() -> Sequence[ToolInterface]:
+def list_interfaces() -> Sequence[ToolInterface]:
     """Return the interfaces that have logs."""
-    from pollex.rooms.exchange.formats.peers.interfaces import INTERFACES  # as above
+    from pollex.rooms.exchange.formats.peers.interfaces import PEER_INTERFACES  # as above
 
-    return [interface for interface in INTERFACES.values() if interface.streams]
+    return [interface for interface in PEER_INTERFACES.values() if interface.streams]
 
 
-HOOKS = (PeerScores(), PeerSets(), LogSourceTools(interfaces))
+HOOKS = (PeerScoreForms(), PeerSetForms(), LogSourceTools(list_interfaces))

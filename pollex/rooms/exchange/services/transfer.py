@@ -18,14 +18,14 @@ from pollex.gateway.endpoint import refuse_no_address
 from pollex.graphs.context import Progress
 from pollex.outputs import write_text
 from pollex.rooms.exchange.formats.peers.interfaces import (
-    INTERFACES,
-    PAGE,
-    Ask,
-    Interface,
+    PEER_INTERFACES,
+    ROWS_A_PAGE,
+    PagePosition,
+    PeerInterface,
+    PeerRequest,
     Row,
-    Stream,
-    Where,
-    text_inside,
+    RowStream,
+    get_nested_text,
 )
 from pollex.services.results import Result
 from pollex.text import TerminalLines, read_file_text
@@ -33,14 +33,14 @@ from pollex.text import TerminalLines, read_file_text
 if TYPE_CHECKING:
     import httpx2
 
-TRIES = 6
+MAX_REQUEST_TRIES = 6
 """How often a request is sent that fails for now."""
-LATER = frozenset((408, 409, 425, 429, 500, 502, 503, 504))
-SECONDS = 60.0
+RETRIED_STATUS_CODES = frozenset((408, 409, 425, 429, 500, 502, 503, 504))
+REQUEST_TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transferred(Result):
+class TransferResult(Result):
     """The data fetched or sent.
 
     Attributes:
@@ -91,11 +91,11 @@ class FetchState:
     ids: dict[str, list[str]] = field(default_factory=dict)
 
 
-def interface_of(tool: str, *, pushing: bool) -> Interface:
+def find_interface(tool: str, *, pushing: bool) -> PeerInterface:
     """Return the API of a tool; raise `WrongUse` if it has none for this."""
     # reading takes streams, sending takes a function that makes requests
     able = {}
-    for n, interface in INTERFACES.items():
+    for n, interface in PEER_INTERFACES.items():
         if interface.push is not None if pushing else bool(interface.streams):
             able[n] = interface
 
@@ -108,7 +108,7 @@ def interface_of(tool: str, *, pushing: bool) -> Interface:
     return able[tool]
 
 
-def pull(
+def pull_logs(
     tool: str,
     *,
     out: Path,
@@ -116,7 +116,7 @@ def pull(
     since: str = "",
     progress: Progress,
     environment: Mapping[str, str] | None = None,
-) -> Transferred:
+) -> TransferResult:
     """Fetch a tool's logs and scores into a file of JSON lines.
 
     A fetch that was stopped goes on where it was; a later one asks for what is new since, and adds
@@ -126,7 +126,7 @@ def pull(
         BadInput: The interface refuses, or its answer can't be read.
         WrongUse: A key or the project is missing, or the file is another tool's.
     """
-    interface = interface_of(tool, pushing=False)
+    interface = find_interface(tool, pushing=False)
     # the file is cut and continued, so it must be a regular one
     require_writable(out, regular=True)
     if interface.project and not project:
@@ -137,14 +137,17 @@ def pull(
         )
 
     # where an earlier fetch stopped; the file is cut to what its state knows
-    state = _state(out, tool, project, since)
+    state = _load_or_begin_state(out, tool, project, since)
     counts: dict[str, int] = {}
-    with _client(interface, environment or os.environ) as client, _whole(out, state.size) as file:
+    with (
+        _make_client(interface, environment or os.environ) as client,
+        _open_at_last_whole_line(out, state.size) as file,
+    ):
         # the project as its interface names it in requests
-        scope = _scope(client, interface, project)
+        scope = _find_project_scope(client, interface, project)
         for stream in interface.streams:
             progress.start(f"fetch {stream.name}", 0)
-            for rows in _pages(client, stream, state, interface, scope):
+            for rows in _fetch_pages(client, stream, state, interface, scope):
                 # some streams are fetched for their ids alone
                 for row in rows if stream.kept else ():
                     file.write(
@@ -154,18 +157,18 @@ def pull(
                 # state after file: a stop between them fetches the rows again
                 file.flush()
                 state.size = file.tell()
-                _keep(out, state)
+                _write_state(out, state)
                 counts[stream.name] = counts.get(stream.name, 0) + len(rows)
                 progress.advance(f"fetch {stream.name}", len(rows))
 
     # the next fetch begins at the newest time of each stream
-    _finish(out, state)
-    return Transferred(tool=tool, file=out, rows=counts)
+    _finish_fetch(out, state)
+    return TransferResult(tool=tool, file=out, rows=counts)
 
 
-def _scope(
+def _find_project_scope(
     client: httpx2.Client,
-    interface: Interface,
+    interface: PeerInterface,
     project: str,
 ) -> str:
     if not project or (named := interface.named(project)) is None:
@@ -174,7 +177,7 @@ def _scope(
     # a lookup of the project's id by its name, for tools that want it
     ask, id_of = named
     try:
-        return id_of(_answer(client, ask))
+        return id_of(_send_request(client, ask))
     except (LookupError, TypeError):
         raise WrongUse(
             f"no project is called {project!r:.60}",
@@ -183,22 +186,22 @@ def _scope(
         ) from None
 
 
-def _pages(
+def _fetch_pages(
     client: httpx2.Client,
-    stream: Stream,
+    stream: RowStream,
     state: FetchState,
-    interface: Interface,
+    interface: PeerInterface,
     scope: str,
 ) -> Iterator[list[Row]]:
     # a stream about another one is asked by that one's ids
     if stream.about:
-        yield from _about(client, stream, state, scope)
+        yield from _fetch_rows_about_ids(client, stream, state, scope)
         return
 
     used_cursors: set[str] = set()
     while (cursor := state.cursors.get(stream.name, "")) != "end":
-        where = Where(scope, cursor, state.since.get(stream.name, ""))
-        page = stream.page(_answer(client, stream.ask(where)))
+        where = PagePosition(scope, cursor, state.since.get(stream.name, ""))
+        page = stream.page(_send_request(client, stream.ask(where)))
         # a cursor that comes back would go on for ever
         used_cursors.add(cursor)
         is_new = page.cursor and page.cursor not in used_cursors
@@ -227,33 +230,33 @@ def _pages(
                 known_ids += dict.fromkeys(
                     id_
                     for row in rows
-                    if (id_ := text_inside(row, *other.id)) and id_ not in known_ids
+                    if (id_ := get_nested_text(row, *other.id)) and id_ not in known_ids
                 )
 
         yield rows
 
 
-def _about(
+def _fetch_rows_about_ids(
     client: httpx2.Client,
-    stream: Stream,
+    stream: RowStream,
     state: FetchState,
     scope: str,
 ) -> Iterator[list[Row]]:
     # a page of ids at a time, dropped from the state when their rows are in
-    while ids := tuple(state.ids.get(stream.name, [])[:PAGE]):
+    while ids := tuple(state.ids.get(stream.name, [])[:ROWS_A_PAGE]):
         rows = []
         cursor = ""
         used_cursors: set[str] = set()
         while True:
             page = stream.page(
-                _answer(
+                _send_request(
                     client,
-                    stream.ask(Where(scope, cursor, ids=ids)),
+                    stream.ask(PagePosition(scope, cursor, ids=ids)),
                 )
             )
             rows += page.rows
             # such interfaces want the number of rows to skip in place of a cursor
-            if stream.counted and len(page.rows) == PAGE:
+            if stream.counted and len(page.rows) == ROWS_A_PAGE:
                 following = str(len(rows))
             else:
                 following = page.cursor
@@ -267,7 +270,7 @@ def _about(
         yield rows
 
 
-def _client(interface: Interface, environment: Mapping[str, str]) -> httpx2.Client:
+def _make_client(interface: PeerInterface, environment: Mapping[str, str]) -> httpx2.Client:
     """Make a client with the keys of the environment, which are never written down.
 
     Raises:
@@ -293,13 +296,13 @@ def _client(interface: Interface, environment: Mapping[str, str]) -> httpx2.Clie
     return httpx2.Client(
         base_url=url.rstrip("/"),
         headers=interface.headers(environment),
-        timeout=SECONDS,
+        timeout=REQUEST_TIMEOUT_SECONDS,
         # a proxy of the environment would see keys and conversations
         trust_env=False,
     )
 
 
-def _answer(client: httpx2.Client, ask: Ask) -> Any:
+def _send_request(client: httpx2.Client, ask: PeerRequest) -> Any:
     """Send a request and return the answer; repeat requests that fail temporarily.
 
     Raises:
@@ -309,7 +312,7 @@ def _answer(client: httpx2.Client, ask: Ask) -> Any:
 
     # requests with a body are sent by POST where the table names no method
     method = ask.method or ("GET" if ask.body is None else "POST")
-    for attempt in range(TRIES):
+    for attempt in range(MAX_REQUEST_TRIES):
         try:
             response = client.request(
                 method,
@@ -324,14 +327,14 @@ def _answer(client: httpx2.Client, ask: Ask) -> Any:
             failure = f"no answer: {error}"
         else:
             if response.status_code < 300:
-                return _json(response, ask.path)
+                return _parse_response(response, ask.path)
             # what the interface says, cut: it may be a whole page
             failure = f"HTTP {response.status_code}: {response.text[:200]}"
-            if response.status_code not in LATER:
+            if response.status_code not in RETRIED_STATUS_CODES:
                 break
 
         # 0.2 s, doubled each time, no pause after the last try
-        if attempt + 1 < TRIES:
+        if attempt + 1 < MAX_REQUEST_TRIES:
             time.sleep(min(0.2 * 2**attempt, 10))
 
     raise BadInput(
@@ -341,7 +344,7 @@ def _answer(client: httpx2.Client, ask: Ask) -> Any:
     )
 
 
-def _json(response: httpx2.Response, path: str) -> Any:
+def _parse_response(response: httpx2.Response, path: str) -> Any:
     if not response.content.strip():
         return {}
 
@@ -356,11 +359,11 @@ def _json(response: httpx2.Response, path: str) -> Any:
         ) from None
 
 
-def _beside(out: Path) -> Path:
+def _get_state_path(out: Path) -> Path:
     return out.with_name(f"{out.name}.state")
 
 
-def _state(
+def _load_or_begin_state(
     out: Path,
     tool: str,
     project: str,
@@ -380,7 +383,7 @@ def _state(
         )
 
     # no state beside it: a new file, unless it is somebody else's
-    if not _beside(out).exists():
+    if not _get_state_path(out).exists():
         if out.exists() and out.stat().st_size:
             raise WrongUse(
                 "the file exists, and `pollex pull` did not write it",
@@ -389,14 +392,14 @@ def _state(
                 option="out",
             )
 
-        streams = [stream.name for stream in INTERFACES[tool].streams]
+        streams = [stream.name for stream in PEER_INTERFACES[tool].streams]
         return FetchState(
             tool,
             project,
             since=dict.fromkeys(streams, since) if since else {},
         )
 
-    state = _read_state(_beside(out))
+    state = _read_state(_get_state_path(out))
 
     # rows of two projects in one file could not be told apart
     if (state.tool, state.project) != (tool, project):
@@ -433,7 +436,7 @@ def _read_state(path: Path) -> FetchState:
     return state
 
 
-def _whole(out: Path, size: int) -> Any:
+def _open_at_last_whole_line(out: Path, size: int) -> Any:
     """Open the file at its last complete byte, to append."""
     out.parent.mkdir(parents=True, exist_ok=True)
     file = out.open("ab")
@@ -443,55 +446,55 @@ def _whole(out: Path, size: int) -> Any:
     return file
 
 
-def _keep(out: Path, state: FetchState) -> None:
+def _write_state(out: Path, state: FetchState) -> None:
     slots = {}
     for name in FetchState.__slots__:
         slots[name] = getattr(state, name)
 
-    write_text(_beside(out), json.dumps(slots), named=False)
+    write_text(_get_state_path(out), json.dumps(slots), named=False)
 
 
-def _finish(out: Path, state: FetchState) -> None:
+def _finish_fetch(out: Path, state: FetchState) -> None:
     state.since |= {name: time_ for name, time_ in state.newest.items() if time_}
     state.cursors.clear()
-    _keep(out, state)
+    _write_state(out, state)
 
 
-def push(
+def push_scores(
     file: Path,
     *,
     to: str,
     progress: Progress,
     environment: Mapping[str, str] | None = None,
-) -> Transferred:
+) -> TransferResult:
     """Send the requests that `pollex score --as` wrote; a repeat updates them.
 
     Raises:
         BadInput: The file can't be read, or the interface refuses.
         WrongUse: A key is missing, or the tool takes no scores.
     """
-    interface = interface_of(to, pushing=True)
+    interface = find_interface(to, pushing=True)
     assert interface.push is not None
     entries = _read_entries(file, interface)
     asks = list(interface.push(entries))
     progress.start("send", len(asks))
 
     # what an earlier sending left is removed first, where the tool keeps every copy
-    with _client(interface, environment or os.environ) as client:
+    with _make_client(interface, environment or os.environ) as client:
         if interface.stale is not None:
             for entry in entries:
                 about, removals = interface.stale(entry)
-                for removal in removals(_answer(client, about)):
-                    _answer(client, removal)
+                for removal in removals(_send_request(client, about)):
+                    _send_request(client, removal)
 
         for ask in asks:
-            _answer(client, ask)
+            _send_request(client, ask)
             progress.advance("send")
 
-    return Transferred(tool=to, file=file, rows={"requests": len(asks)})
+    return TransferResult(tool=to, file=file, rows={"requests": len(asks)})
 
 
-def _read_entries(file: Path, interface: Interface) -> list[Row]:
+def _read_entries(file: Path, interface: PeerInterface) -> list[Row]:
     """Read what is to be sent: one JSON value, or one a line.
 
     Raises:

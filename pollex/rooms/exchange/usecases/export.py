@@ -9,11 +9,11 @@ from pollex.usecases.families import StoreOptions
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.rooms.exchange.services.exchange import Exported
+    from pollex.rooms.exchange.services.exchange import ExportResult
 
 
 @use_case("export")
-class ExportSet(StoreOptions, UseCase["Exported"]):
+class ExportSet(StoreOptions, UseCase["ExportResult"]):
     """Write a rubric set as files of another tool.
 
     NetSAT is included if the tool can compute it.

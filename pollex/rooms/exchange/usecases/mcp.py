@@ -9,7 +9,7 @@ from pollex.usecases.use_case import TerminalUseCase, opt, use_case
 
 
 @use_case("mcp")
-class OfferStore(TerminalUseCase):
+class ServeStoreToAgent(TerminalUseCase):
     """Offer a store to a coding agent: tools that only read, over standard input and output, without network.
 
     \b
@@ -18,7 +18,7 @@ class OfferStore(TerminalUseCase):
       pollex mcp --store .pollex --rubrics rubrics.json --no-texts
     """
 
-    at = "cli.agent_server.offer"
+    at = "cli.agent_server.serve_agent"
     help_title = "Look"
     store: Path = opt(
         "Folder of the store.",

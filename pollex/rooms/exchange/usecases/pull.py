@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.rooms.exchange.services.transfer import Transferred
+    from pollex.rooms.exchange.services.transfer import TransferResult
 
 
 @use_case("pull")
-class PullLogs(UseCase["Transferred"]):
+class PullLogs(UseCase["TransferResult"]):
     """Fetch logs and scores from langfuse, langsmith, phoenix, mlflow or open-webui into a file.
 
     Addresses and keys are taken from the variables that the tools' own clients use:
@@ -27,7 +27,7 @@ class PullLogs(UseCase["Transferred"]):
       pollex pull phoenix --project default --out spans.jsonl
     """
 
-    does = "transfer.pull"
+    does = "transfer.pull_logs"
     tool: str = opt(kw_only=False, place="argument", metavar="TOOL")
     out: Path = opt("Output file of JSON lines; new rows are appended.")
     project: str = opt("Project to fetch logs from.", default="")

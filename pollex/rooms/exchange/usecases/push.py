@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.rooms.exchange.services.transfer import Transferred
+    from pollex.rooms.exchange.services.transfer import TransferResult
 
 
 @use_case("push")
-class PushScores(UseCase["Transferred"]):
+class PushScores(UseCase["TransferResult"]):
     """Send scores that `pollex score --as TOOL` wrote to that tool.
 
     Sending the file again updates the scores.
@@ -23,7 +23,7 @@ class PushScores(UseCase["Transferred"]):
       pollex push scores.json --to langfuse
     """
 
-    does = "transfer.push"
+    does = "transfer.push_scores"
     file: Path = opt(kw_only=False, place="argument")
     to: str = opt(
         "langfuse, langsmith, phoenix, mlflow, opik or otel.",

@@ -14,12 +14,12 @@ from pydantic import BaseModel, ConfigDict
 from pollex.conversations.conversation import Conversation, Source, Turn
 from pollex.conversations.logs import BadRow
 
-NO_REFERENCE = "no reference"
-REFERENCE_LANGUAGE = "reference in another language than the question"
-ANSWER_LANGUAGE = "answer in another language than the question"
+NO_REFERENCE_FLAG = "no reference"
+REFERENCE_LANGUAGE_FLAG = "reference in another language than the question"
+ANSWER_LANGUAGE_FLAG = "answer in another language than the question"
 
 
-class Evidence(BaseModel):
+class ReferenceEvidence(BaseModel):
     """Evidence for a reference: a passage, and its source."""
 
     model_config = ConfigDict(frozen=True)
@@ -28,7 +28,7 @@ class Evidence(BaseModel):
     quote: str
 
 
-class Case(BaseModel):
+class ReferenceCase(BaseModel):
     """A question with its reference, and the answer to grade.
 
     Attributes:
@@ -46,7 +46,7 @@ class Case(BaseModel):
     id: str
     question: str
     reference: str = ""
-    evidences: tuple[Evidence, ...] = ()
+    evidences: tuple[ReferenceEvidence, ...] = ()
     category: str = ""
     subcategory: str = ""
     answer: str | None = None
@@ -70,7 +70,7 @@ class Case(BaseModel):
         )
 
     @classmethod
-    def of(cls, conversation: Conversation) -> Case:
+    def of(cls, conversation: Conversation) -> ReferenceCase:
         """Return the case that a conversation was made of."""
         # one turn by role: the last one, where there are several
         text_by_role = {turn.role: turn.content for turn in conversation.turns}
@@ -91,22 +91,22 @@ class Case(BaseModel):
     def flags(self) -> tuple[str, ...]:
         """Warnings about the case; languages are compared by script only."""
         # without a reference there is nothing to compare the answer with
-        warnings = [] if self.reference else [NO_REFERENCE]
+        warnings = [] if self.reference else [NO_REFERENCE_FLAG]
         # a question about a language may rightly be answered in another one
-        if not speaks_of_languages(self.question):
+        if not mentions_languages(self.question):
             if differ_in_script(self.reference, self.question):
-                warnings.append(REFERENCE_LANGUAGE)
+                warnings.append(REFERENCE_LANGUAGE_FLAG)
             if differ_in_script(self.answer or "", self.question):
-                warnings.append(ANSWER_LANGUAGE)
+                warnings.append(ANSWER_LANGUAGE_FLAG)
         elif differ_in_script(self.answer or "", self.reference):
             # a question that asks for a language: the reference is in it
-            warnings.append(ANSWER_LANGUAGE)
+            warnings.append(ANSWER_LANGUAGE_FLAG)
 
         return tuple(warnings)
 
 
 @dataclass(frozen=True)
-class Cases:
+class ReferenceCases:
     """The cases that were read.
 
     Attributes:
@@ -114,14 +114,14 @@ class Cases:
         notes: Notes for readers of results.
     """
 
-    cases: tuple[Case, ...]
+    cases: tuple[ReferenceCase, ...]
     bad_rows: tuple[BadRow, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
     def __len__(self) -> int:
         return len(self.cases)
 
-    def __iter__(self) -> Iterator[Case]:
+    def __iter__(self) -> Iterator[ReferenceCase]:
         return iter(self.cases)
 
     @cached_property
@@ -137,19 +137,19 @@ class Cases:
         return digest.hexdigest()
 
 
-FEWEST_WORDS = 6
+FEWEST_WORDS_FOR_SCRIPT = 6
 """Below so many words (of Chinese: characters) nothing is said."""
 
-SHARE = 0.75
+LEAST_SHARE_OF_SCRIPT = 0.75
 """Of the words, at least, for a text to be in a script."""
 
 # What stands before an @ has an end: without one, a text without spaces is read again from each of
 # its characters.
-_NOT_PROSE = re.compile(
+_NOT_PROSE_PATTERN = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`|\$[^$]*\$|\\\w+|https?://\S+|\S{1,64}@\S+",
     re.DOTALL,
 )
-_WORDS = {
+_WORD_PATTERNS_BY_SCRIPT = {
     "Kana": re.compile(r"[\u3041-\u30ff]"),
     "Han": re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"),
     "Hangul": re.compile(r"[\uac00-\ud7af]+"),
@@ -162,7 +162,7 @@ _WORDS = {
     "Devanagari": re.compile(r"[\u0900-\u097f]+"),
     "Thai": re.compile(r"[\u0e00-\u0e7f]+"),
 }
-_OTHER_LANGUAGE = re.compile(
+_LANGUAGE_TALK_PATTERN = re.compile(
     r"翻译|译成|译为|英译|汉译|中译|[英法德日韩俄中汉]文|[英法德日韩俄汉]语|语言|拼音|读音|代码|编程"
     r"|translat|english|chinese|french|german|spanish|japanese|korean|russian|arabic|language|\bcode\b"
     r"|italian|portugu|dutch|swedish|polish|turkish|indones|übersetz|tradu|vertaal|deutsch|englisch|franç|españ|sprache",
@@ -170,30 +170,32 @@ _OTHER_LANGUAGE = re.compile(
 )
 
 
-def script_of(text: str) -> str | None:
+def detect_script(text: str) -> str | None:
     """Return the script of most words of prose in `text`; None if unclear."""
     # formulas, code and addresses are in no language
-    prose = _NOT_PROSE.sub(" ", text)
-    words = Counter({name: len(pattern.findall(prose)) for name, pattern in _WORDS.items()})
+    prose = _NOT_PROSE_PATTERN.sub(" ", text)
+    words = Counter(
+        {name: len(pattern.findall(prose)) for name, pattern in _WORD_PATTERNS_BY_SCRIPT.items()}
+    )
     if words["Kana"] * 5 >= words["Han"] > 0:  # Japanese is written with both
         words["Kana"] += words.pop("Han")
 
     script, most = words.most_common(1)[0]
     total = sum(words.values())
-    if most >= FEWEST_WORDS and most >= SHARE * total:
+    if most >= FEWEST_WORDS_FOR_SCRIPT and most >= LEAST_SHARE_OF_SCRIPT * total:
         return script
     return None
 
 
 def differ_in_script(text: str, to: str) -> bool:
     """Return whether two texts are clearly written in different scripts."""
-    scripts = {script_of(text), script_of(to)}
+    scripts = {detect_script(text), detect_script(to)}
     return len(scripts) == 2 and None not in scripts
 
 
-def speaks_of_languages(question: str) -> bool:
+def mentions_languages(question: str) -> bool:
     """Return whether a question mentions a language, translation or code.
 
     Its answer may then be in another language.
     """
-    return _OTHER_LANGUAGE.search(question) is not None
+    return _LANGUAGE_TALK_PATTERN.search(question) is not None

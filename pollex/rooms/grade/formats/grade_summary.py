@@ -15,33 +15,33 @@ from pollex.measures.distributions import (
 )
 from pollex.measures.intervals import Figure
 from pollex.rooms.grade.agents.llm.reference_judge import (
-    PLAIN,
-    TYPE,
-    Grading,
-    plain_question,
-    type_question,
+    PLAIN_QUESTION_ID,
+    TYPE_QUESTION_ID,
+    CaseGrading,
+    make_plain_question,
+    make_type_question,
 )
 from pollex.rooms.grade.prompts.grading.profile import (
-    COMPARISON,
-    EVIDENCE,
-    EXPLANATION,
-    OVERALL,
+    COMPARISON_QUESTION_ID,
+    EVIDENCE_QUESTION_ID,
+    EXPLANATION_QUESTION_ID,
+    OVERALL_QUESTION_ID,
     ReferencingProfile,
 )
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
-Value = Literal["auto", "expected", "mode"]
+GradeReading = Literal["auto", "expected", "mode"]
 
-ALL = "all"
-UNNAMED = "(no category)"
-RULES = "rules"
-HUMAN = "human"
-SEED = 0
-TENTHS = 10
+ALL_CATEGORIES = "all"
+UNNAMED_CATEGORY = "(no category)"
+RULES_JUDGE = "rules"
+HUMAN_JUDGE = "human"
+RESAMPLING_SEED = 0
+TENTHS_PER_GRADE = 10
 
 
 @dataclass(frozen=True)
-class Mean:
+class CategoryMean:
     """A mean grade of the cases of one category.
 
     Attributes:
@@ -79,7 +79,7 @@ class GradeSummary:
     names: Mapping[str, str]
     dimensions: tuple[str, ...]
     categories: tuple[str, ...]
-    means: tuple[Mean, ...]
+    means: tuple[CategoryMean, ...]
     levels: Floats
     shares: Mapping[str, Floats]
     counts: Mapping[str, int]
@@ -96,10 +96,10 @@ class GradeSummary:
         )
 
 
-def summary(
+def summarize_grades(
     profile: ReferencingProfile,
-    gradings: Sequence[Grading],
-    value: Value = "auto",
+    gradings: Sequence[CaseGrading],
+    value: GradeReading = "auto",
 ) -> GradeSummary:
     """Summarize gradings.
 
@@ -107,42 +107,45 @@ def summary(
         value: What of an answer is its grade; see `graded`.
     """
     # grades by column [case]; NaN where a case has none
-    columns = _grade_columns(profile, gradings, value)
+    columns = _make_grade_columns(profile, gradings, value)
     # the category of each case; those without one share a name
-    places = np.array([g.case.category or UNNAMED for g in gradings])
+    places = np.array([g.case.category or UNNAMED_CATEGORY for g in gradings])
     categories = list(dict.fromkeys(places.tolist()))
     # a fixed seed: the same gradings give the same intervals
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(RESAMPLING_SEED)
     # with one category its figures are those of all
-    every = [ALL, *(categories if len(categories) > 1 else [])]
+    every = [ALL_CATEGORIES, *(categories if len(categories) > 1 else [])]
 
     def here(category: str) -> Bools:
-        return np.asarray((places == category) | (category == ALL))
+        return np.asarray((places == category) | (category == ALL_CATEGORIES))
 
     # the mean of each column, over all and by category
     means = [
-        Mean(category, name, estimate_mean_grade(column[here(category)], rng))
+        CategoryMean(category, name, estimate_mean_grade(column[here(category)], rng))
         for category in every
         for name, column in columns.items()
     ]
     # what share of grades lies at or below each level, by who gave them
     # in tenths of a grade: expected grades lie between whole ones
-    levels = np.arange(TENTHS * profile.lowest, TENTHS * profile.highest + 1) / TENTHS
-    judges = {RULES: columns[OVERALL]} | {
-        name: columns[name] for name in (PLAIN, HUMAN) if name in columns
+    levels = (
+        np.arange(TENTHS_PER_GRADE * profile.lowest, TENTHS_PER_GRADE * profile.highest + 1)
+        / TENTHS_PER_GRADE
+    )
+    judges = {RULES_JUDGE: columns[OVERALL_QUESTION_ID]} | {
+        name: columns[name] for name in (PLAIN_QUESTION_ID, HUMAN_JUDGE) if name in columns
     }
-    areas_of_judges = _areas_against_people(judges, rng)
+    areas_of_judges = _measure_areas_against_people(judges, rng)
     # how far each column agrees with people, where both graded something
     agreement: dict[tuple[str, str], dict[str, Figure]] = {}
     # without people's grades there is nothing to agree with
-    for category in every if HUMAN in columns else ():
+    for category in every if HUMAN_JUDGE in columns else ():
         rows = here(category)
         for name, column in columns.items():
-            if name == HUMAN:
+            if name == HUMAN_JUDGE:
                 continue
             figures = estimate_grade_agreement(
                 column[rows],
-                columns[HUMAN][rows],
+                columns[HUMAN_JUDGE][rows],
                 rng,
             )
             # columns that share no case with people are left out
@@ -166,7 +169,7 @@ def summary(
     )
 
 
-def grade_of(answer: object, question: Question, value: Value = "auto") -> float | None:
+def get_grade(answer: object, question: Question, value: GradeReading = "auto") -> float | None:
     """Return the grade that an answer gives; None if it gives none.
 
     That is the grade that was written, as in the paper, and as people give theirs. Only `expected`
@@ -179,10 +182,10 @@ def grade_of(answer: object, question: Question, value: Value = "auto") -> float
     return answer.mode(question.options)
 
 
-def _grade_columns(
+def _make_grade_columns(
     profile: ReferencingProfile,
-    gradings: Sequence[Grading],
-    value: Value,
+    gradings: Sequence[CaseGrading],
+    value: GradeReading,
 ) -> dict[str, Floats]:
     # dimensions that some grading was asked for
     used = set()
@@ -193,56 +196,56 @@ def _grade_columns(
     # in the order of the profile, so that all pages have the same
     order = [key for key in profile.dimensions if key in used]
     columns = {}
-    for key in [*order, OVERALL]:
-        columns[key] = np.array([_grade_on(g, key, value) for g in gradings], float)
+    for key in [*order, OVERALL_QUESTION_ID]:
+        columns[key] = np.array([_get_grade_on(g, key, value) for g in gradings], float)
 
     # the judge without rules, and people, as columns of their own
-    plain = plain_question(profile)
-    columns[PLAIN] = np.array(
-        [grade_of(g.answers.get(PLAIN), plain, value) for g in gradings],
+    plain = make_plain_question(profile)
+    columns[PLAIN_QUESTION_ID] = np.array(
+        [get_grade(g.answers.get(PLAIN_QUESTION_ID), plain, value) for g in gradings],
         float,
     )
-    columns[HUMAN] = np.array([g.case.human for g in gradings], float)
+    columns[HUMAN_JUDGE] = np.array([g.case.human for g in gradings], float)
 
     # an empty column is dropped, the whole stays in any case
     return {
         key: column
         for key, column in columns.items()
-        if key == OVERALL or not np.isnan(column).all()
+        if key == OVERALL_QUESTION_ID or not np.isnan(column).all()
     }
 
 
-def _grade_on(grading: Grading, key: str, value: Value) -> float | None:
+def _get_grade_on(grading: CaseGrading, key: str, value: GradeReading) -> float | None:
     question = next(
         (question for question in grading.graded if question.id == key),
         None,
     )
     if question is None:
         return None
-    return grade_of(grading.answers.get(key), question, value)
+    return get_grade(grading.answers.get(key), question, value)
 
 
-def _areas_against_people(
+def _measure_areas_against_people(
     judges: Mapping[str, Floats], rng: np.random.Generator
 ) -> dict[str, Figure]:
-    if HUMAN not in judges:
+    if HUMAN_JUDGE not in judges:
         return {}
 
     return estimate_areas(
-        {name: grades for name, grades in judges.items() if name != HUMAN},
-        judges[HUMAN],
+        {name: grades for name, grades in judges.items() if name != HUMAN_JUDGE},
+        judges[HUMAN_JUDGE],
         rng,
     )
 
 
 def _count_words(
-    gradings: Sequence[Grading], words: Callable[[Grading], Sequence[str]]
+    gradings: Sequence[CaseGrading], words: Callable[[CaseGrading], Sequence[str]]
 ) -> dict[str, int]:
     counted_words = [word for grading in gradings for word in words(grading)]
     return {word: counted_words.count(word) for word in dict.fromkeys(counted_words)}
 
 
-COLUMNS = {
+GRADE_COLUMNS = {
     "id": "VARCHAR",
     "category": "VARCHAR",
     "subcategory": "VARCHAR",
@@ -265,26 +268,26 @@ COLUMNS = {
 }
 
 
-def grade_rows(
+def iterate_grade_rows(
     profile: ReferencingProfile,
-    gradings: Iterable[Grading],
+    gradings: Iterable[CaseGrading],
     judge: str,
-    value: Value = "auto",
+    value: GradeReading = "auto",
 ) -> Iterator[dict[str, Any]]:
     """Yield one row for each case; grades are None if missing."""
     # questions outside the rules: the judge without references, and the type
-    beside = [plain_question(profile), type_question(profile)]
+    beside = [make_plain_question(profile), make_type_question(profile)]
     for grading in gradings:
         case = grading.case
         answers = grading.answers
         # the grade of each question that the rules ask
         grades = {}
         for q in grading.graded:
-            grades[q.id] = grade_of(answers.get(q.id), q, value)
+            grades[q.id] = get_grade(answers.get(q.id), q, value)
         # all answers in full, but for the comparison, which has a column of its own
         answered = []
         for q in (*grading.questions, *beside):
-            if q.id in answers and q.id != COMPARISON:
+            if q.id in answers and q.id != COMPARISON_QUESTION_ID:
                 answered.append(q)
         yield {
             "id": case.id,
@@ -294,21 +297,21 @@ def grade_rows(
             "type_from": grading.type_from,
             "outcome": grading.outcome,
             "detail": grading.detail,
-            "overall": grades[OVERALL],
-            "plain": grade_of(answers.get(PLAIN), plain_question(profile), value),
+            "overall": grades[OVERALL_QUESTION_ID],
+            "plain": get_grade(answers.get(PLAIN_QUESTION_ID), make_plain_question(profile), value),
             "human": case.human,
-            "comparison": grading.said(COMPARISON),
-            "explanation": grading.said(EXPLANATION),
+            "comparison": grading.said(COMPARISON_QUESTION_ID),
+            "explanation": grading.said(EXPLANATION_QUESTION_ID),
             "grades": {id_: grade for id_, grade in grades.items() if grade is not None},
             "flags": list(grading.flags),
             "answered_by": case.answered_by,
             "evidences": [evidence.model_dump() for evidence in case.evidences],
-            "answers": [_answer_row(question, answers[question.id]) for question in answered],
+            "answers": [_make_answer_row(question, answers[question.id]) for question in answered],
             "judge": judge,
         }
 
 
-def summary_json(grade_summary: GradeSummary) -> dict[str, Any]:
+def make_summary_json(grade_summary: GradeSummary) -> dict[str, Any]:
     """Return a summary for scripts: figures with n and interval, null if undefined."""
     return {
         "n": grade_summary.n,
@@ -316,34 +319,38 @@ def summary_json(grade_summary: GradeSummary) -> dict[str, Any]:
         "flags": dict(grade_summary.flags),
         # a figure has its n and interval beside its value
         "means": [
-            {"category": mean.category, "dimension": mean.dimension, **figure_json(mean.figure)}
+            {
+                "category": mean.category,
+                "dimension": mean.dimension,
+                **make_figure_json(mean.figure),
+            }
             for mean in grade_summary.means
         ],
         # distributions at whole grades only
         "distributions": {
             judge: dict(
                 zip(
-                    map(_grade_as_text, grade_summary.levels[::TENTHS].tolist()),
-                    shares[::TENTHS].tolist(),
+                    map(_format_grade, grade_summary.levels[::TENTHS_PER_GRADE].tolist()),
+                    shares[::TENTHS_PER_GRADE].tolist(),
                     strict=True,
                 )
             )
             for judge, shares in grade_summary.shares.items()
             if grade_summary.counts[judge]
         },
-        "areas": {name: figure_json(figure) for name, figure in grade_summary.areas.items()},
+        "areas": {name: make_figure_json(figure) for name, figure in grade_summary.areas.items()},
         "agreement": [
             {
                 "category": category,
                 "dimension": name,
-                **{key: figure_json(figure) for key, figure in figures.items()},
+                **{key: make_figure_json(figure) for key, figure in figures.items()},
             }
             for (category, name), figures in grade_summary.agreement.items()
         ],
     }
 
 
-def figure_json(figure: Figure) -> dict[str, Any]:
+def make_figure_json(figure: Figure) -> dict[str, Any]:
     """Return a figure with its interval as JSON values."""
     interval = None if figure.low is None else [figure.low, figure.high]
     fields = {
@@ -354,17 +361,20 @@ def figure_json(figure: Figure) -> dict[str, Any]:
     return fields | ({"undefined": figure.undefined} if figure.undefined else {})
 
 
-def _grade_as_text(level: float) -> str:
+def _format_grade(level: float) -> str:
     return f"{level:g}"
 
 
-def _answer_row(question: Question, answer: Answer | Unanswered) -> dict[str, Any]:
+def _make_answer_row(question: Question, answer: Answer | Unanswered) -> dict[str, Any]:
     row: dict[str, Any] = {"question": question.id}
     # no answer: the reason in place of its fields
     if isinstance(answer, Unanswered):
         return row | {"outcome": answer.outcome, "detail": answer.detail}
 
-    named = question.id in (EVIDENCE, TYPE)  # their options are names, which have no mean
+    named = question.id in (
+        EVIDENCE_QUESTION_ID,
+        TYPE_QUESTION_ID,
+    )  # their options are names, which have no mean
     return row | {
         "option": question.options[answer.chosen].text,
         "expected": None if named else answer.expected(question.options),

@@ -16,21 +16,25 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files, iterate_file_rows
 from pollex.formats.json_rows import LogRow
 from pollex.formats.shown_sources import split_off_sources
-from pollex.rooms.grade.conversations.references import Case, Cases, Evidence
+from pollex.rooms.grade.conversations.references import (
+    ReferenceCase,
+    ReferenceCases,
+    ReferenceEvidence,
+)
 from pollex.text import format_count, parse_json, replace_surrogates
 
-IDS = ("question_id", "id")
-QUESTIONS = ("question", "prompt", "instruction")
-REFERENCES = ("reference", "reference_answer")
-EVIDENCES = ("evidences", "evidence")
-CATEGORIES = ("category",)
-SUBCATEGORIES = ("subcategory",)
-ANSWERS = ("answer", "response")
-SYSTEMS = ("answered_by", "model")
-HUMANS = ("human", "human_grade", "human_rating", "human_score")
-LISTED = 10
+ID_FIELDS = ("question_id", "id")
+QUESTION_FIELDS = ("question", "prompt", "instruction")
+REFERENCE_FIELDS = ("reference", "reference_answer")
+EVIDENCE_FIELDS = ("evidences", "evidence")
+CATEGORY_FIELDS = ("category",)
+SUBCATEGORY_FIELDS = ("subcategory",)
+ANSWER_FIELDS = ("answer", "response")
+SYSTEM_FIELDS = ("answered_by", "model")
+HUMAN_GRADE_FIELDS = ("human", "human_grade", "human_rating", "human_score")
+MAX_BAD_ROWS_LISTED = 10
 
-TABLES = (".csv", ".tsv")
+TABLE_FILE_ENDINGS = (".csv", ".tsv")
 """Files with cells, which may be guarded."""
 
 
@@ -38,19 +42,19 @@ def read_cases(
     sources: Sequence[str],
     options: ReadOptions | None = None,
     human_field: str | None = None,
-) -> Cases:
+) -> ReferenceCases:
     """Read questions with references from JSON, JSON lines, CSV or Parquet.
 
     Raises:
         BadInput: A file can't be read, has no question in it, or more bad rows than `max_bad`.
     """
     options = options or ReadOptions()
-    by_id: dict[str, Case] = {}
+    by_id: dict[str, ReferenceCase] = {}
     bad: list[BadRow] = []
     for row in _read_case_rows(sources, options):
         case = row if isinstance(row, BadRow) else _read_case(row, options, human_field)
         # the same row twice is one question, a different one under its id is a bad row
-        if isinstance(case, Case) and by_id.setdefault(case.id, case) != case:
+        if isinstance(case, ReferenceCase) and by_id.setdefault(case.id, case) != case:
             case = BadRow(
                 row.source,
                 row.line,
@@ -72,15 +76,15 @@ def read_cases(
             option="category_field",
         )
 
-    return Cases(tuple(by_id.values()), tuple(bad))
+    return ReferenceCases(tuple(by_id.values()), tuple(bad))
 
 
-def with_answers(
-    cases: Cases,
+def add_answers(
+    cases: ReferenceCases,
     sources: Sequence[str],
     options: ReadOptions | None = None,
     human_field: str | None = None,
-) -> Cases:
+) -> ReferenceCases:
     """Add answers from other files by id: from `pollex answer`, or any rows with answers.
 
     Raises:
@@ -88,7 +92,7 @@ def with_answers(
     """
     options = options or ReadOptions()
     by_id = {case.id: case for case in cases}
-    answers: dict[str, Case] = {}
+    answers: dict[str, ReferenceCase] = {}
     bad: list[BadRow] = []
     strangers = 0
     for row in _read_case_rows(sources, options):
@@ -120,15 +124,15 @@ def with_answers(
     notes += [f"{format_count(left, 'question has', 'questions have')} no answer"] if left else []
     # in the order of the questions
     merged = tuple(answers.get(case.id, case) for case in cases)
-    return Cases(merged, (*cases.bad_rows, *bad), (*cases.notes, *notes))
+    return ReferenceCases(merged, (*cases.bad_rows, *bad), (*cases.notes, *notes))
 
 
-def with_humans(
-    cases: Cases,
+def add_human_grades(
+    cases: ReferenceCases,
     sources: Sequence[str],
     options: ReadOptions | None = None,
     human_field: str | None = None,
-) -> Cases:
+) -> ReferenceCases:
     """Add people's grades from other files, by id.
 
     Raises:
@@ -144,12 +148,12 @@ def with_humans(
         human = (
             row
             if isinstance(row, BadRow)
-            else _read_grade(row, [human_field] if human_field else ["grade", *HUMANS])
+            else _read_grade(row, [human_field] if human_field else ["grade", *HUMAN_GRADE_FIELDS])
         )
         if isinstance(human, BadRow):
             bad.append(human)
         elif isinstance(row, LogRow) and human is not None:
-            id_ = _id_of(row, options)
+            id_ = _get_case_id(row, options)
             if id_ not in by_id:
                 strangers.append(f"{row.source}:{row.line}")
             elif grades.setdefault(id_, human) != human:
@@ -180,10 +184,10 @@ def with_humans(
         case.model_copy(update={"human": grades[case.id]}) if case.id in grades else case
         for case in cases
     )
-    return Cases(tuple(graded), (*cases.bad_rows, *bad), (*cases.notes, *notes))
+    return ReferenceCases(tuple(graded), (*cases.bad_rows, *bad), (*cases.notes, *notes))
 
 
-def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
+def drop_unusable_grades(cases: ReferenceCases, lowest: float, highest: float) -> ReferenceCases:
     """Leave out people's grades that are off the scale, or of an answer that isn't there."""
     # grades that can't be used are taken off their cases, which stay
     graded = []
@@ -218,7 +222,7 @@ def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
         case.model_copy(update={"human": None}) if case.id in {*off, *gone} else case
         for case in cases
     )
-    return Cases(usable, cases.bad_rows, (*cases.notes, *notes))
+    return ReferenceCases(usable, cases.bad_rows, (*cases.notes, *notes))
 
 
 def _read_case_rows(sources: Sequence[str], options: ReadOptions) -> Iterator[LogRow | BadRow]:
@@ -228,8 +232,8 @@ def _read_case_rows(sources: Sequence[str], options: ReadOptions) -> Iterator[Lo
             options.encoding,
             query_seconds=options.query_seconds,
         )
-        if str(source).lower().endswith(TABLES):
-            rows = map(_unguarded, rows)
+        if str(source).lower().endswith(TABLE_FILE_ENDINGS):
+            rows = map(_unescape_row, rows)
         yield from (
             rows if options.redact is None else _redact_rows(rows, choose_finders(options.redact))
         )
@@ -247,7 +251,7 @@ def _redact_rows(
         # placeholders are numbered anew for each row
         places = Placeholders(finders)
         first = {}
-        for name in QUESTIONS:
+        for name in QUESTION_FIELDS:
             if name in row.fields:
                 first[name] = places.everywhere(row.fields[name])
 
@@ -263,7 +267,7 @@ def _redact_rows(
         )
 
 
-def _unguarded(row: LogRow | BadRow) -> LogRow | BadRow:
+def _unescape_row(row: LogRow | BadRow) -> LogRow | BadRow:
     if isinstance(row, BadRow):
         return row
 
@@ -277,15 +281,17 @@ def _read_case(
     row: LogRow,
     options: ReadOptions,
     human_field: str | None,
-) -> Case | BadRow:
-    question, reference = (_text_in(row.fields, names) for names in (QUESTIONS, REFERENCES))
+) -> ReferenceCase | BadRow:
+    question, reference = (
+        _get_text(row.fields, names) for names in (QUESTION_FIELDS, REFERENCE_FIELDS)
+    )
     # without a question nothing can be asked or graded
     if not question:
         return BadRow(
             row.source,
             row.line,
             "no question",
-            f"name it {QUESTIONS[0]!r}",
+            f"name it {QUESTION_FIELDS[0]!r}",
         )
 
     # no list of evidence is something else than an empty one
@@ -299,41 +305,41 @@ def _read_case(
         )
 
     # the field that was named, else the usual names
-    human = _read_grade(row, [human_field] if human_field else HUMANS)
+    human = _read_grade(row, [human_field] if human_field else HUMAN_GRADE_FIELDS)
     if isinstance(human, BadRow):
         return human
 
     # a category's field may be named, too
-    return Case(
-        id=_id_of(row, options),
+    return ReferenceCase(
+        id=_get_case_id(row, options),
         question=question,
         reference=reference,
         evidences=evidences,
-        category=_text_in(
-            row.fields, [options.category_field] if options.category_field else CATEGORIES
+        category=_get_text(
+            row.fields, [options.category_field] if options.category_field else CATEGORY_FIELDS
         ),
-        subcategory=_text_in(row.fields, SUBCATEGORIES),
-        answer=_text_in(row.fields, ANSWERS) or None,
-        answered_by=_text_in(row.fields, SYSTEMS),
+        subcategory=_get_text(row.fields, SUBCATEGORY_FIELDS),
+        answer=_get_text(row.fields, ANSWER_FIELDS) or None,
+        answered_by=_get_text(row.fields, SYSTEM_FIELDS),
         human=human,
-        unanswered=_why_unanswered(row),
+        unanswered=_explain_no_answer(row),
         sources=_read_sources(row.fields, options),
     )
 
 
 def _add_answer(
     row: LogRow,
-    by_id: Mapping[str, Case],
+    by_id: Mapping[str, ReferenceCase],
     options: ReadOptions,
     human_field: str | None,
-) -> Case | BadRow | None:
+) -> ReferenceCase | BadRow | None:
     # answers are joined to questions by their id
-    case = by_id.get(_id_of(row, options))
+    case = by_id.get(_get_case_id(row, options))
     if case is None:
         return None
 
     # an id that was used for another question would grade the wrong answer
-    question = _text_in(row.fields, QUESTIONS)
+    question = _get_text(row.fields, QUESTION_FIELDS)
     if question and question != case.question:
         reason = f"answers another question than the one called {case.id!r}"
         return BadRow(
@@ -343,41 +349,41 @@ def _add_answer(
             "use the file it was made for",
         )
 
-    human = _read_grade(row, [human_field] if human_field else HUMANS)
+    human = _read_grade(row, [human_field] if human_field else HUMAN_GRADE_FIELDS)
     if isinstance(human, BadRow):
         return human
 
     # what the answer's row lacks stays as the question's row has it
     changes = {
-        "answer": _text_in(row.fields, ANSWERS) or None,
-        "answered_by": _text_in(row.fields, SYSTEMS),
+        "answer": _get_text(row.fields, ANSWER_FIELDS) or None,
+        "answered_by": _get_text(row.fields, SYSTEM_FIELDS),
         "human": case.human if human is None else human,
-        "unanswered": _why_unanswered(row),
+        "unanswered": _explain_no_answer(row),
         "sources": _read_sources(row.fields, options) or case.sources,
     }
     return case.model_copy(update=changes)
 
 
-def _why_unanswered(row: LogRow) -> str:
+def _explain_no_answer(row: LogRow) -> str:
     outcome = str(row.fields.get("outcome") or "")
     if outcome in ("", "answered"):
         return ""
     return f"{outcome}: {row.fields.get('detail') or ''}".rstrip(": ")
 
 
-def _id_of(row: LogRow, options: ReadOptions) -> str:
-    names = [options.id_field] if options.id_field else IDS
-    id_ = _text_in(row.fields, names)
+def _get_case_id(row: LogRow, options: ReadOptions) -> str:
+    names = [options.id_field] if options.id_field else ID_FIELDS
+    id_ = _get_text(row.fields, names)
     # A question without an id is known by its words, which are the same in every file.
     return (
         id_
-        or hashlib.sha256(_text_in(row.fields, QUESTIONS).encode("utf-8", "replace")).hexdigest()[
-            :12
-        ]
+        or hashlib.sha256(
+            _get_text(row.fields, QUESTION_FIELDS).encode("utf-8", "replace")
+        ).hexdigest()[:12]
     )
 
 
-def _text_in(fields: Mapping[str, Any], names: Sequence[str]) -> str:
+def _get_text(fields: Mapping[str, Any], names: Sequence[str]) -> str:
     # the first of the names that has a value
     value = replace_surrogates(
         next(
@@ -396,8 +402,8 @@ def _text_in(fields: Mapping[str, Any], names: Sequence[str]) -> str:
     return str(value)
 
 
-def _read_evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
-    value: Any = next((fields[name] for name in EVIDENCES if fields.get(name)), [])
+def _read_evidences(fields: Mapping[str, Any]) -> tuple[ReferenceEvidence, ...] | None:
+    value: Any = next((fields[name] for name in EVIDENCE_FIELDS if fields.get(name)), [])
     if isinstance(value, str):  # as a cell of CSV has it
         try:
             value = parse_json(value)
@@ -410,7 +416,8 @@ def _read_evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
         return None
 
     return tuple(
-        Evidence(url=_text_in(item, ["url"]), quote=_text_in(item, ["quote"])) for item in value
+        ReferenceEvidence(url=_get_text(item, ["url"]), quote=_get_text(item, ["quote"]))
+        for item in value
     )
 
 
@@ -458,7 +465,7 @@ def _check_rows(
     if len(bad) > most:
         # counted by cause, listed up to a few
         every = Counter(row.reason for row in bad)
-        listed = "; ".join(str(row) for row in islice(bad, LISTED))
+        listed = "; ".join(str(row) for row in islice(bad, MAX_BAD_ROWS_LISTED))
         what = (
             f"{format_count(len(bad), 'bad row')} ({format_count(len(every), 'cause')}): {listed}"
         )

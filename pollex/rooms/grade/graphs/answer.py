@@ -13,7 +13,7 @@ from pollex.graphs.batches import BatchState, BatchWork, add_batches, make_item_
 from pollex.graphs.context import Context
 from pollex.graphs.findings import LONGEST_REASON, shorten_text
 from pollex.rooms.grade.agents.llm.respondent import Respondent
-from pollex.rooms.grade.conversations.references import Case
+from pollex.rooms.grade.conversations.references import ReferenceCase
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import conversation_rows
@@ -44,10 +44,10 @@ class AnswerWork(BatchWork):
     """
 
     profile: ReferencingProfile
-    cases: Mapping[str, Case]
+    cases: Mapping[str, ReferenceCase]
     respondent: Respondent
 
-    def tell(self, case: Case, conversation: Conversation) -> None:
+    def tell(self, case: ReferenceCase, conversation: Conversation) -> None:
         """Tell of an answer in the state; the worst are those that are missing, then the shortest."""
         # a case without an answer has the question's turn alone
         answer = ""
@@ -90,19 +90,21 @@ async def respond(live: AnswerWork, id_: str) -> None:
     # creative tasks are asked at a higher temperature than those with one right answer
     temperature = live.profile.temperature_of(case.category, case.subcategory)
     async with live.semaphore, live.tracer.span("respond", kind="role", item=case.id) as span:
-        response = await _response(live, case, temperature)
+        response = await _ask_for_answer(live, case, temperature)
         if isinstance(response, Unanswered):
             span.failed(f"{response.outcome}: {response.detail}")
         # Inside the span, which is written after it: whoever finds the span of a killed run finds
         # the answer, too.
-        stored = stored_answer(case, response, live.respondent.name, temperature)
+        stored = make_stored_answer(case, response, live.respondent.name, temperature)
         live.store.put(conversation_rows(live.run, [stored]))
 
     live.tell(case, stored)
     live.end(case.id, stored.metadata["outcome"])
 
 
-async def _response(live: AnswerWork, case: Case, temperature: float) -> str | Unanswered:
+async def _ask_for_answer(
+    live: AnswerWork, case: ReferenceCase, temperature: float
+) -> str | Unanswered:
     """Ask for the answer; an exception is a failure of that question alone."""
     try:
         return await live.respondent.respond(case.id, case.question, temperature)
@@ -118,8 +120,8 @@ async def _response(live: AnswerWork, case: Case, temperature: float) -> str | U
         )
 
 
-def stored_answer(
-    case: Case,
+def make_stored_answer(
+    case: ReferenceCase,
     response: str | Unanswered,
     model: str,
     temperature: float,

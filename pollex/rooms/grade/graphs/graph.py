@@ -11,12 +11,12 @@ from pollex.agents.roles import Judge
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask_judge, make_item_node
 from pollex.graphs.context import Context
 from pollex.graphs.findings import MOST_ANSWERS, describe_answers, get_first_reason, shorten_text
-from pollex.rooms.grade.agents.llm.reference_judge import plain_questions, type_question
-from pollex.rooms.grade.conversations.references import Case
-from pollex.rooms.grade.prompts.grading.profile import OVERALL, ReferencingProfile
+from pollex.rooms.grade.agents.llm.reference_judge import list_plain_questions, make_type_question
+from pollex.rooms.grade.conversations.references import ReferenceCase
+from pollex.rooms.grade.prompts.grading.profile import OVERALL_QUESTION_ID, ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
-Answers = Mapping[str, Answer | Unanswered]
+AnswersByQuestion = Mapping[str, Answer | Unanswered]
 """By the ids of their questions."""
 
 
@@ -58,25 +58,25 @@ class GradeWork(BatchWork):
     """
 
     profile: ReferencingProfile
-    cases: Mapping[str, Case]
+    cases: Mapping[str, ReferenceCase]
     classifier: Judge
     judge: Judge
     plain: Judge | None
-    questions_for: Callable[[Case, Answers], Sequence[Question]]
-    outcome: Callable[[Case, Answers], str]
+    questions_for: Callable[[ReferenceCase, AnswersByQuestion], Sequence[Question]]
+    outcome: Callable[[ReferenceCase, AnswersByQuestion], str]
     answers: dict[str, dict[str, Answer | Unanswered]] = field(
         default_factory=lambda: defaultdict(dict)
     )
     untyped: set[str] = field(default_factory=set)
 
-    def tell(self, case: Case, answers: Answers, outcome: str) -> None:
+    def tell(self, case: ReferenceCase, answers: AnswersByQuestion, outcome: str) -> None:
         """Tell of a case in the state: its grades; the worst are those with the lowest overall grade.
 
         A case without an overall grade is none of the worst: its outcome tells why it has none.
         """
         # grades by question, without texts and failures
         grades = self.grades_of([*answers.values()])
-        overall = grades.get(OVERALL)
+        overall = grades.get(OVERALL_QUESTION_ID)
         if self.store.texts:
             about = {"question": shorten_text(case.question)}
         else:
@@ -98,9 +98,9 @@ class GradeWork(BatchWork):
 
         self.findings.take(case.id, lambda: row, rank=rank, figures=figures)
 
-    def telling(self, answers: Answers) -> list[Answer | Unanswered]:
+    def telling(self, answers: AnswersByQuestion) -> list[Answer | Unanswered]:
         """Return what tells why a case came to its outcome: its overall grade, else all answers."""
-        overall = answers.get(OVERALL)
+        overall = answers.get(OVERALL_QUESTION_ID)
         if isinstance(overall, Answer):
             return [overall]
         return [*answers.values()]
@@ -125,7 +125,7 @@ class GradeWork(BatchWork):
         self,
         name: str,
         judge: Judge,
-        case: Case,
+        case: ReferenceCase,
         questions: Sequence[Question],
     ) -> None:
         """Ask about a case, and keep the answers until it is settled."""
@@ -160,7 +160,7 @@ async def classify(live: GradeWork, id_: str) -> None:
             "classify",
             live.classifier,
             live.cases[id_],
-            [type_question(live.profile)],
+            [make_type_question(live.profile)],
         )
 
 
@@ -184,7 +184,7 @@ async def grade_plainly(live: GradeWork, id_: str) -> None:
             "grade_plainly",
             live.plain,
             live.cases[id_],
-            plain_questions(live.profile),
+            list_plain_questions(live.profile),
         )
 
 

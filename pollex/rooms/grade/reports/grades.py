@@ -17,24 +17,29 @@ from pollex.reports.numbers import (
 )
 from pollex.reports.page import render_template
 from pollex.reports.svg import ChartFrame, make_svg
-from pollex.rooms.grade.agents.llm.reference_judge import Grading
-from pollex.rooms.grade.formats.grade_summary import ALL, HUMAN, RULES, GradeSummary
+from pollex.rooms.grade.agents.llm.reference_judge import CaseGrading
+from pollex.rooms.grade.formats.grade_summary import (
+    ALL_CATEGORIES,
+    HUMAN_JUDGE,
+    RULES_JUDGE,
+    GradeSummary,
+)
 from pollex.rooms.grade.prompts.grading.profile import (
-    COMPARISON,
-    EXPLANATION,
-    OVERALL,
+    COMPARISON_QUESTION_ID,
+    EXPLANATION_QUESTION_ID,
+    OVERALL_QUESTION_ID,
     ReferencingProfile,
 )
 from pollex.rubrics.answers import Answer
 
-CURVES = {
-    HUMAN: ("ink", "people"),
+CURVES_BY_JUDGE = {
+    HUMAN_JUDGE: ("ink", "people"),
     "plain": ("negative", "plain: no reference, no rules"),
-    RULES: ("positive", "by rules, against the reference"),
+    RULES_JUDGE: ("positive", "by rules, against the reference"),
 }
 """Class and name of each judge's curve; dashed and solid lines tell them apart without color."""
 
-COLUMNS = {
+COLUMN_TITLES = {
     "overall": "Overall, by rules",
     "plain": "Overall, plain",
     "human": "Overall, people",
@@ -42,7 +47,7 @@ COLUMNS = {
 """Names of the columns that stand first."""
 
 
-def grades_page(
+def render_grades_page(
     grade_summary: GradeSummary,
     *,
     judge: str,
@@ -55,7 +60,7 @@ def grades_page(
     Args:
         judge: The model's name.
         pivot: The grade of the reference.
-        example: An answer that is shown; see `example`.
+        example: An answer that is shown; see `choose_example`.
 
     Returns:
         HTML, the same for the same arguments. Write it as UTF-8.
@@ -68,14 +73,14 @@ def grades_page(
         titles={},
         judge=judge,
         scale=f"The reference has grade {format_number(pivot, 0)} on a scale from {worst} to {best}.",
-        by_people=bool(grade_summary.counts.get(HUMAN)),
-        left_out=left_out(grade_summary.outcomes, grade_summary.flags),
+        by_people=bool(grade_summary.counts.get(HUMAN_JUDGE)),
+        left_out=list_left_out(grade_summary.outcomes, grade_summary.flags),
         facts={"judge": judge, "run": run},
-        **sections(grade_summary, pivot, example),
+        **prepare_sections(grade_summary, pivot, example),
     )
 
 
-def sections(
+def prepare_sections(
     grade_summary: GradeSummary,
     pivot: float,
     example: Mapping[str, Any] | None,
@@ -83,38 +88,43 @@ def sections(
     """Return what the template of distributions, means, agreement and the example shows; arguments as above."""
     # only judges that graded something have a curve
     shown = []
-    for name in CURVES:
+    for name in CURVES_BY_JUDGE:
         if grade_summary.counts.get(name):
             shown.append(name)
 
     # columns over all cases come first, dimensions after them
-    columns = sorted(grade_summary.dimensions, key=lambda name: name not in COLUMNS)
+    columns = sorted(grade_summary.dimensions, key=lambda name: name not in COLUMN_TITLES)
     return {
         "found": grade_summary,
-        "legend": [(CURVES[name][0], f"{CURVES[name][1]} (n = {grade_summary.counts[name]})") for name in shown],
-        "drawing": cumulative_chart(grade_summary, pivot),
+        "legend": [
+            (CURVES_BY_JUDGE[name][0], f"{CURVES_BY_JUDGE[name][1]} (n = {grade_summary.counts[name]})")
+            for name in shown
+        ],
+        "drawing": draw_cumulative_chart(grade_summary, pivot),
         "unequal": len({grade_summary.counts[name] for name in shown}) > 1,
-        "areas": {name.replace(" - ", " minus "): (figure, area_verdict(name, figure))
+        "areas": {name.replace(" - ", " minus "): (figure, describe_area(name, figure))
                   for name, figure in grade_summary.areas.items()},
-        "columns": {name: grade_summary.names.get(name, COLUMNS.get(name, name)) for name in columns},
-        "everything": ALL,
+        "columns": {name: grade_summary.names.get(name, COLUMN_TITLES.get(name, name)) for name in columns},
+        "everything": ALL_CATEGORIES,
         "example": example,
     }  # fmt: skip
 
 
-def example(profile: ReferencingProfile, gradings: Sequence[Grading]) -> dict[str, Any] | None:
+def choose_example(
+    profile: ReferencingProfile, gradings: Sequence[CaseGrading]
+) -> dict[str, Any] | None:
     """Return the answer with the lowest grade, with all that the judge said; None without grades."""
     # cases with an overall grade, which decides which one is shown
     graded = []
     for grading in gradings:
-        if isinstance(overall := grading.answers.get(OVERALL), Answer):
+        if isinstance(overall := grading.answers.get(OVERALL_QUESTION_ID), Answer):
             graded.append((grading, overall.chosen))
 
     if not graded:
         return None
 
     worst = min(graded, key=lambda pair: pair[1])[0]
-    names = {key: part.name for key, part in profile.dimensions.items()} | COLUMNS
+    names = {key: part.name for key, part in profile.dimensions.items()} | COLUMN_TITLES
     # every question of that case, in the order of the rules
     answers = []
     for question in worst.graded:
@@ -122,8 +132,8 @@ def example(profile: ReferencingProfile, gradings: Sequence[Grading]) -> dict[st
 
     return {
         "case": worst.case,
-        "comparison": worst.said(COMPARISON),
-        "explanation": worst.said(EXPLANATION),
+        "comparison": worst.said(COMPARISON_QUESTION_ID),
+        "explanation": worst.said(EXPLANATION_QUESTION_ID),
         "grades": [
             (
                 names.get(question.id, question.id),
@@ -136,20 +146,20 @@ def example(profile: ReferencingProfile, gradings: Sequence[Grading]) -> dict[st
     }
 
 
-def cumulative_chart(grade_summary: GradeSummary, pivot: float) -> Markup:
+def draw_cumulative_chart(grade_summary: GradeSummary, pivot: float) -> Markup:
     """Draw the cumulative distributions of all judges' grades, with the reference's own grade marked."""
     low = float(grade_summary.levels[0])
     high = float(grade_summary.levels[-1])
     # half a grade to the left, so that the first step is seen
     frame = ChartFrame.over((low - 0.5, high), (0.0, 1.0))
     shown = []
-    for name in CURVES:
+    for name in CURVES_BY_JUDGE:
         if grade_summary.counts.get(name):
             shown.append(name)
 
     curves_told = join_with_and(
         [
-            f"{CURVES[name][1]} ({format_grouped_count(grade_summary.counts[name], 'grade')})"
+            f"{CURVES_BY_JUDGE[name][1]} ({format_grouped_count(grade_summary.counts[name], 'grade')})"
             for name in shown
         ]
     )
@@ -160,7 +170,8 @@ def cumulative_chart(grade_summary: GradeSummary, pivot: float) -> Markup:
         frame.vline(pivot, "reference", "reference"),
         [
             frame.curve(
-                *steps(grade_summary.levels, grade_summary.shares[name], low - 0.5), CURVES[name][0]
+                *compute_step_corners(grade_summary.levels, grade_summary.shares[name], low - 0.5),
+                CURVES_BY_JUDGE[name][0],
             )
             for name in shown
         ],
@@ -168,7 +179,9 @@ def cumulative_chart(grade_summary: GradeSummary, pivot: float) -> Markup:
     )
 
 
-def steps(levels: Floats, shares: Floats, start: float) -> tuple[list[float], list[float]]:
+def compute_step_corners(
+    levels: Floats, shares: Floats, start: float
+) -> tuple[list[float], list[float]]:
     """Return the corners of a cumulative distribution with steps, from 0 at `start`."""
     rises = np.flatnonzero(np.diff(shares, prepend=0.0))  # flat stretches need no corners
     xs = np.concatenate([[start], np.repeat(levels[rises], 2), levels[-1:]])
@@ -179,7 +192,7 @@ def steps(levels: Floats, shares: Floats, start: float) -> tuple[list[float], li
     return xs.tolist(), ys.tolist()
 
 
-def area_verdict(name: str, figure: Figure) -> str:
+def describe_area(name: str, figure: Figure) -> str:
     """Say whether the difference between two judges is more than noise; empty for one judge."""
     if " - " not in name or not (is_known(figure.low) and is_known(figure.high)):
         return ""
@@ -188,7 +201,7 @@ def area_verdict(name: str, figure: Figure) -> str:
     return "more than noise"
 
 
-def left_out(outcomes: Mapping[str, int], flags: Mapping[str, int]) -> list[str]:
+def list_left_out(outcomes: Mapping[str, int], flags: Mapping[str, int]) -> list[str]:
     """List cases without a grade by outcome, and cases with a flag."""
     missing = []
     for name, n in outcomes.items():

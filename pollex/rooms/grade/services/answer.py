@@ -14,10 +14,10 @@ from pollex.formats.write import require_known_ending, write_rows
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out_run
 from pollex.rooms.grade.agents.llm.respondent import Respondent
-from pollex.rooms.grade.conversations.references import Case, Cases
+from pollex.rooms.grade.conversations.references import ReferenceCase, ReferenceCases
 from pollex.rooms.grade.formats.references import read_cases
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
-from pollex.rooms.grade.services.grade import note_cases, profile_for
+from pollex.rooms.grade.services.grade import choose_profile, report_cases
 from pollex.runs.by_model import by_model, require_model
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.run import RunSettings
@@ -30,7 +30,7 @@ from pollex.store.resume import conversations_of
 from pollex.store.store import Store
 from pollex.text import TerminalLines, render_first_lines
 
-COLUMNS = {
+ANSWER_COLUMNS = {
     "id": "VARCHAR",
     "category": "VARCHAR",
     "subcategory": "VARCHAR",
@@ -43,14 +43,14 @@ COLUMNS = {
 }
 
 
-MISSING = "not_asked"
+NOT_ASKED_OUTCOME = "not_asked"
 
 
 @dataclass(frozen=True)
-class Response:
+class SystemResponse:
     """An answer of the system under test; None if it failed, as `outcome` says."""
 
-    case: Case
+    case: ReferenceCase
     answer: str | None
     outcome: str
     detail: str
@@ -71,7 +71,7 @@ class AnswerResult(TabularResult):
     run: str
     model: str
     out: Path | None
-    responses: tuple[Response, ...]
+    responses: tuple[SystemResponse, ...]
     outcomes: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
     usage: ModelUsage | None = None
@@ -106,7 +106,7 @@ class AnswerResult(TabularResult):
         )
 
 
-def answer(
+def answer_questions(
     questions: Sources,
     *,
     profile: str | None = None,
@@ -139,7 +139,7 @@ def answer(
         require_known_ending(out, profile, *list_source_names(questions))
 
     cases = read_cases(list_source_names(questions), reading)
-    note_cases(cases, progress)
+    report_cases(cases, progress)
 
     # the same respondent for the plan and for the run
     def respondent(asker: PromptAsker) -> Respondent:
@@ -149,13 +149,13 @@ def answer(
         )
 
     # temperatures come from the profile
-    grading = profile_for(profile, cases)
+    grading = choose_profile(profile, cases)
     if run.dry_run:
         raise plan_dry_run(
             model,
             run,
             seed,
-            lambda plan: _ask_all(cases, grading, respondent(plan.asker)),
+            lambda plan: _ask_all_questions(cases, grading, respondent(plan.asker)),
         )
 
     # the run keeps what it was called with, for a later look at it
@@ -170,12 +170,12 @@ def answer(
             model,
             seed,
             arguments,
-            lambda asker, setting: respond(
+            lambda asker, setting: collect_responses(
                 cases, respondent=respondent(asker), profile=grading, setting=setting
             ),
         )
         # read from the store: a resumed run has answers of earlier ones
-        responses = tuple(responses_of(opened.store, run_id, cases))
+        responses = tuple(iterate_responses(opened.store, run_id, cases))
 
     result = AnswerResult(
         run=run_id,
@@ -187,13 +187,13 @@ def answer(
         usage=usage,
     )
     if out is not None:
-        write_rows(out, result.records(), COLUMNS)
+        write_rows(out, result.records(), ANSWER_COLUMNS)
 
     return result
 
 
-async def _ask_all(
-    cases: Cases,
+async def _ask_all_questions(
+    cases: ReferenceCases,
     profile: ReferencingProfile,
     respondent: Respondent,
 ) -> None:
@@ -205,14 +205,14 @@ async def _ask_all(
         )
 
 
-async def respond(
-    cases: Cases,
+async def collect_responses(
+    cases: ReferenceCases,
     *,
     respondent: Respondent,
     profile: ReferencingProfile,
     setting: RunSettings,
 ) -> tuple[str, dict[str, int]]:
-    """Ask the system under test; return the run, and how many came to what. `responses_of` reads its answers.
+    """Ask the system under test; return the run, and how many came to what. `iterate_responses` reads its answers.
 
     Raises:
         ResumeRefused: The run to resume was started with other settings.
@@ -229,10 +229,10 @@ async def respond(
     store = setting.store
     async with setting.begin_or_resume("answer", fingerprint, [respondent.name]) as run:
         # answers that are there, but for those that are to be asked for again
-        responses = list(responses_of(store, run.id, cases))
+        responses = list(iterate_responses(store, run.id, cases))
         done = []
         for response in responses:
-            if response.outcome not in setting.retry_outcomes | {MISSING}:
+            if response.outcome not in setting.retry_outcomes | {NOT_ASKED_OUTCOME}:
                 done.append(response)
         settled = {response.case.id for response in done}
         # only questions without an answer are pending
@@ -257,17 +257,17 @@ async def respond(
     return run.id, state["outcomes"]
 
 
-def responses_of(store: Store, run: str, cases: Cases) -> Iterator[Response]:
+def iterate_responses(store: Store, run: str, cases: ReferenceCases) -> Iterator[SystemResponse]:
     """Yield one response for each question, in the questions' order."""
     by_id = {conversation.id: conversation for conversation in conversations_of(store, run)}
     for case in cases:
-        yield _response(case, by_id.get(case.id))
+        yield _make_response(case, by_id.get(case.id))
 
 
-def _response(case: Case, conversation: Conversation | None) -> Response:
+def _make_response(case: ReferenceCase, conversation: Conversation | None) -> SystemResponse:
     # the run broke off before this question
     if conversation is None:
-        return Response(case, None, MISSING, "not asked", "", None)
+        return SystemResponse(case, None, NOT_ASKED_OUTCOME, "not asked", "", None)
 
     about = conversation.metadata
     # the system's turn, if it answered
@@ -275,7 +275,7 @@ def _response(case: Case, conversation: Conversation | None) -> Response:
         (turn.content for turn in conversation.turns if turn.role == "assistant"),
         None,
     )
-    return Response(
+    return SystemResponse(
         case,
         reply,
         about["outcome"],

@@ -21,37 +21,37 @@ from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out_run
 from pollex.outputs import write_text
 from pollex.rooms.grade.agents.llm.reference_judge import (
-    TYPE,
-    Grading,
+    TYPE_QUESTION_ID,
+    CaseGrading,
     PlainJudge,
     ReferenceJudge,
     TaskClassifier,
-    grading_of,
-    plain_questions,
-    questions_for,
-    rule_questions,
-    told_type,
-    type_question,
+    get_type_by_model,
+    list_case_questions,
+    list_plain_questions,
+    list_rule_questions,
+    make_grading,
+    make_type_question,
 )
-from pollex.rooms.grade.conversations.references import Case, Cases, script_of
+from pollex.rooms.grade.conversations.references import ReferenceCase, ReferenceCases, detect_script
 from pollex.rooms.grade.formats.grade_summary import (
-    ALL,
-    COLUMNS,
+    ALL_CATEGORIES,
+    GRADE_COLUMNS,
+    GradeReading,
     GradeSummary,
-    Value,
-    grade_rows,
-    summary,
-    summary_json,
+    iterate_grade_rows,
+    make_summary_json,
+    summarize_grades,
 )
 from pollex.rooms.grade.formats.references import (
+    add_answers,
+    add_human_grades,
+    drop_unusable_grades,
     read_cases,
-    usable_grades,
-    with_answers,
-    with_humans,
 )
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
-from pollex.rooms.grade.reports.grades import example, grades_page
-from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, can_retry
+from pollex.rooms.grade.reports.grades import choose_example, render_grades_page
+from pollex.rubrics.answers import Answer, NoAnswerOutcome, Question, Unanswered, can_retry
 from pollex.runs.by_model import by_model, require_model
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.run import RunSettings, kept_ids
@@ -65,8 +65,8 @@ from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 from pollex.text import TerminalLine, TerminalLines, TerminalTable, format_count, render_first_lines
 
-SEED = 0
-T = TypeVar("T")
+GRADING_SEED = 0
+RoleT = TypeVar("RoleT")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -86,14 +86,14 @@ class GradeResult(TabularResult):
     page: Path | None
     summary: GradeSummary
     profile: ReferencingProfile
-    value: Value
-    gradings: tuple[Grading, ...]
+    value: GradeReading
+    gradings: tuple[CaseGrading, ...]
     outcomes: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
     usage: ModelUsage | None = None
 
     def records(self) -> Iterator[dict[str, Any]]:
-        return grade_rows(self.profile, self.gradings, self.judge, self.value)
+        return iterate_grade_rows(self.profile, self.gradings, self.judge, self.value)
 
     def told(self) -> TerminalLines:
         """Yield mean grades, flags, and the distance between judges and people."""
@@ -101,7 +101,7 @@ class GradeResult(TabularResult):
         # mean grades over all categories
         means = []
         for name in grades.dimensions:
-            means.append((grades.names.get(name, name), grades.mean(ALL, name)))
+            means.append((grades.names.get(name, name), grades.mean(ALL_CATEGORIES, name)))
 
         rows = []
         for name, figure in means:
@@ -115,8 +115,8 @@ class GradeResult(TabularResult):
         # agreement with people, on dimensions that they graded, too
         agreed = {}
         for name in grades.dimensions:
-            if (ALL, name) in grades.agreement:
-                agreed[name] = grades.agreement[ALL, name]
+            if (ALL_CATEGORIES, name) in grades.agreement:
+                agreed[name] = grades.agreement[ALL_CATEGORIES, name]
 
         if agreed:
             rows_of_agreement = []
@@ -153,12 +153,12 @@ class GradeResult(TabularResult):
     def as_json(self) -> dict[str, Any]:
         return (
             self.of("run", "out", "page", "judge")
-            | summary_json(self.summary)
+            | make_summary_json(self.summary)
             | self.of("bad_rows", "usage")
         )
 
 
-def grade(
+def grade_answers(
     questions: Sources,
     *,
     answers: Path | None = None,
@@ -200,17 +200,17 @@ def grade(
 
     require_distinct_outputs(out, page)
     # questions, answers and people's grades, joined by id
-    cases = _read(list_source_names(questions), answers, human, human_field, reading)
-    rules = profile_for(profile, cases)
-    cases = usable_grades(cases, rules.lowest, rules.highest)
-    note_cases(cases, progress)
+    cases = _read_cases(list_source_names(questions), answers, human, human_field, reading)
+    rules = choose_profile(profile, cases)
+    cases = drop_unusable_grades(cases, rules.lowest, rules.highest)
+    report_cases(cases, progress)
 
     if run.dry_run:
         raise plan_dry_run(
             model,
             run,
-            SEED,
-            lambda plan: _ask_all(cases, rules, plan.asker, plain=plain),
+            GRADING_SEED,
+            lambda plan: _ask_about_all_cases(cases, rules, plan.asker, plain=plain),
         )
 
     with workspace(run, progress) as opened:
@@ -225,7 +225,7 @@ def grade(
         (graded, outcomes), usage = by_model(
             opened,
             model,
-            SEED,
+            GRADING_SEED,
             arguments,
             lambda asker, setting: grade_cases(
                 cases,
@@ -237,14 +237,14 @@ def grade(
             ),
         )
         # gradings of the whole run, also those of an earlier start
-        gradings = tuple(gradings_of(opened.store, graded, rules, cases))
+        gradings = tuple(iterate_gradings(opened.store, graded, rules, cases))
 
     result = GradeResult(
         run=graded,
         judge=judge,
         out=out,
         page=page,
-        summary=summary(rules, gradings, model.settings.value),
+        summary=summarize_grades(rules, gradings, model.settings.value),
         profile=rules,
         value=model.settings.value,
         gradings=gradings,
@@ -254,11 +254,11 @@ def grade(
     )
     # files are written last, when all gradings are in
     if out is not None:
-        write_rows(out, result.records(), COLUMNS)
+        write_rows(out, result.records(), GRADE_COLUMNS)
 
     if page is not None:
-        shown = example(rules, gradings)
-        html = grades_page(
+        shown = choose_example(rules, gradings)
+        html = render_grades_page(
             result.summary,
             judge=judge,
             pivot=rules.pivot,
@@ -270,13 +270,13 @@ def grade(
     return result
 
 
-def profile_for(named: str | None, cases: Cases) -> ReferencingProfile:
+def choose_profile(named: str | None, cases: ReferenceCases) -> ReferencingProfile:
     """Load the profile that is named, or else the one in the questions' language."""
-    chinese = script_of("\n".join(case.question for case in cases)) == "Han"
+    chinese = detect_script("\n".join(case.question for case in cases)) == "Han"
     return ReferencingProfile.load(named or ("chinese" if chinese else "english"))
 
 
-def note_cases(cases: Cases, progress: Progress) -> None:
+def report_cases(cases: ReferenceCases, progress: Progress) -> None:
     """Tell what was read, and what was left out."""
     # references and evidence are counted: without them grades mean less
     references, evidence = (
@@ -295,20 +295,20 @@ def note_cases(cases: Cases, progress: Progress) -> None:
         progress.note(line)
 
 
-def _read(
+def _read_cases(
     sources: list[str],
     answers: Path | None,
     human: Sequence[str],
     human_field: str | None,
     reading: ReadOptions,
-) -> Cases:
+) -> ReferenceCases:
     # people's own files have the field, else answers, else questions
     field = None if human else human_field
     cases = read_cases(sources, reading, None if answers else field)
     if answers is not None:
-        cases = with_answers(cases, [str(answers)], reading, field)
+        cases = add_answers(cases, [str(answers)], reading, field)
     if human:
-        cases = with_humans(cases, human, reading, human_field)
+        cases = add_human_grades(cases, human, reading, human_field)
 
     # an answer that failed is one to report, so it counts as there
     if all(case.answer is None and not case.unanswered for case in cases):
@@ -330,8 +330,8 @@ def _write_page(path: Path, page: str) -> None:
     write_text(path, page)
 
 
-async def _ask_all(
-    cases: Cases,
+async def _ask_about_all_cases(
+    cases: ReferenceCases,
     profile: ReferencingProfile,
     asker: PromptAsker,
     *,
@@ -350,25 +350,25 @@ async def _ask_all(
             await answer_each_question(
                 classifier,
                 case.conversation,
-                [type_question(profile)],
+                [make_type_question(profile)],
             )
 
         await answer_each_question(
             judge,
             case.conversation,
-            questions_for(profile, case, None),
+            list_case_questions(profile, case, None),
         )
         # the judge without references gets the same conversation
         if plain:
-            await answer_each_question(other, case.conversation, plain_questions(profile))
+            await answer_each_question(other, case.conversation, list_plain_questions(profile))
 
 
-PROFILE = "profile"
+PROFILE_RECORD_NAME = "profile"
 """Name of the step that keeps by what a run grades."""
 
 
 async def grade_cases(
-    cases: Cases,
+    cases: ReferenceCases,
     *,
     profile: ReferencingProfile,
     classifier: Judge,
@@ -376,7 +376,7 @@ async def grade_cases(
     plain: Judge | None,
     setting: RunSettings,
 ) -> tuple[str, dict[str, int]]:
-    """Grade answers against references; return the run, and how many came to what. `gradings_of` reads the grades.
+    """Grade answers against references; return the run, and how many came to what. `iterate_gradings` reads the grades.
 
     Args:
         classifier: Told types that no category tells.
@@ -397,21 +397,21 @@ async def grade_cases(
     async with setting.begin_or_resume("grade", fingerprint, names) as run:
         # cases and profile are stored, so that pages can be made without the files
         await _keep_cases(store, run.id, cases)
-        await store.write_step(run.id, PROFILE, profile.model_dump(mode="json"))
+        await store.write_step(run.id, PROFILE_RECORD_NAME, profile.model_dump(mode="json"))
         answers = answers_of(store, run.id)
         again = setting.retry_outcomes
         # cases with a question that is open, or may be asked again
         left = []
         for case in cases:
-            if not _complete(profile, case, answers.get(case.id, {}), plain, again):
+            if not _is_complete(profile, case, answers.get(case.id, {}), plain, again):
                 left.append(case)
 
         pending = {case.id: None for case in left}
         # types that an earlier start found stay
         types = {}
         for id_, case_answers in answers.items():
-            if _settled(case_answers.get(TYPE), again):
-                types[id_] = {TYPE: case_answers[TYPE]}
+            if _is_settled(case_answers.get(TYPE_QUESTION_ID), again):
+                types[id_] = {TYPE_QUESTION_ID: case_answers[TYPE_QUESTION_ID]}
 
         live = GradeWork(
             **setting.of_run(run.id),
@@ -419,7 +419,7 @@ async def grade_cases(
             total=len(cases),
             pending=pending,
             outcomes=Counter(
-                grading_of(profile, case, answers.get(case.id, {})).outcome
+                make_grading(profile, case, answers.get(case.id, {})).outcome
                 for case in cases
                 if case.id not in pending
             ),
@@ -430,10 +430,10 @@ async def grade_cases(
             classifier=classifier,
             judge=judge,
             plain=plain,
-            questions_for=lambda case, case_answers: questions_for(
-                profile, case, told_type(profile, case_answers)
+            questions_for=lambda case, case_answers: list_case_questions(
+                profile, case, get_type_by_model(profile, case_answers)
             ),
-            outcome=lambda case, case_answers: grading_of(profile, case, case_answers).outcome,
+            outcome=lambda case, case_answers: make_grading(profile, case, case_answers).outcome,
             answers=defaultdict(
                 dict, {id_: case_answers for id_, case_answers in types.items() if id_ in pending}
             ),
@@ -451,41 +451,45 @@ async def grade_cases(
     return run.id, state["outcomes"]
 
 
-def _needs_type(profile: ReferencingProfile, case: Case) -> bool:
+def _needs_type(profile: ReferencingProfile, case: ReferenceCase) -> bool:
     return bool(case.answer is not None and case.reference) and not profile.type_of(
         case.category, case.subcategory
     )
 
 
-def gradings_of(
+def iterate_gradings(
     store: Store,
     run: str,
     profile: ReferencingProfile,
-    cases: Cases,
-) -> Iterator[Grading]:
+    cases: ReferenceCases,
+) -> Iterator[CaseGrading]:
     """Yield one grading for each case, in the cases' order, read in batches."""
     for start in range(0, len(cases), BATCH):
         batch = cases.cases[start : start + BATCH]
         answers = answers_of(store, run, ids=[case.id for case in batch])
         for case in batch:
-            yield grading_of(profile, case, answers.get(case.id, {}))
+            yield make_grading(profile, case, answers.get(case.id, {}))
 
 
-def kept_gradings(store: Store, run: str) -> tuple[ReferencingProfile, list[Grading]] | None:
+def read_kept_gradings(
+    store: Store, run: str
+) -> tuple[ReferencingProfile, list[CaseGrading]] | None:
     """Return a run's profile and gradings from the store alone; None if it has none."""
-    profile_facts = step(store, run, PROFILE)
+    profile_facts = step(store, run, PROFILE_RECORD_NAME)
     if profile_facts is None:
         return None
 
     profile = ReferencingProfile.model_validate(profile_facts)
-    cases = Cases(tuple(Case.of(conversation) for conversation in conversations_of(store, run)))
-    return profile, list(gradings_of(store, run, profile, cases))
+    cases = ReferenceCases(
+        tuple(ReferenceCase.of(conversation) for conversation in conversations_of(store, run))
+    )
+    return profile, list(iterate_gradings(store, run, profile, cases))
 
 
-def asked_in(store: Store, run: str) -> dict[str, Question]:
+def read_asked_questions(store: Store, run: str) -> dict[str, Question]:
     """Return the questions of a run of `grade`, by the ids in its answers."""
     # the profile as it was when the run began
-    profile_facts = step(store, run, PROFILE)
+    profile_facts = step(store, run, PROFILE_RECORD_NAME)
     if profile_facts is None:
         return {}
 
@@ -493,36 +497,38 @@ def asked_in(store: Store, run: str) -> dict[str, Question]:
     # questions of all types together: a dimension has one question in all of them
     graded_on = []
     for type_ in (*profile.types, None):
-        graded_on.extend(rule_questions(profile, type_, evidence=True))
+        graded_on.extend(list_rule_questions(profile, type_, evidence=True))
 
     return {
         question.id: question
-        for question in [*graded_on, *plain_questions(profile), type_question(profile)]
+        for question in [*graded_on, *list_plain_questions(profile), make_type_question(profile)]
     }
 
 
-def _complete(
+def _is_complete(
     profile: ReferencingProfile,
-    case: Case,
+    case: ReferenceCase,
     answers: Mapping[str, Answer | Unanswered],
     plain: Judge | None,
-    retry_outcomes: Collection[Outcome],
+    retry_outcomes: Collection[NoAnswerOutcome],
 ) -> bool:
     # with the type that is known, other questions belong to the case
     question_ids = []
-    for question in questions_for(profile, case, told_type(profile, answers)):
+    for question in list_case_questions(profile, case, get_type_by_model(profile, answers)):
         question_ids.append(question.id)
 
-    question_ids += [question.id for question in plain_questions(profile)] if plain else []
-    question_ids += [TYPE] if TYPE in answers else []
-    return all(_settled(answers.get(id_), retry_outcomes) for id_ in question_ids)
+    question_ids += [question.id for question in list_plain_questions(profile)] if plain else []
+    question_ids += [TYPE_QUESTION_ID] if TYPE_QUESTION_ID in answers else []
+    return all(_is_settled(answers.get(id_), retry_outcomes) for id_ in question_ids)
 
 
-def _settled(answer: Answer | Unanswered | None, retry_outcomes: Collection[Outcome]) -> bool:
+def _is_settled(
+    answer: Answer | Unanswered | None, retry_outcomes: Collection[NoAnswerOutcome]
+) -> bool:
     return answer is not None and not can_retry(answer, retry_outcomes)
 
 
-async def _keep_cases(store: Store, run: str, cases: Cases) -> None:
+async def _keep_cases(store: Store, run: str, cases: ReferenceCases) -> None:
     """Store the cases with references and evidence, except those stored before a resume."""
     stored_ids = kept_ids(store, run)
     for start in range(0, len(cases), BATCH):

@@ -7,11 +7,13 @@ from pollex.services.hooks import RunQuestionReader
 from pollex.store.store import Store
 
 
-def questions_of(store: Store, run: str) -> Mapping[str, Question]:
+def read_questions(store: Store, run: str) -> Mapping[str, Question]:
     """Return the questions that answers were graded by."""
-    from pollex.rooms.grade.services.grade import asked_in  # a tenth of a second, for these runs
+    from pollex.rooms.grade.services.grade import (
+        read_asked_questions,  # a tenth of a second, for these runs
+    )
 
-    return asked_in(store, run)
+    return read_asked_questions(store, run)
 
 
-HOOKS = (RunQuestionReader("grade", questions_of),)
+HOOKS = (RunQuestionReader("grade", read_questions),)

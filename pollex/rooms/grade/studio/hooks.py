@@ -8,17 +8,17 @@ from pollex.studio.hooks import StudioGraph
 from pollex.studio.use_cases import carry_out_use_case, collect_filled_fields
 
 
-def grade(form: grading.GradeContext) -> None:
+def start_grade(form: grading.GradeContext) -> None:
     """Grade answers against references."""
     carry_out_use_case(GradeAnswers, collect_filled_fields(form))
 
 
-def answer(form: answering.AnswerContext) -> None:
+def start_answer(form: answering.AnswerContext) -> None:
     """Ask the system under test questions."""
     carry_out_use_case(AnswerQuestions, collect_filled_fields(form))
 
 
 HOOKS = (
-    StudioGraph("grade", grading.build, grade),
-    StudioGraph("answer", answering.build, answer),
+    StudioGraph("grade", grading.build, start_grade),
+    StudioGraph("answer", answering.build, start_answer),
 )

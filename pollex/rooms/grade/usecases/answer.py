@@ -32,7 +32,7 @@ class AnswerQuestions(QuestionFileOptions, TestedModelOptions, UseCase["AnswerRe
       pollex grade questions.jsonl --answers answers.jsonl --model judge-model
     """
 
-    does = "answer.answer"
+    does = "answer.answer_questions"
     resumable = True
     goes_on_in_browser = True
     plans = True

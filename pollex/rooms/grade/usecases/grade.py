@@ -37,7 +37,7 @@ class GradeAnswers(QuestionFileOptions, GraderModelOptions, UseCase["GradeResult
       pollex grade graded.csv --profile english --plain --human-field rating --model M2 --out grades.csv
     """
 
-    does = "grade.grade"
+    does = "grade.grade_answers"
     resumable = True
     goes_on_in_browser = True
     plans = True

@@ -8,11 +8,11 @@ from pollex.web.hooks import PagePanel, make_run_figures
 from pollex.web.site import Site
 
 
-def grades_shown(site: Site, run: Run) -> Mapping[str, Any] | None:
+def show_grades(site: Site, run: Run) -> Mapping[str, Any] | None:
     """Return what the panel on the grades of a run shows."""
-    from pollex.rooms.grade.web.grades import grades_of  # such pages alone need it
+    from pollex.rooms.grade.web.grades import show_run_grades  # such pages alone need it
 
-    return grades_of(site, run)
+    return show_run_grades(site, run)
 
 
-HOOKS = (PagePanel("run.html", "grades_sections.html", make_run_figures("grade", grades_shown)),)
+HOOKS = (PagePanel("run.html", "grades_sections.html", make_run_figures("grade", show_grades)),)

@@ -26,19 +26,19 @@ from pollex.errors import PollexError, WrongUse
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 from pollex.rubrics.rubric import make_content_id
 
-RUNS = 7
-ROUNDING = 1e-9
+DEFAULT_RUNS = 7
+ENTROPY_TOLERANCE = 1e-9
 
-MOST_STATES = 20_000
+MAX_VOTE_STATES = 20_000
 """Beyond so many states of the votes, no early stop is looked for: that would take longer than it saves."""
 
 Vote = Answer | Unanswered
 Votes = list[Vote]
-Reason = Literal["", "too_few_runs", "tie", "disagreement"]
+NoRatingReason = Literal["", "too_few_runs", "tie", "disagreement"]
 
 
 @dataclass(frozen=True)
-class Rule:
+class RatingRule:
     """The rule that decides when the mode of the votes is a rating.
 
     Attributes:
@@ -63,15 +63,17 @@ class Rule:
             raise WrongUse(f"τ = {self.tau}", hint=hint)
 
     @classmethod
-    def of(cls, runs: int = RUNS, *, minimum: int | None = None, tau: float | None = None) -> Rule:
+    def of(
+        cls, runs: int = DEFAULT_RUNS, *, minimum: int | None = None, tau: float | None = None
+    ) -> RatingRule:
         """Return the default rule: more than half must answer; by default n − 1 agree."""
         return cls(
             runs,
             runs // 2 + 1 if minimum is None else minimum,
-            all_but_one(runs) if tau is None else tau,
+            compute_tau_of_all_but_one(runs) if tau is None else tau,
         )
 
-    def refusal(self, votes: Sequence[int], left: int = 0) -> Reason:
+    def refusal(self, votes: Sequence[int], left: int = 0) -> NoRatingReason:
         """Return why votes [option] give no rating; empty if they do.
 
         Args:
@@ -84,18 +86,21 @@ class Rule:
             return "disagreement"
         if sum(votes) < self.minimum:
             return "too_few_runs"
-        if mode(votes) is None:
+        if find_mode(votes) is None:
             return "tie"
 
         # τ is an entropy, too: equal ones may differ in their last digits
-        agreed = self.tau is not None and diversity_entropy(votes) <= self.tau + ROUNDING
+        agreed = (
+            self.tau is not None
+            and compute_diversity_entropy(votes) <= self.tau + ENTROPY_TOLERANCE
+        )
         return "" if agreed else "disagreement"
 
     def chosen(self, votes: Sequence[int]) -> int | None:
         """Return the index of the option that votes [option] decide for; None for NONE."""
         if self.refusal(votes):
             return None
-        return mode(votes)
+        return find_mode(votes)
 
     def passes_all(self, options: int) -> bool:
         """Tell whether the votes of all runs always give a rating; of three options or more they may tie."""
@@ -108,29 +113,29 @@ class Rule:
         if self.tau is None:
             return "nothing passes"
 
-        usual = self.runs > 1 and self.tau == all_but_one(self.runs)
+        usual = self.runs > 1 and self.tau == compute_tau_of_all_but_one(self.runs)
         return f"DE ≤ {self.tau:.4f}" + (
             f", as where {self.runs - 1} of {self.runs} runs agree" if usual else ""
         )
 
 
-def all_but_one(runs: int) -> float:
+def compute_tau_of_all_but_one(runs: int) -> float:
     """Return the τ at which n − 1 of n runs must agree.
 
     If some runs failed, all that answered must agree.
     """
     if runs > 1:
-        return diversity_entropy([runs - 1, 1])
+        return compute_diversity_entropy([runs - 1, 1])
     return 0.0
 
 
-def diversity_entropy(votes: Sequence[int]) -> float:
+def compute_diversity_entropy(votes: Sequence[int]) -> float:
     """DE in nats of votes [option], at least one of them given; see the module."""
     total = sum(votes)
     return -sum(count / total * log(count / total) for count in votes if count) + 0.0
 
 
-def mode(votes: Sequence[int]) -> int | None:
+def find_mode(votes: Sequence[int]) -> int | None:
     """Return the index of the option with the most votes; None for ties."""
     most = max(votes)
     if most and votes.count(most) == 1:
@@ -159,7 +164,7 @@ class Verdict(BaseModel):
     conversation_id: str
     question_id: str
     rating: str | None
-    reason: Reason
+    reason: NoRatingReason
     options: tuple[str, ...]
     votes: tuple[int, ...]
     runs: int
@@ -188,7 +193,7 @@ class Verdict(BaseModel):
     def entropy(self) -> float | None:
         """DE of the runs that answered; None where none did."""
         if self.answered:
-            return diversity_entropy(self.votes)
+            return compute_diversity_entropy(self.votes)
         return None
 
     @property
@@ -206,11 +211,11 @@ class Verdict(BaseModel):
         return None
 
 
-def verdict(
+def decide_verdict(
     conversation_id: str,
     question: Question,
     votes: Sequence[Answer | Unanswered],
-    rule: Rule,
+    rule: RatingRule,
     person: str | None = None,
 ) -> Verdict:
     """Decide the verdict of one question's votes under a rule."""
@@ -255,12 +260,12 @@ def count_votes(votes: Sequence[Answer | Unanswered], options: int) -> tuple[int
 
 
 @lru_cache(maxsize=1 << 16)
-def is_settled(votes: tuple[int, ...], left: int, rule: Rule) -> bool:
+def is_settled(votes: tuple[int, ...], left: int, rule: RatingRule) -> bool:
     """Return whether the remaining runs can no longer change the verdict, even by failing."""
     if left == 0:
         return True
 
-    after = [votes, *votes_after_one(votes)]
+    after = [votes, *list_votes_after_one(votes)]
     # Where each is settled, what it comes to is also what it comes to if no further run answers.
     return (
         all(is_settled(next_votes, left - 1, rule) for next_votes in after)
@@ -268,7 +273,7 @@ def is_settled(votes: tuple[int, ...], left: int, rule: Rule) -> bool:
     )
 
 
-def votes_after_one(votes: tuple[int, ...]) -> list[tuple[int, ...]]:
+def list_votes_after_one(votes: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Return the votes after one more answer, for each option that it may choose."""
     rows: list[tuple[int, ...]] = []
     for i in range(len(votes)):
@@ -277,28 +282,29 @@ def votes_after_one(votes: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 @lru_cache(maxsize=1 << 16)
-def fewest_runs(votes: tuple[int, ...], left: int, rule: Rule) -> int:
+def count_fewest_runs_to_settle(votes: tuple[int, ...], left: int, rule: RatingRule) -> int:
     """Return the fewest further runs that could settle the verdict; these may run in parallel."""
     if is_settled(votes, left, rule):
         return 0
     return 1 + min(
-        fewest_runs(next_votes, left - 1, rule) for next_votes in [votes, *votes_after_one(votes)]
+        count_fewest_runs_to_settle(next_votes, left - 1, rule)
+        for next_votes in [votes, *list_votes_after_one(votes)]
     )
 
 
-def next_runs(votes: tuple[int, ...], left: int, rule: Rule) -> int:
+def count_next_runs(votes: tuple[int, ...], left: int, rule: RatingRule) -> int:
     """Return the number of runs to ask next; 0 if the verdict is settled."""
     states = comb(left + len(votes) + 1, len(votes) + 1)
-    if states <= MOST_STATES:
-        return fewest_runs(votes, left, rule)
+    if states <= MAX_VOTE_STATES:
+        return count_fewest_runs_to_settle(votes, left, rule)
     return left
 
 
-PERSON = "person"
+PERSON_RUN_NAME = "person"
 
 
 @dataclass(frozen=True)
-class Task:
+class RatingTask:
     """A question, and the rule that accepts its answers.
 
     Attributes:
@@ -308,7 +314,7 @@ class Task:
     """
 
     question: Question
-    rule: Rule
+    rule: RatingRule
     precision: float | None = None
     by: str = ""
 
@@ -351,10 +357,10 @@ class Task:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Task:
+    def from_json(cls, stored: Mapping[str, Any]) -> RatingTask:
         return cls(
             Question.model_validate(stored["question"]),
-            Rule(**stored["rule"]),
+            RatingRule(**stored["rule"]),
             stored["precision"],
             stored["by"],
         )
@@ -374,7 +380,7 @@ def make_question(text: str, options: Sequence[str]) -> Question:
 
 
 @dataclass
-class Tally:
+class VoteTally:
     """The votes on one conversation.
 
     Attributes:
@@ -388,7 +394,7 @@ class Tally:
     scorable: bool = True
 
     @classmethod
-    def of(cls, votes: Sequence[Answer | Unanswered], options: int) -> Tally:
+    def of(cls, votes: Sequence[Answer | Unanswered], options: int) -> VoteTally:
         """Count the votes in answers."""
         return cls(
             count_votes(votes, options),
@@ -397,37 +403,37 @@ class Tally:
         )
 
 
-def run_question(question: Question, number: int) -> Question:
+def make_run_question(question: Question, number: int) -> Question:
     """Return the question under the id of one run: with its number, from 1."""
     return question.model_copy(update={"id": f"{question.id}#{number + 1}"})
 
 
-def persons_question(question: Question) -> Question:
+def make_person_question(question: Question) -> Question:
     """Return the question under the id of a person's answer."""
-    return question.model_copy(update={"id": f"{question.id}#{PERSON}"})
+    return question.model_copy(update={"id": f"{question.id}#{PERSON_RUN_NAME}"})
 
 
-def persons_answer(question: Question, chosen: int) -> Answer:
+def make_person_answer(question: Question, chosen: int) -> Answer:
     """Return a person's answer as stored."""
     mass = make_point_distribution(chosen, len(question.options))
-    id_ = persons_question(question).id
+    id_ = make_person_question(question).id
     return Answer(
         question_id=id_,
         probabilities=mass,
         chosen=chosen,
         source="recorded",
-        judge=PERSON,
+        judge=PERSON_RUN_NAME,
     )
 
 
-class Repeatable(Judge, Protocol):
+class RepeatableJudge(Judge, Protocol):
     """A judge that can be asked again with its chance drawn anew."""
 
     def again(self, replicate: int) -> Judge:
         """Return this judge for one independent run, numbered from 0."""
 
 
-class Ensemble:
+class JudgeEnsemble:
     """Asks one judge, or a panel in turn, in n independent runs.
 
     Run i is asked of judge i mod k, each time as another of its replicates; a judge that stands in
@@ -442,16 +448,16 @@ class Ensemble:
 
     def __init__(
         self,
-        *judges: Repeatable,
-        n: int = RUNS,
-        rule: Rule | None = None,
+        *judges: RepeatableJudge,
+        n: int = DEFAULT_RUNS,
+        rule: RatingRule | None = None,
         stop_early: bool = False,
     ) -> None:
         if not judges:
             raise WrongUse("an ensemble without a judge", hint="give at least one")
 
         self.judges = judges
-        self.rule = rule or Rule.of(n)
+        self.rule = rule or RatingRule.of(n)
         self.stop_early = stop_early
 
     @property
@@ -501,7 +507,7 @@ class Ensemble:
     def _next(self, question: Question, votes: Votes) -> int:
         left = self.n - len(votes)
         if self.stop_early:
-            return next_runs(
+            return count_next_runs(
                 count_votes(votes, len(question.options)),
                 left,
                 self.rule,

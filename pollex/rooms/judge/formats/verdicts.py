@@ -7,15 +7,15 @@ from typing import Any
 from pollex.agents.llm.parsing import match_option_of_person
 from pollex.conversations.conversation import Conversation, format_openai_messages
 from pollex.errors import UNREADABLE_FILE_HINT, BadInput
-from pollex.rooms.judge.agents.votes import Task, Verdict
-from pollex.rooms.judge.graphs.state import Tallied
-from pollex.rooms.judge.store.votes import votes_of
+from pollex.rooms.judge.agents.votes import RatingTask, Verdict
+from pollex.rooms.judge.graphs.state import RunTally
+from pollex.rooms.judge.store.votes import iterate_votes
 from pollex.rubrics.answers import Answer
 from pollex.store.resume import BATCH
 from pollex.store.store import Store
 from pollex.text import parse_json, read_file_text
 
-COLUMNS = {
+VERDICT_COLUMNS = {
     "id": "VARCHAR",
     "rating": "VARCHAR",
     "decided_by": "VARCHAR",
@@ -42,7 +42,7 @@ VOTE_COLUMNS = {
 """What is told of each run: its number from 1, and None for the answer of a run that failed."""
 
 
-def verdict_row(verdict: Verdict, task: Task) -> dict[str, Any]:
+def make_verdict_row(verdict: Verdict, task: RatingTask) -> dict[str, Any]:
     """Turn a verdict into plain values; None where a conversation has no figure."""
     # a person's answer stands above that of the runs
     decided_by = "ensemble" if verdict.rating else None
@@ -53,7 +53,7 @@ def verdict_row(verdict: Verdict, task: Task) -> dict[str, Any]:
         "id": verdict.conversation_id,
         "rating": verdict.final,
         "decided_by": decided_by,
-        "reason": reason_of(verdict),
+        "reason": explain_missing_rating(verdict),
         "entropy": verdict.entropy,
         "agreement": verdict.agreement,
         "answered": verdict.answered,
@@ -65,9 +65,9 @@ def verdict_row(verdict: Verdict, task: Task) -> dict[str, Any]:
     }
 
 
-def vote_rows(
+def iterate_vote_rows(
     store: Store,
-    judged: Tallied,
+    judged: RunTally,
     conversations: Sequence[Conversation],
     variant: str | None,
 ) -> Iterator[dict[str, Any]]:
@@ -76,7 +76,7 @@ def vote_rows(
     # votes are read by batch, so that a large log stays out of memory
     for start in range(0, len(conversations), BATCH):
         votes = dict(
-            votes_of(
+            iterate_votes(
                 store,
                 judged.run,
                 judged.task,
@@ -96,15 +96,15 @@ def vote_rows(
                 }
 
 
-def reason_of(decided: Verdict) -> str:
+def explain_missing_rating(decided: Verdict) -> str:
     """Say why there is no rating; empty where there is one."""
     if decided.final:
         return ""
     return decided.reason if decided.scorable else "not_scorable"
 
 
-def accepted_rows(
-    pairs: Iterable[tuple[Conversation, Verdict]], judged: Tallied
+def iterate_accepted_rows(
+    pairs: Iterable[tuple[Conversation, Verdict]], judged: RunTally
 ) -> Iterator[dict[str, Any]]:
     """Yield conversations with a rating, ready for fine-tuning; a person's rating has no confidence."""
     for conversation, decided in pairs:
@@ -117,7 +117,7 @@ def accepted_rows(
             "rating": decided.final,
             "confidence": decided.agreement if by_runs else None,
             "provenance": {
-                **verdict_row(decided, judged.task),
+                **make_verdict_row(decided, judged.task),
                 "text_hash": conversation.text_hash,
                 "question": judged.task.question.text,
                 "rule": judged.rule.in_words(),
@@ -126,8 +126,8 @@ def accepted_rows(
         }
 
 
-def human_rows(
-    pairs: Iterable[tuple[Conversation, Verdict]], judged: Tallied
+def list_rows_for_people(
+    pairs: Iterable[tuple[Conversation, Verdict]], judged: RunTally
 ) -> list[dict[str, Any]]:
     """List conversations for people: highest entropy first, those without votes last."""
     rows = []
@@ -165,7 +165,7 @@ class AnswersFile:
 
     def __init__(self, path: Path) -> None:
         self._said: dict[str, set[str]] = {}
-        for number, row in lines_of(path):
+        for number, row in iterate_json_lines(path):
             # extra fields are allowed: the file that was handed out has many
             if (
                 not isinstance(row, dict)
@@ -230,7 +230,7 @@ class AnswersFile:
         return "it can't be judged"
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
+def iterate_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield each line's number and JSON value; blank lines are skipped.
 
     Lines end only at line feeds: `splitlines` would also split within a text, at U+2028 for

@@ -13,17 +13,17 @@ from pollex.graphs.batches import BatchState, BatchWork, add_batches, finish, ma
 from pollex.graphs.context import ConversationIndex, LogContext, get_resources
 from pollex.graphs.findings import get_first_reason, shorten_text
 from pollex.rooms.judge.agents.votes import (
-    PERSON,
-    Ensemble,
-    Tally,
-    Task,
+    PERSON_RUN_NAME,
+    JudgeEnsemble,
+    RatingTask,
     Vote,
-    diversity_entropy,
-    persons_answer,
-    persons_question,
-    run_question,
+    VoteTally,
+    compute_diversity_entropy,
+    make_person_answer,
+    make_person_question,
+    make_run_question,
 )
-from pollex.rooms.judge.graphs.state import Tallied, count_run
+from pollex.rooms.judge.graphs.state import RunTally, count_votes_of_run
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.store.rows import label_row
 
@@ -84,8 +84,8 @@ class JudgeWork(BatchWork):
     """
 
     shelf: ConversationIndex
-    ensemble: Ensemble | None
-    task: Task
+    ensemble: JudgeEnsemble | None
+    task: RatingTask
     stored_votes: Mapping[str, Mapping[int, Vote]] = field(default_factory=dict)
 
     async def prepare(self, batch: Sequence[str]) -> None:
@@ -102,18 +102,18 @@ class JudgeWork(BatchWork):
     def tell(self, id_: str, votes: Sequence[Answer | Unanswered]) -> None:
         """Tell of a conversation in the state: the least agreed on and the last option are the worst."""
         options = [option.text for option in self.task.question.options]
-        tally = Tally.of(votes, len(options))
+        tally = VoteTally.of(votes, len(options))
         # a τ that is fitted when all runs are in leaves the mode until then
         later = self.task.precision is not None
         if later:
-            chosen = _mode_of(tally.votes)
+            chosen = _find_mode_of_votes(tally.votes)
         else:
             chosen = self.task.rule.chosen(tally.votes)
 
         # without votes there is no entropy
         entropy = None
         if sum(tally.votes):
-            entropy = diversity_entropy(tally.votes)
+            entropy = compute_diversity_entropy(tally.votes)
 
         # votes of the largest option
         agreed = max(tally.votes, default=0)
@@ -123,7 +123,7 @@ class JudgeWork(BatchWork):
         )
         # texts only where the store keeps texts at all
         row = {
-            "why": get_first_reason(_of_majority(votes, tally), texts=self.store.texts),
+            "why": get_first_reason(_select_majority_votes(votes, tally), texts=self.store.texts),
             "verdict": f"none: {refusal.replace('_', ' ')}" if chosen is None else options[chosen],
             "final": "" if not later else "no: τ is fitted when all runs are in",
             "agreed": f"{agreed} of {len(votes)} runs",
@@ -149,9 +149,9 @@ class JudgeWork(BatchWork):
             figures={**shares, "entropy": entropy},
         )
 
-    def tallied(self) -> Tallied:
+    def tallied(self) -> RunTally:
         """Count the votes and people's answers that the store has, by the rule that they give."""
-        return count_run(
+        return count_votes_of_run(
             self.store,
             self.run,
             self.task,
@@ -167,7 +167,7 @@ class JudgeWork(BatchWork):
         }
 
 
-def _mode_of(votes: Sequence[int]) -> int | None:
+def _find_mode_of_votes(votes: Sequence[int]) -> int | None:
     """Return the option with the most votes; None where several have as many."""
     most = max(votes, default=0)
     if most and list(votes).count(most) == 1:
@@ -175,7 +175,9 @@ def _mode_of(votes: Sequence[int]) -> int | None:
     return None
 
 
-def _of_majority(votes: Sequence[Answer | Unanswered], tally: Tally) -> list[Answer | Unanswered]:
+def _select_majority_votes(
+    votes: Sequence[Answer | Unanswered], tally: VoteTally
+) -> list[Answer | Unanswered]:
     """Return the votes for the option that has the most; all of them where no run answered."""
     most = max(tally.votes, default=0)
     if not most:
@@ -214,7 +216,7 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
         # each run has a question id of its own, by which its vote is found again
         questions = []
         for number in range(len(votes)):
-            questions.append(run_question(live.task.question, number))
+            questions.append(make_run_question(live.task.question, number))
 
         live.store.put(
             live.cells.of(
@@ -288,14 +290,14 @@ async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
     with live.tracer.span("apply_review", kind="node", inputs=accepted):
         for id_, text in accepted.items():
             # stored twice: as the verdict's source, and as a label that other commands learn from
-            answer = persons_answer(question, options.index(text))
-            about = persons_question(question)
+            answer = make_person_answer(question, options.index(text))
+            about = make_person_question(question)
             live.store.put(
                 live.cells.of(
                     live.shelf[id_],
                     [about],
                     [answer],
-                    PERSON,
+                    PERSON_RUN_NAME,
                 )
             )
             live.store.put([label_row(live.run, live.shelf[id_], about.id, text, drawn="doubtful")])

@@ -11,24 +11,29 @@ import numpy as np
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import assign_folds, number_dependent_blocks
 from pollex.errors import BadLabels
-from pollex.rooms.judge.agents.votes import Rule, Tally, Task, diversity_entropy
+from pollex.rooms.judge.agents.votes import (
+    RatingRule,
+    RatingTask,
+    VoteTally,
+    compute_diversity_entropy,
+)
 from pollex.rooms.judge.selection.consensus import (
     FittedTau,
     TauSplit,
+    compute_entropies,
     crossfit_tau,
-    entropies,
-    fitted_tau,
-    modes,
+    find_modes,
+    fit_tau,
 )
-from pollex.rooms.judge.store.votes import people_so_far, so_far
+from pollex.rooms.judge.store.votes import read_people_so_far, read_votes_so_far
 from pollex.store.store import Store
 
-FOLDS, SEED = 10, 0
+TAU_FOLDS, TAU_FOLDS_SEED = 10, 0
 """To tell what a fitted τ does to thumbs that it was not fitted to."""
 
 
 @dataclass(frozen=True)
-class Tallied:
+class RunTally:
     """What the votes of a run come to, and people's answers: a result of what the store has.
 
     Attributes:
@@ -41,9 +46,9 @@ class Tallied:
     """
 
     run: str
-    task: Task
-    rule: Rule
-    tallies: Mapping[str, Tally]
+    task: RatingTask
+    rule: RatingRule
+    tallies: Mapping[str, VoteTally]
     people: Mapping[str, str]
     fitted: FittedTau | None = None
     unseen: TauSplit | None = None
@@ -55,7 +60,7 @@ class Tallied:
         for id_, tally in self.tallies.items():
             if tally.scorable and id_ not in self.people and self.rule.chosen(tally.votes) is None:
                 left.append(id_)
-        return sorted(left, key=lambda id_: -_entropy(self.tallies[id_].votes))
+        return sorted(left, key=lambda id_: -_compute_entropy(self.tallies[id_].votes))
 
     def counts(self, ids: Iterable[str]) -> dict[str, int]:
         """Count conversations by result: `rated`, `by a person`, and the reasons of NONE."""
@@ -73,24 +78,24 @@ class Tallied:
         return dict(counts)
 
 
-def count_run(
+def count_votes_of_run(
     store: Store,
     run: str,
-    task: Task,
+    task: RatingTask,
     conversations: Iterable[Conversation],
-) -> Tallied:
+) -> RunTally:
     """Count the votes that a run has, and fit τ to thumbs if a precision is wanted.
 
     Args:
         conversations: Those of the run; read only for the thumbs.
     """
-    tallies, _ = so_far(store, run, task, ())
-    tallied = Tallied(
+    tallies, _ = read_votes_so_far(store, run, task, ())
+    tallied = RunTally(
         run,
         task,
         task.rule,
         tallies,
-        people_so_far(store, run, task),
+        read_people_so_far(store, run, task),
     )
     if task.precision is None:
         return tallied
@@ -112,21 +117,21 @@ def count_run(
     )
     # 1 for the second option: a thumb down
     right = np.array([c.label is Label.NEGATIVE for c in used], dtype=np.int64)
-    entropy = entropies(votes)
-    mode = modes(votes)
+    entropy = compute_entropies(votes)
+    mode = find_modes(votes)
     # conversations that belong together count as one in intervals
     blocks = number_dependent_blocks(used)
-    fitted = fitted_tau(entropy, mode, right, task.precision, blocks)
+    fitted = fit_tau(entropy, mode, right, task.precision, blocks)
     tallied = replace(
         tallied,
         fitted=fitted,
         rule=replace(task.rule, tau=fitted.tau),
     )
     # no more folds than thumbs of the rarer kind
-    k = min(FOLDS, *np.bincount(right, minlength=2).tolist())
+    k = min(TAU_FOLDS, *np.bincount(right, minlength=2).tolist())
     if k >= 2:
         with suppress(BadLabels):  # too few groups of conversations that belong together
-            dealt = assign_folds(used, k, SEED)
+            dealt = assign_folds(used, k, TAU_FOLDS_SEED)
             tallied = replace(
                 tallied,
                 unseen=crossfit_tau(entropy, mode, right, task.precision, dealt, blocks),
@@ -135,7 +140,7 @@ def count_run(
     return tallied
 
 
-def _entropy(votes: Sequence[int]) -> float:
+def _compute_entropy(votes: Sequence[int]) -> float:
     if sum(votes):
-        return diversity_entropy(votes)
+        return compute_diversity_entropy(votes)
     return -1.0

@@ -8,29 +8,29 @@ from pollex.reports.numbers import SHARE_AXIS_MARKS, is_known
 from pollex.reports.svg import ChartFrame, draw_disc, make_svg
 from pollex.rooms.judge.selection.consensus import TauPoint
 
-LEGEND = [("positive", "right, DE ≤ τ"), ("negative", "right, DE > τ"), ("ink", "coverage")]
+CHART_LEGEND = [("positive", "right, DE ≤ τ"), ("negative", "right, DE > τ"), ("ink", "coverage")]
 
 
-def by_runs(points: Sequence[TauPoint]) -> Markup:
+def draw_chart_by_runs(points: Sequence[TauPoint]) -> Markup:
     """Draw coverage, and the share that is right on both sides, by the number of runs."""
-    return _drawn(
+    return _draw_chart(
         "by the number of runs",
         "runs",
         [(float(point.n), point) for point in points],
     )
 
 
-def by_tau(points: Sequence[TauPoint]) -> Markup:
+def draw_chart_by_tau(points: Sequence[TauPoint]) -> Markup:
     """Draw the same by τ, with all runs."""
     most = max(point.n for point in points)
-    return _drawn(
+    return _draw_chart(
         "by τ",
         "τ in nats",
         [(point.tau, point) for point in points if point.n == most],
     )
 
 
-def _drawn(
+def _draw_chart(
     title: str,
     axis: str,
     points: Sequence[tuple[float, TauPoint]],

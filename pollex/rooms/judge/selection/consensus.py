@@ -13,27 +13,27 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import compute_entropy
 from pollex.measures.intervals import Figure, make_exact_share
 
-TIE = -1
+TIE_MODE = -1
 """In an array of modes: two options have as many votes, or none has any."""
 
-ROUNDING = 1e-9
+ENTROPY_TOLERANCE = 1e-9
 
 
-def entropies(votes: Ints) -> Floats:
+def compute_entropies(votes: Ints) -> Floats:
     """Compute the diversity entropy in nats of votes [..., option]; NaN without votes."""
     total = votes.sum(axis=-1, keepdims=True)
     p = np.divide(votes, total, out=np.full(votes.shape, np.nan), where=total > 0)
     return compute_entropy(p)
 
 
-def modes(votes: Ints) -> Ints:
-    """Return the option with the most votes, of votes [..., option]; `TIE` for ties."""
+def find_modes(votes: Ints) -> Ints:
+    """Return the option with the most votes, of votes [..., option]; `TIE_MODE` for ties."""
     most = votes.max(axis=-1, keepdims=True)
     single = ((votes == most).sum(axis=-1) == 1) & (most[..., 0] > 0)
-    return np.where(single, votes.argmax(axis=-1), TIE)
+    return np.where(single, votes.argmax(axis=-1), TIE_MODE)
 
 
-def ends_of(figure: Figure) -> tuple[float, float] | None:
+def get_interval_ends(figure: Figure) -> tuple[float, float] | None:
     """Return both ends of a figure's interval; None where it has none."""
     if figure.low is None or figure.high is None:
         return None
@@ -65,7 +65,7 @@ class TauSide:
     def as_json(self) -> dict[str, Any]:
         """All of it as JSON values, with the score: the mean of +1 for right and −1 for wrong."""
         share = self.precision
-        ends = ends_of(self.precision)
+        ends = get_interval_ends(self.precision)
         # from a share of right answers in 0–1 to a mean of ±1
         score = (2 * self.right - self.n) / self.n if self.n else None
         figures = {
@@ -98,7 +98,7 @@ class TauSplit:
         """Coverage and both sides as JSON values."""
         about = {
             "coverage": self.coverage.value,
-            "coverage_interval": ends_of(self.coverage),
+            "coverage_interval": get_interval_ends(self.coverage),
         }
         return about | {"passed": self.passed.as_json, "left": self.left.as_json}
 
@@ -114,11 +114,11 @@ def split_at(
 
     Args:
         entropy: [conversation]; NaN doesn't pass.
-        mode: [conversation], `TIE` for none.
+        mode: [conversation], `TIE_MODE` for none.
         truth: [conversation].
         together: Number of each conversation's block [conversation]; None if each is independent.
     """
-    return sides(_passing(entropy, mode, tau), mode, truth, together)
+    return split_by_mask(_mask_passing(entropy, mode, tau), mode, truth, together)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class TauPoint:
         }
 
 
-def first_runs(
+def count_first_runs(
     picks: Ints,
     n: int,
     options: int,
@@ -156,10 +156,10 @@ def first_runs(
         (picks[:, :n, None] == np.arange(options)).sum(axis=1),
         dtype=np.int64,
     )
-    return np.where(votes.sum(axis=1) < fewest, np.nan, entropies(votes)), modes(votes)
+    return np.where(votes.sum(axis=1) < fewest, np.nan, compute_entropies(votes)), find_modes(votes)
 
 
-def points(
+def compute_tau_points(
     entropy: Floats,
     mode: Ints,
     truth: Ints,
@@ -182,11 +182,11 @@ def points(
     return tau_points
 
 
-def _passing(entropy: Floats, mode: Ints, tau: float) -> Bools:
-    return np.asarray((entropy <= tau + ROUNDING) & (mode != TIE))
+def _mask_passing(entropy: Floats, mode: Ints, tau: float) -> Bools:
+    return np.asarray((entropy <= tau + ENTROPY_TOLERANCE) & (mode != TIE_MODE))
 
 
-def sides(
+def split_by_mask(
     passes: Bools,
     mode: Ints,
     truth: Ints,
@@ -216,7 +216,7 @@ def _count_side(
     return TauSide(
         len(mode),
         int((mode == truth).sum()),
-        int((mode == TIE).sum()),
+        int((mode == TIE_MODE).sum()),
         units,
     )
 
@@ -252,10 +252,14 @@ class FittedTau:
         """All of it as JSON values."""
         share = self.precision
         counts = {"tau": self.tau, "n": self.n, "passed": self.passed, "right": self.right}
-        return counts | {"precision": share.value, "interval": ends_of(share), "best": self.best}
+        return counts | {
+            "precision": share.value,
+            "interval": get_interval_ends(share),
+            "best": self.best,
+        }
 
 
-def fitted_tau(
+def fit_tau(
     entropy: Floats,
     mode: Ints,
     truth: Ints,
@@ -266,24 +270,24 @@ def fitted_tau(
 
     Args:
         entropy: [conversation]; NaN for one without votes.
-        mode: [conversation], `TIE` for none.
+        mode: [conversation], `TIE_MODE` for none.
         truth: [conversation].
         together: Number of each conversation's block [conversation]; None if each is independent.
     """
-    rated = (mode != TIE) & ~np.isnan(entropy)
+    rated = (mode != TIE_MODE) & ~np.isnan(entropy)
     # rated conversations in order of entropy, with how many so far are right
     order = np.argsort(entropy[rated], kind="stable")
     sorted_entropy = entropy[rated][order]
     right = np.cumsum((mode == truth)[rated][order])
     count = np.arange(1, len(right) + 1)
     # all of one entropy pass together
-    last = np.append(np.diff(sorted_entropy) > ROUNDING, True)[: len(right)]
+    last = np.append(np.diff(sorted_entropy) > ENTROPY_TOLERANCE, True)[: len(right)]
     best = None
     if len(right):
         best = float((right / count)[last].max())
 
     # last places of an entropy at which the precision is reached; the highest one is τ
-    good = np.flatnonzero(last & (right >= precision * count - ROUNDING))
+    good = np.flatnonzero(last & (right >= precision * count - ENTROPY_TOLERANCE))
     if not len(good):
         return FittedTau(None, len(truth), 0, 0, best)
 
@@ -318,14 +322,14 @@ def crossfit_tau(
 
     Args:
         folds: Fold of each conversation [conversation].
-        entropy: As for `fitted_tau`; so with the others.
+        entropy: As for `fit_tau`; so with the others.
     """
     # each fold is judged by the τ of the others
     passes = np.zeros(len(truth), dtype=bool)
     for fold in np.unique(folds):
         inside = folds == fold
-        tau = fitted_tau(entropy[~inside], mode[~inside], truth[~inside], precision).tau
+        tau = fit_tau(entropy[~inside], mode[~inside], truth[~inside], precision).tau
         if tau is not None:
-            passes[inside] = _passing(entropy[inside], mode[inside], tau)
+            passes[inside] = _mask_passing(entropy[inside], mode[inside], tau)
 
-    return sides(passes, mode, truth, together)
+    return split_by_mask(passes, mode, truth, together)

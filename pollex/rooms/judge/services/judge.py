@@ -26,11 +26,18 @@ from pollex.graphs.context import Progress
 from pollex.outputs import require_replaceable
 from pollex.prompts.domain import DomainProfile, load_profile
 from pollex.rooms.judge.agents.embedded.rater import EmbeddedRater
-from pollex.rooms.judge.agents.llm.rater import LlmRater, Variant, calls_of
-from pollex.rooms.judge.agents.votes import RUNS, Ensemble, Repeatable, Rule, Task, make_question
+from pollex.rooms.judge.agents.llm.rater import LlmRater, PromptVariant, count_calls_of_run
+from pollex.rooms.judge.agents.votes import (
+    DEFAULT_RUNS,
+    JudgeEnsemble,
+    RatingRule,
+    RatingTask,
+    RepeatableJudge,
+    make_question,
+)
 from pollex.rooms.judge.formats.verdicts import AnswersFile
-from pollex.rooms.judge.graphs.state import Tallied
-from pollex.rooms.judge.services.judge_runs import People, answered_by_people, ask_and_rate
+from pollex.rooms.judge.graphs.state import RunTally
+from pollex.rooms.judge.services.judge_runs import AskPeople, apply_people_answers, ask_and_rate
 from pollex.rooms.judge.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.plan import AT_MOST, Plan, Planner
@@ -44,14 +51,14 @@ from pollex.store.resume import conversations_of, find_run
 from pollex.store.spans import Tracer
 from pollex.text import read_file_text
 
-HOW_IT_WENT = re.compile(
+HOW_IT_WENT_PATTERN = re.compile(
     r"\b(?:w[eo]nt|well|good|bad|(?:un|dis)?satisf\w*|(?:un)?happy|pleased|help\w*|(?:un)?solv\w*|(?:un|re)solv\w*|complet\w*"
     r"|done|succe\w*|fail\w*|fulfil\w*|useful\w*|achiev\w*|accomplish\w*|g[ai]ve\w* up|got? what|get what|frustrat\w*"
     r"|disappoint\w*|thumbs?)\b",
     re.IGNORECASE,
 )
 """A question that the built-in rater answers speaks of that."""
-NOT_UNDERSTOOD = (
+NOT_UNDERSTOOD_MESSAGE = (
     "the built-in rater doesn't understand a question: it answers whether a conversation went well"
 )
 
@@ -77,10 +84,10 @@ class JudgeOptions:
 
     question: str
     options: Sequence[str] = ("yes", "no")
-    runs: int = RUNS
+    runs: int = DEFAULT_RUNS
     minimum: int | None = None
     panel: Sequence[str] = ()
-    variant: Variant = "v4"
+    variant: PromptVariant = "v4"
     domain: Path | DomainProfile | None = None
     instructions: Path | None = None
     tau: float | None = None
@@ -113,7 +120,7 @@ class JudgeOptions:
             return self.domain
         return load_profile(self.domain)
 
-    def task(self, members: Sequence[str]) -> Task:
+    def task(self, members: Sequence[str]) -> RatingTask:
         """Return the question and the rule.
 
         Raises:
@@ -140,10 +147,10 @@ class JudgeOptions:
             )
 
         # the built-in rater reads no question: any other than how it went is refused
-        if not members and not HOW_IT_WENT.search(self.question):
+        if not members and not HOW_IT_WENT_PATTERN.search(self.question):
             hint = "ask how it went (“Was the task completed?”), or name an LLM"
             raise WrongUse(
-                NOT_UNDERSTOOD,
+                NOT_UNDERSTOOD_MESSAGE,
                 where=self.question,
                 hint=hint,
                 option="model",
@@ -167,7 +174,7 @@ class JudgeOptions:
             )
 
         # a τ that is to be fitted is none until all runs are in
-        rule = Rule.of(self.runs, minimum=self.minimum, tau=self.tau)
+        rule = RatingRule.of(self.runs, minimum=self.minimum, tau=self.tau)
         if self.tau_precision is not None:
             rule = replace(rule, tau=None)
 
@@ -177,7 +184,7 @@ class JudgeOptions:
         else:
             by = BUILT_IN_MODEL_NAME
 
-        return Task(
+        return RatingTask(
             make_question(self.question, self.options),
             rule,
             self.tau_precision,
@@ -196,7 +203,7 @@ class JudgeOptions:
             raise BadInput(what, where=str(self.instructions), hint=UNREADABLE_FILE_HINT) from error
 
 
-def judge(
+def judge_logs(
     logs: Sources | Logs,
     options: JudgeOptions,
     *,
@@ -222,7 +229,7 @@ def judge(
     """
     # no output may be a file that is read, and each needs a place of its own
     read_files = list_file_names(logs, options.domain, options.instructions)
-    require_places(out, accepted, read=read_files)
+    require_writable_places(out, accepted, read=read_files)
     if votes is not None:
         require_known_ending(votes, *read_files)
         require_distinct_outputs(out, accepted, votes)
@@ -242,7 +249,7 @@ def judge(
     # a plan counts calls and stops here: nothing is stored
     if run.dry_run:
         raise DryRunEnded(
-            _plan(
+            _plan_judge_calls(
                 read,
                 task,
                 profile,
@@ -258,7 +265,7 @@ def judge(
         # what the run was called with, for a later look at it
         arguments = {"logs": list_source_names(logs)} | about
         judged, staff = opened.run(
-            _judge(
+            _judge_in_run(
                 opened,
                 read,
                 task,
@@ -278,14 +285,14 @@ def judge(
             judged,
             read.conversations,
             VerdictFiles(verdicts=out, accepted=accepted, votes=votes),
-            calls=calls_of(options.variant) if members else None,
+            calls=count_calls_of_run(options.variant) if members else None,
             variant=options.variant if members else None,
             bad_rows=read.bad_rows,
             usages=tuple((name, usage) for name, usage in usages if usage is not None),
         )
 
 
-def require_places(
+def require_writable_places(
     out: Path | None,
     *lines: Path | None,
     read: Sequence[str | Path | None],
@@ -309,9 +316,9 @@ def require_places(
     require_distinct_outputs(out, *lines)
 
 
-def _plan(
+def _plan_judge_calls(
     read: Logs,
-    task: Task,
+    task: RatingTask,
     profile: DomainProfile,
     members: Sequence[str],
     options: JudgeOptions,
@@ -340,7 +347,7 @@ def _plan(
     # raters that send to the planner in place of a model
     askers = []
     for plan in plans:
-        askers.append(replace(plan.asker, door=Rehearsal(plan.planner)))
+        askers.append(replace(plan.asker, door=JudgeRehearsal(plan.planner)))
 
     raters = []
     for asker in askers:
@@ -352,7 +359,7 @@ def _plan(
             )
         )
 
-    ensemble = Ensemble(*raters, rule=task.rule)
+    ensemble = JudgeEnsemble(*raters, rule=task.rule)
 
     # the same order of calls as in the run, without their replies
     async def rehearse() -> None:
@@ -374,16 +381,16 @@ def _plan(
     )
 
 
-async def _judge(
+async def _judge_in_run(
     opened: Workspace,
     logs: Logs,
-    task: Task,
+    task: RatingTask,
     profile: DomainProfile,
     model: ModelOptions,
     options: JudgeOptions,
     arguments: dict[str, Any],
-) -> tuple[Tallied, list[RunRoles]]:
-    raters = list[Repeatable]()
+) -> tuple[RunTally, list[RunRoles]]:
+    raters = list[RepeatableJudge]()
     async with AsyncExitStack() as stack:
         if members := options.members(model):
             # of the whole command
@@ -421,7 +428,9 @@ async def _judge(
             embedder.watch(opened.progress)
             rater = EmbeddedRater(embedder)
             await rater.fit(logs.conversations, [])
-            opened.progress.note(f"Note: {NOT_UNDERSTOOD}, {_learned_from(rater, task)}")
+            opened.progress.note(
+                f"Note: {NOT_UNDERSTOOD_MESSAGE}, {_describe_learning(rater, task)}"
+            )
             staff = [embedded_workers(profile, embedder, options.seed)]
             raters = [rater]
 
@@ -431,10 +440,10 @@ async def _judge(
         setting = replace(
             opened.setting(arguments, staff[0]),
             secrets=tuple(secret for worker in staff for secret in worker.secrets),
-            traced=partial(_traced, staff),
+            traced=partial(_trace_roles, staff),
         )
         # people are asked later, by `review`
-        ensemble = Ensemble(
+        ensemble = JudgeEnsemble(
             *raters,
             rule=task.rule,
             stop_early=options.stop_early,
@@ -444,12 +453,12 @@ async def _judge(
         ), staff
 
 
-def _traced(staff: Sequence[RunRoles], tracer: Tracer) -> None:
+def _trace_roles(staff: Sequence[RunRoles], tracer: Tracer) -> None:
     for worker in staff:
         worker.traced(tracer)
 
 
-def _learned_from(rater: EmbeddedRater, task: Task) -> str:
+def _describe_learning(rater: EmbeddedRater, task: RatingTask) -> str:
     first, second = (option.text for option in task.question.options)
     if rater.labelled:
         return f"“{first}” as what goes with thumbs up in {rater.labelled} conversations, “{second}” with thumbs down"
@@ -457,7 +466,7 @@ def _learned_from(rater: EmbeddedRater, task: Task) -> str:
 
 
 @dataclass
-class Rehearsal:
+class JudgeRehearsal:
     """A model client that counts calls, with end states of the usual length."""
 
     planner: Planner
@@ -476,16 +485,16 @@ class Rehearsal:
             return await self.planner.ask(call)
 
 
-Find = Callable[[str], Conversation]
+FindConversation = Callable[[str], Conversation]
 """Returns a conversation of the run by its id."""
 
 
-def review(
+def review_run(
     named: str = "last",
     *,
     out: Path | None = None,
     answers: Path | None = None,
-    interview: Callable[[Find], People] | None = None,
+    interview: Callable[[FindConversation], AskPeople] | None = None,
     verdicts: Path | None = None,
     accepted: Path | None = None,
     run: RunOptions,
@@ -506,7 +515,7 @@ def review(
         ResumeRefused: The run has conversations that its judge was never asked about.
         WrongUse: There is no such run of `judge`.
     """
-    require_places(verdicts, accepted, out, read=[answers])
+    require_writable_places(verdicts, accepted, out, read=[answers])
     # people may have answered in what an earlier command wrote
     require_replaceable(out)
     # read before the run is opened, so that a bad file stops early
@@ -528,17 +537,17 @@ def review(
             )
 
         # answers of the file come before those of somebody at the screen
-        people: list[People] = [file] if file else []
+        people: list[AskPeople] = [file] if file else []
         if interview is not None:
             people.append(interview(find))
         # no model in these settings: nobody but people is asked
         setting = RunSettings.of(store, progress=opened.progress)
         judged = opened.run(
-            answered_by_people(
+            apply_people_answers(
                 store,
                 named,
                 setting,
-                _first_of(people) if people else None,
+                _combine_people(people) if people else None,
             )
         )
         files = VerdictFiles(verdicts=verdicts, accepted=accepted, doubtful=out)
@@ -551,7 +560,7 @@ def review(
         )
 
 
-def _first_of(people: Sequence[People]) -> People:
+def _combine_people(people: Sequence[AskPeople]) -> AskPeople:
 
     def ask(question: Mapping[str, Any]) -> Mapping[str, str]:
         return next((votes for person in people if (votes := person(question))), {})

@@ -7,9 +7,14 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
 from pollex.graphs.context import ConversationIndex
 from pollex.graphs.run import carry_out_run
-from pollex.rooms.judge.agents.votes import Ensemble, Task, verdict
-from pollex.rooms.judge.graphs.state import Tallied, count_run
-from pollex.rooms.judge.store.votes import TASK, so_far, task_of, votes_of
+from pollex.rooms.judge.agents.votes import JudgeEnsemble, RatingTask, decide_verdict
+from pollex.rooms.judge.graphs.state import RunTally, count_votes_of_run
+from pollex.rooms.judge.store.votes import (
+    TASK_RECORD_NAME,
+    iterate_votes,
+    read_task,
+    read_votes_so_far,
+)
 from pollex.rubrics.answers import Question
 from pollex.runs.run import RunSettings, digest_json, kept_ids
 from pollex.store.resume import BATCH, conversations_of, find_run
@@ -18,20 +23,20 @@ from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.text import format_count
 
-People = Callable[[Mapping[str, Any]], Mapping[str, str]]
+AskPeople = Callable[[Mapping[str, Any]], Mapping[str, str]]
 """Given what the interrupt asks, `question`, `options` and the ids of the `conversations` that wait, the most contested
 first: by id the options that people chose. Empty where nobody answers more now."""
 
 
 async def ask_and_rate(
     conversations: Sequence[Conversation],
-    ensemble: Ensemble,
-    task: Task,
+    ensemble: JudgeEnsemble,
+    task: RatingTask,
     *,
     data_fingerprint: str,
     setting: RunSettings,
-    people: People | None = None,
-) -> Tallied:
+    people: AskPeople | None = None,
+) -> RunTally:
     """Ask the ensemble about every conversation, and people about those without agreement.
 
     Args:
@@ -57,8 +62,8 @@ async def ask_and_rate(
                     new.append(c)
 
             await setting.store.write(conversation_rows(run.id, new))
-        await setting.store.write_step(run.id, TASK, task.as_json)
-        return await _judge(
+        await setting.store.write_step(run.id, TASK_RECORD_NAME, task.as_json)
+        return await _judge_conversations(
             run,
             conversations,
             ensemble,
@@ -69,12 +74,12 @@ async def ask_and_rate(
         )
 
 
-async def answered_by_people(
+async def apply_people_answers(
     store: Store,
     name: str,
     setting: RunSettings,
-    people: People | None,
-) -> Tallied:
+    people: AskPeople | None,
+) -> RunTally:
     """Continue a run that waits for people, from the store; no judge is asked again.
 
     Raises:
@@ -85,7 +90,7 @@ async def answered_by_people(
     # other commands' runs have no question for people
     task = None
     if run.command == "judge":
-        task = task_of(store, run.id)
+        task = read_task(store, run.id)
 
     if task is None:
         raise WrongUse(
@@ -95,7 +100,7 @@ async def answered_by_people(
 
     conversations = list(conversations_of(store, run.id))
     # a run that was stopped has conversations without votes: they need the judge first
-    tallies, _ = so_far(store, run.id, task, setting.retry_outcomes)
+    tallies, _ = read_votes_so_far(store, run.id, task, setting.retry_outcomes)
     if left := sum(c.id not in tallies for c in conversations):
         hint = "go on with it first: the same command with LOGS and `--resume`"
         raise ResumeRefused(
@@ -105,7 +110,7 @@ async def answered_by_people(
         )
 
     async with setting.begin_or_resume("judge", run.fingerprint, run.roles, run) as again:
-        return await _judge(
+        return await _judge_conversations(
             again,
             conversations,
             None,
@@ -116,22 +121,22 @@ async def answered_by_people(
         )
 
 
-async def _judge(
+async def _judge_conversations(
     run: Run,
     conversations: Sequence[Conversation],
-    ensemble: Ensemble | None,
-    task: Task,
+    ensemble: JudgeEnsemble | None,
+    task: RatingTask,
     setting: RunSettings,
-    people: People | None,
+    people: AskPeople | None,
     roles: Sequence[str],
-) -> Tallied:
+) -> RunTally:
     # LangGraph takes a while
     from pollex.rooms.judge.graphs.graph import JudgeContext, JudgeWork, build
 
     store = setting.store
     # answers that may be asked for again count as pending, if there is somebody to ask
     shelf = ConversationIndex(conversations)
-    tallies, partial = so_far(
+    tallies, partial = read_votes_so_far(
         store,
         run.id,
         task,
@@ -154,7 +159,7 @@ async def _judge(
         build(),
         live,
         JudgeContext.of(setting.arguments),
-        people=people and _once(people),
+        people=people and _ask_people_until_done(people),
     )
     # the graph stands at the question to people: the run is kept as partial
     if "__interrupt__" in state:
@@ -163,7 +168,7 @@ async def _judge(
     return live.tallied()
 
 
-def _once(people: People) -> People:
+def _ask_people_until_done(people: AskPeople) -> AskPeople:
     """Ask until they have no answer, or none that was taken."""
     before: list[str] = []
 
@@ -177,26 +182,26 @@ def _once(people: People) -> People:
     return asked
 
 
-def truth_of(conversations: Sequence[Conversation]) -> dict[str, int]:
+def get_thumb_options(conversations: Sequence[Conversation]) -> dict[str, int]:
     """Return the option that each labeled conversation's thumb stands for, by id."""
     return {
         c.id: int(c.label is Label.NEGATIVE) for c in conversations if c.label is not Label.NONE
     }
 
 
-def work_of(store: Store, run: Run) -> Tallied | None:
+def read_run_tally(store: Store, run: Run) -> RunTally | None:
     """Return the votes of an ended run with the rule that was fitted; None if it is no run of `judge`."""
     task = None
     if run.command == "judge":
-        task = task_of(store, run.id)
+        task = read_task(store, run.id)
     if task is None:
         return None
-    return count_run(store, run.id, task, conversations_of(store, run.id))
+    return count_votes_of_run(store, run.id, task, conversations_of(store, run.id))
 
 
-def ratings_of(store: Store, run: Run) -> tuple[Question, dict[str, str]] | None:
+def read_run_ratings(store: Store, run: Run) -> tuple[Question, dict[str, str]] | None:
     """Return a run's question, and the option agreed on by text; None if it was never asked anything."""
-    task = task_of(store, run.id)
+    task = read_task(store, run.id)
     if task is None:
         return None
 
@@ -204,8 +209,8 @@ def ratings_of(store: Store, run: Run) -> tuple[Question, dict[str, str]] | None
     rows = store.ask(run.id, "SELECT id, text_hash FROM conversations")
     texts = {str(row["id"]): str(row["text_hash"]) for row in rows}
     verdicts = {}
-    for id_, votes in votes_of(store, run.id, task):
-        verdicts[id_] = verdict(id_, task.question, votes, task.rule).rating
+    for id_, votes in iterate_votes(store, run.id, task):
+        verdicts[id_] = decide_verdict(id_, task.question, votes, task.rule).rating
 
     return task.question, {
         texts[id_]: rating for id_, rating in verdicts.items() if rating is not None

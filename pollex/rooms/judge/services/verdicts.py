@@ -22,31 +22,37 @@ from pollex.conversations.logs import BadRow
 from pollex.conversations.splits import number_dependent_blocks
 from pollex.formats.write import write_json_lines, write_rows
 from pollex.measures.intervals import Figure, make_exact_share
-from pollex.rooms.judge.agents.votes import Rule, Task, Verdict, all_but_one, persons_question
+from pollex.rooms.judge.agents.votes import (
+    RatingRule,
+    RatingTask,
+    Verdict,
+    compute_tau_of_all_but_one,
+    make_person_question,
+)
 from pollex.rooms.judge.formats.verdicts import (
-    COLUMNS,
+    VERDICT_COLUMNS,
     VOTE_COLUMNS,
     AnswersFile,
-    accepted_rows,
-    human_rows,
-    reason_of,
-    verdict_row,
-    vote_rows,
+    explain_missing_rating,
+    iterate_accepted_rows,
+    iterate_vote_rows,
+    list_rows_for_people,
+    make_verdict_row,
 )
-from pollex.rooms.judge.graphs.state import Tallied
+from pollex.rooms.judge.graphs.state import RunTally
 from pollex.rooms.judge.selection.consensus import (
     TauPoint,
     TauSplit,
-    ends_of,
-    first_runs,
-    modes,
-    points,
-    sides,
+    compute_tau_points,
+    count_first_runs,
+    find_modes,
+    get_interval_ends,
     split_at,
+    split_by_mask,
 )
-from pollex.rooms.judge.services.judge_runs import truth_of
-from pollex.rooms.judge.store.votes import verdicts_of, votes_of
-from pollex.rubrics.answers import RETRYABLE, Answer
+from pollex.rooms.judge.services.judge_runs import get_thumb_options
+from pollex.rooms.judge.store.votes import iterate_verdicts, iterate_votes
+from pollex.rubrics.answers import RETRYABLE_OUTCOMES, Answer
 from pollex.runs.usage import ModelUsage, usage_json
 from pollex.services.agreement import find_texts_of_several, measure_agreement
 from pollex.services.results import TabularResult, describe_unread, format_outcomes
@@ -62,8 +68,8 @@ from pollex.text import (
     render_first_lines,
 )
 
-ENOUGH_LABELS = 50
-MOST_ROWS = 12
+ENOUGH_LABELS_FOR_PRECISION = 50
+MAX_TABLE_ROWS = 12
 
 
 @dataclass(frozen=True)
@@ -107,10 +113,10 @@ class JudgeResult(TabularResult):
 
     columns = ("id", "rating", "decided_by", "reason", "agreement", "answered", "runs")
 
-    judged: Tallied
+    judged: RunTally
     verdicts: tuple[Verdict, ...]
     files: VerdictFiles
-    precision: Precision | None = None
+    precision: RatingPrecision | None = None
     calls: int | None = None
     unused: tuple[str, ...] = ()
     bad_rows: tuple[BadRow, ...] = ()
@@ -127,13 +133,13 @@ class JudgeResult(TabularResult):
         """Conversations by result: `rated`, `by a person`, and the reasons of NONE."""
         return dict(
             Counter(
-                "by a person" if verdict.person else reason_of(verdict) or "rated"
+                "by a person" if verdict.person else explain_missing_rating(verdict) or "rated"
                 for verdict in self.verdicts
             )
         )
 
     def records(self) -> Iterator[dict[str, Any]]:
-        return (verdict_row(verdict, self.judged.task) for verdict in self.verdicts)
+        return (make_verdict_row(verdict, self.judged.task) for verdict in self.verdicts)
 
     @property
     def asked(self) -> int:
@@ -160,9 +166,9 @@ class JudgeResult(TabularResult):
         judged = self.judged
         store_words = store_option(store)
         yield format_outcomes(self.outcomes)
-        yield from _summary(self, store_words)
+        yield from _describe_summary(self, store_words)
         if self.precision:
-            yield from precision_told(self.precision)
+            yield from describe_precision(self.precision)
 
         # answers that can't be used, with why
         yield from render_first_lines("answer was not used", "answers were not used", self.unused)
@@ -211,16 +217,19 @@ class JudgeResult(TabularResult):
             "calls_saved": None if self.calls is None else self.calls * self.spared,
             # figures of τ on the thumbs that it was fitted to, then on those of other folds
             "fitted": fitted
-            and _side_json(fitted.n, fitted.passed, fitted.right, fitted.precision)
+            and _make_side_json(fitted.n, fitted.passed, fitted.right, fitted.precision)
             | {"best": fitted.best},
             "unseen": unseen
-            and _side_json(
+            and _make_side_json(
                 unseen.passed.n + unseen.left.n,
                 unseen.passed.n,
                 unseen.passed.right,
                 unseen.passed.precision,
             )
-            | {"coverage": unseen.coverage.value, "coverage_interval": ends_of(unseen.coverage)},
+            | {
+                "coverage": unseen.coverage.value,
+                "coverage_interval": get_interval_ends(unseen.coverage),
+            },
             "precision": self.precision and self.precision.as_json,
             "bad_rows": make_json_values(self.bad_rows),
             **usage_json(first[1]),
@@ -228,7 +237,7 @@ class JudgeResult(TabularResult):
         }
 
 
-def _side_json(
+def _make_side_json(
     n: int,
     passed: int,
     right: int,
@@ -239,13 +248,13 @@ def _side_json(
         "passed": passed,
         "right": right,
         "precision": share.value,
-        "interval": ends_of(share),
+        "interval": get_interval_ends(share),
     }
 
 
 def write_verdicts(
     store: Store,
-    judged: Tallied,
+    judged: RunTally,
     conversations: Sequence[Conversation],
     files: VerdictFiles,
     *,
@@ -263,7 +272,7 @@ def write_verdicts(
         variant: Prompt variant of the runs.
     """
     decided = tuple(
-        verdicts_of(
+        iterate_verdicts(
             store,
             judged.run,
             judged.task,
@@ -276,19 +285,19 @@ def write_verdicts(
     if files.verdicts:
         write_rows(
             files.verdicts,
-            (verdict_row(verdict, judged.task) for verdict in decided),
-            COLUMNS,
+            (make_verdict_row(verdict, judged.task) for verdict in decided),
+            VERDICT_COLUMNS,
         )
 
     if files.accepted:
-        write_json_lines(files.accepted, accepted_rows(pairs, judged))
+        write_json_lines(files.accepted, iterate_accepted_rows(pairs, judged))
     if files.doubtful:
-        write_json_lines(files.doubtful, human_rows(pairs, judged))
+        write_json_lines(files.doubtful, list_rows_for_people(pairs, judged))
 
     if files.votes:
         write_rows(
             files.votes,
-            vote_rows(store, judged, conversations, variant),
+            iterate_vote_rows(store, judged, conversations, variant),
             VOTE_COLUMNS,
         )
 
@@ -296,7 +305,7 @@ def write_verdicts(
         judged=judged,
         verdicts=decided,
         files=files,
-        precision=precision_of(store, judged.run, judged.task, judged.rule, conversations),
+        precision=measure_precision(store, judged.run, judged.task, judged.rule, conversations),
         calls=calls,
         unused=tuple(people.unused(decided)) if people else (),
         bad_rows=bad_rows,
@@ -305,7 +314,7 @@ def write_verdicts(
     )
 
 
-def _summary(result: JudgeResult, store_words: str) -> TerminalLines:
+def _describe_summary(result: JudgeResult, store_words: str) -> TerminalLines:
     rule = result.judged.rule
     yield f"Rule: {rule.in_words()}; at least {rule.minimum} runs must have answered"
     # a rule that nothing fails is legal, and no filter
@@ -315,8 +324,8 @@ def _summary(result: JudgeResult, store_words: str) -> TerminalLines:
             "With --ensemble 5 or more and no --tau, answers of 3:2 don't pass"
         )
 
-    yield from _failures(result, store_words)
-    yield from _fitted(result)
+    yield from _describe_failures(result, store_words)
+    yield from _describe_fitted_tau(result)
     # early stopping leaves out runs that could not have changed a verdict
     if spared := result.spared:
         if result.calls is None:
@@ -327,36 +336,36 @@ def _summary(result: JudgeResult, store_words: str) -> TerminalLines:
         yield f"Asked {result.asked} of {result.asked + spared} runs: {spared}{calls} could not have changed a verdict"
 
 
-def precision_told(precision: Precision) -> TerminalLines:
+def describe_precision(precision: RatingPrecision) -> TerminalLines:
     """Yield how right ratings are on either side of τ, and tables of the paper's figures 1 and 2."""
     # the sides of τ in words, as the sentences below need them
     sides = (precision.chosen.passed, precision.chosen.left)
     for words, side, people in zip(("pass", "don't"), sides, precision.people, strict=True):
-        share = _share(side.precision)
+        share = _format_share(side.precision)
         yield f"Of {side.n} conversations with a thumb that {words}, {side.right} are rated right: {share}"
         if people.texts:
-            share = _share(people.share)
+            share = _format_share(people.share)
             yield f"  People agree on {people.agreed} of {format_count(people.texts, 'text')} among them: {share}"
 
     # a table of figure 1 by number of runs, and of figure 2 by τ for all runs
-    yield f"Coverage: {_share(precision.chosen.coverage)}"
+    yield f"Coverage: {_format_share(precision.chosen.coverage)}"
     every = max((point.n for point in precision.by_tau), default=0)
     for table in (
         precision.by_runs,
-        [point for point in precision.by_tau if point.n == every][:MOST_ROWS],
+        [point for point in precision.by_tau if point.n == every][:MAX_TABLE_ROWS],
     ):
         rows = []
         for point in table:
             sides = (point.sides.passed, point.sides.left)
-            shares = [_share(side.precision, 2) for side in sides]
-            coverage = _share(point.sides.coverage, 2)
+            shares = [_format_share(side.precision, 2) for side in sides]
+            coverage = _format_share(point.sides.coverage, 2)
             rows.append((point.n, f"{point.tau:.4f}", coverage, *shares))
 
         if rows:
             yield TerminalTable(("runs", "τ", "coverage", "right, DE ≤ τ", "right, DE > τ"), rows)
 
 
-def _failures(result: JudgeResult, store_words: str) -> TerminalLines:
+def _describe_failures(result: JudgeResult, store_words: str) -> TerminalLines:
     failures = result.failures
     if not failures:
         return
@@ -376,13 +385,13 @@ def _failures(result: JudgeResult, store_words: str) -> TerminalLines:
     if "unparsable" in failures:
         yield from describe_unread(failures["unparsable"], result.unread)
     # An answer that came and can't be read is paid for, and would only be read again.
-    if again := sorted(failures.keys() & RETRYABLE - {"unparsable"}):
+    if again := sorted(failures.keys() & RETRYABLE_OUTCOMES - {"unparsable"}):
         yield f"Note: the same command with LOGS and --resume repeats the runs that ended as {', '.join(again)}"
     if "refused" in failures:
         yield "Note: calls that the model refused are repeated with --resume and --set retry_refused=true"
 
 
-def _fitted(result: JudgeResult) -> TerminalLines:
+def _describe_fitted_tau(result: JudgeResult) -> TerminalLines:
     fitted = result.judged.fitted
     if fitted is None:
         return
@@ -401,15 +410,15 @@ def _fitted(result: JudgeResult) -> TerminalLines:
 
     yield (
         f"τ was fitted to {fitted.n} thumbs: {fitted.right} of the {fitted.passed} that pass are right, "
-        f"{_share(fitted.precision)}"
+        f"{_format_share(fitted.precision)}"
     )
     # on the fitted thumbs precision is too high, so the honest figure follows
-    yield _unseen(result.judged.unseen)
-    if fitted.n < ENOUGH_LABELS:
-        yield f"Note: {ENOUGH_LABELS - fitted.n} more thumbs are needed before this τ is reliable."
+    yield _describe_unseen(result.judged.unseen)
+    if fitted.n < ENOUGH_LABELS_FOR_PRECISION:
+        yield f"Note: {ENOUGH_LABELS_FOR_PRECISION - fitted.n} more thumbs are needed before this τ is reliable."
 
 
-def _unseen(unseen: TauSplit | None) -> str:
+def _describe_unseen(unseen: TauSplit | None) -> str:
     if unseen is None:
         return "There are too few thumbs to measure it on others."
 
@@ -420,19 +429,19 @@ def _unseen(unseen: TauSplit | None) -> str:
 
     return (
         f"On thumbs that it is not fitted to {side.right} of the {side.n} that pass are right, "
-        f"{_share(side.precision)}; "
-        f"{side.n} of {n} pass, {_share(unseen.coverage)}"
+        f"{_format_share(side.precision)}; "
+        f"{side.n} of {n} pass, {_format_share(unseen.coverage)}"
     )
 
 
-def _share(of: Figure, digits: int = 3) -> str:
+def _format_share(of: Figure, digits: int = 3) -> str:
     if of.value is None:
         return "undefined"
     return f"{of:.{digits}f}".replace("  ", " ")
 
 
 @dataclass(frozen=True)
-class People:
+class AgreementOfPeople:
     """How far people agree where several labelled the same conversations.
 
     Attributes:
@@ -445,7 +454,7 @@ class People:
     alpha: Figure
 
     @classmethod
-    def of(cls, opinions: Sequence[Opinion], texts: set[str]) -> People:
+    def of(cls, opinions: Sequence[Opinion], texts: set[str]) -> AgreementOfPeople:
         """Sum up opinions of these texts."""
         of_texts = []
         for opinion in opinions:
@@ -474,13 +483,13 @@ class People:
             "texts": self.texts,
             "agreed": self.agreed,
             "share": self.share.value,
-            "interval": ends_of(self.share),
+            "interval": get_interval_ends(self.share),
         }
         return about | {"alpha": asdict(self.alpha)}
 
 
 @dataclass(frozen=True)
-class Precision:
+class RatingPrecision:
     """Ratings against thumbs on either side of τ.
 
     Attributes:
@@ -494,7 +503,7 @@ class Precision:
     chosen: TauSplit
     by_runs: tuple[TauPoint, ...]
     by_tau: tuple[TauPoint, ...]
-    people: tuple[People, People]
+    people: tuple[AgreementOfPeople, AgreementOfPeople]
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -507,13 +516,13 @@ class Precision:
         }
 
 
-def precision_of(
+def measure_precision(
     store: Store,
     run: str,
-    task: Task,
-    rule: Rule,
+    task: RatingTask,
+    rule: RatingRule,
     conversations: Sequence[Conversation],
-) -> Precision | None:
+) -> RatingPrecision | None:
     """Hold a run's votes against thumbs; None if nothing is labeled, or if there are not two options.
 
     Conversations that can't be judged are left out.
@@ -522,7 +531,7 @@ def precision_of(
         rule: With the τ that was fitted, if one was.
     """
     # conversations with a thumb, when there are two options to compare it with
-    truth = truth_of(
+    truth = get_thumb_options(
         [conversation for conversation in conversations if not conversation.not_scorable]
     )
     ids = [*truth] if len(task.question.options) == 2 else []
@@ -531,7 +540,7 @@ def precision_of(
     picks = {
         id_: [vote.chosen if isinstance(vote, Answer) else -1 for vote in votes]
         for batch in batches
-        for id_, votes in votes_of(store, run, task, batch)
+        for id_, votes in iterate_votes(store, run, task, batch)
     }
     used = []
     for conversation in conversations:
@@ -565,32 +574,34 @@ def precision_of(
     # with spared runs the first n aren't those that would have been asked
     numbers = () if any(spared) else range(1, rule.runs + 1)
     # the minimum shrinks with the number of runs, rounded up
-    first = {n: first_runs(chosen, n, 2, ceil(rule.minimum * n / rule.runs)) for n in numbers}
+    first = {n: count_first_runs(chosen, n, 2, ceil(rule.minimum * n / rule.runs)) for n in numbers}
     # where one run may, so with any number of them
-    one_differs = rule.tau == all_but_one(rule.runs)
+    one_differs = rule.tau == compute_tau_of_all_but_one(rule.runs)
     taus = {}
     for n in numbers:
-        if (tau := all_but_one(n) if one_differs else rule.tau) is not None:
+        if (tau := compute_tau_of_all_but_one(n) if one_differs else rule.tau) is not None:
             taus[n] = tau
 
     # how far people agree, separately for texts that pass and texts that don't
-    opinions = _said(store, task, conversations)
+    opinions = _collect_opinions(store, task, conversations)
     passing = {used[row].text_hash for row in np.flatnonzero(passes)}
     failing = {conversation.text_hash for conversation in used} - passing
 
-    return Precision(
-        sides(passes, modes(votes), right, together),
+    return RatingPrecision(
+        split_by_mask(passes, find_modes(votes), right, together),
         tuple(
             TauPoint(n, tau, split_at(*first[n], right, tau, together)) for n, tau in taus.items()
         ),
-        tuple(point for n in numbers for point in points(*first[n], right, n, together)),
-        (People.of(opinions, passing), People.of(opinions, failing)),
+        tuple(
+            point for n in numbers for point in compute_tau_points(*first[n], right, n, together)
+        ),
+        (AgreementOfPeople.of(opinions, passing), AgreementOfPeople.of(opinions, failing)),
     )
 
 
-def _said(
+def _collect_opinions(
     store: Store,
-    task: Task,
+    task: RatingTask,
     conversations: Sequence[Conversation],
 ) -> list[Opinion]:
     # a thumb up goes with the first option, a thumb down with the second
@@ -621,7 +632,7 @@ def _said(
     # people's labels under both questions, in the words of a thumb
     questions_asked = [
         (THUMB, {"up": "up", "down": "down"}),
-        (persons_question(task.question).id, answers),
+        (make_person_question(task.question).id, answers),
     ]
     opinions_kept = []
     for question, words in questions_asked:

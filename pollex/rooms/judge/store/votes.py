@@ -4,55 +4,55 @@ from collections.abc import Collection, Iterator, Sequence
 
 from pollex.conversations.conversation import Conversation
 from pollex.rooms.judge.agents.votes import (
-    Rule,
-    Tally,
-    Task,
+    RatingRule,
+    RatingTask,
     Verdict,
     Vote,
-    persons_question,
-    run_question,
-    verdict,
+    VoteTally,
+    decide_verdict,
+    make_person_question,
+    make_run_question,
 )
-from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, can_retry
+from pollex.rubrics.answers import Answer, NoAnswerOutcome, Question, Unanswered, can_retry
 from pollex.store.resume import BATCH, answers_of, step
 from pollex.store.store import Store
 
-TASK = "task"
+TASK_RECORD_NAME = "task"
 """Name of the step that keeps what a run was asked to do."""
 
 
-def task_of(store: Store, run: str) -> Task | None:
+def read_task(store: Store, run: str) -> RatingTask | None:
     """Return what a run was asked to do; None if it is no run of `judge`."""
-    task = step(store, run, TASK)
+    task = step(store, run, TASK_RECORD_NAME)
     if task is None:
         return None
-    return Task.from_json(task)
+    return RatingTask.from_json(task)
 
 
-def asked_in(store: Store, run: str) -> dict[str, Question]:
+def read_asked_questions(store: Store, run: str) -> dict[str, Question]:
     """Return the questions of a run of `judge`, by the ids in its answers."""
-    task = task_of(store, run)
+    task = read_task(store, run)
     if task is None:
         return {}
 
     asked_of = []
     for number in range(task.rule.runs):
-        asked_of.append(run_question(task.question, number))
+        asked_of.append(make_run_question(task.question, number))
 
-    return {question.id: question for question in [*asked_of, persons_question(task.question)]}
+    return {question.id: question for question in [*asked_of, make_person_question(task.question)]}
 
 
-def so_far(
+def read_votes_so_far(
     store: Store,
     run: str,
-    task: Task,
-    again: Collection[Outcome],
-) -> tuple[dict[str, Tally], dict[str, dict[int, Vote]]]:
+    task: RatingTask,
+    again: Collection[NoAnswerOutcome],
+) -> tuple[dict[str, VoteTally], dict[str, dict[int, Vote]]]:
     """Return vote counts by conversation, and known answers of those still to be asked."""
-    tallies: dict[str, Tally] = {}
+    tallies: dict[str, VoteTally] = {}
     partial: dict[str, dict[int, Vote]] = {}
-    for id_, votes in votes_of(store, run, task):
-        tallies[id_] = Tally.of(votes, len(task.question.options))
+    for id_, votes in iterate_votes(store, run, task):
+        tallies[id_] = VoteTally.of(votes, len(task.question.options))
         # votes that may be asked for again leave a gap under their number
         if any(can_retry(vote, again) for vote in votes):
             partial[id_] = {
@@ -62,17 +62,17 @@ def so_far(
     return tallies, partial
 
 
-def votes_of(
+def iterate_votes(
     store: Store,
     run: str,
-    task: Task,
+    task: RatingTask,
     ids: Sequence[str] | None = None,
 ) -> Iterator[tuple[str, list[Answer | Unanswered]]]:
     """Yield each conversation's votes, in the order of the runs."""
     # each run's vote is stored as the answer to a question of its own
     names = []
     for number in range(task.rule.runs):
-        names.append(run_question(task.question, number).id)
+        names.append(make_run_question(task.question, number).id)
 
     # a run that was spared or is still to come has no answer
     for id_, answers in answers_of(store, run, ids=None if ids is None else list(ids)).items():
@@ -84,31 +84,31 @@ def votes_of(
             yield id_, votes
 
 
-def people_so_far(store: Store, run: str, task: Task) -> dict[str, str]:
+def read_people_so_far(store: Store, run: str, task: RatingTask) -> dict[str, str]:
     rows = store.ask(
         run,
         "SELECT conversation, last(chosen ORDER BY seq) AS chosen FROM answers WHERE question = ? "
         "GROUP BY conversation",
-        [persons_question(task.question).id],
+        [make_person_question(task.question).id],
     )
     return {row["conversation"]: task.question.options[row["chosen"]].text for row in rows}
 
 
-def verdicts_of(
+def iterate_verdicts(
     store: Store,
     run: str,
-    task: Task,
-    rule: Rule,
+    task: RatingTask,
+    rule: RatingRule,
     conversations: Sequence[Conversation],
 ) -> Iterator[Verdict]:
     """Yield the verdict of each conversation, in their order, read in batches."""
-    people = people_so_far(store, run, task)
+    people = read_people_so_far(store, run, task)
     # batches keep the answers of a large run out of memory
     for start in range(0, len(conversations), BATCH):
         ids = [c.id for c in conversations[start : start + BATCH]]
-        votes = dict(votes_of(store, run, task, ids))
+        votes = dict(iterate_votes(store, run, task, ids))
         for id_ in ids:
-            yield verdict(
+            yield decide_verdict(
                 id_,
                 task.question,
                 votes.get(id_, []),

@@ -6,9 +6,9 @@ from pollex.studio.hooks import StudioGraph
 from pollex.studio.use_cases import carry_out_use_case, collect_filled_fields
 
 
-def judge(form: JudgeContext) -> None:
+def start_judge(form: JudgeContext) -> None:
     """Ask one question about each conversation of a log."""
     carry_out_use_case(JudgeLogs, collect_filled_fields(form))
 
 
-HOOKS = (StudioGraph("judge", build, judge),)
+HOOKS = (StudioGraph("judge", build, start_judge),)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pollex.services.logs import Data
 
 
-def asked_by(help_text: str, default: Any = None, **more: Any) -> Any:
+def declare_question_option(help_text: str, default: Any = None, **more: Any) -> Any:
     """Declare how the question is asked."""
     return opt(help_text, default=default, group="Question", **more)
 
@@ -47,7 +47,7 @@ class JudgeLogs(LabelSourceOptions, Reading, RaterModelOptions, UseCase["JudgeRe
       pollex review last --out people.jsonl
     """
 
-    does = "judge.judge"
+    does = "judge.judge_logs"
     resumable = True
     goes_on_in_browser = True
     plans = True
@@ -64,33 +64,35 @@ class JudgeLogs(LabelSourceOptions, Reading, RaterModelOptions, UseCase["JudgeRe
         metavar="TEXT",
         group="Question",
     )
-    options: tuple[str, ...] | Sequence[str] = asked_by(
+    options: tuple[str, ...] | Sequence[str] = declare_question_option(
         "Possible answers; the first one is positive.",
         ("yes", "no"),
         typed="yes,no",
         metavar="A,B,…",
         parse=split_words,
     )
-    runs: int = asked_by(
+    runs: int = declare_question_option(
         "Independent runs for each conversation.",
         7,
         flag="ensemble",
         metavar="N",
     )
-    panel: tuple[str, ...] | Sequence[str] = asked_by(
+    panel: tuple[str, ...] | Sequence[str] = declare_question_option(
         "Another model of the endpoint, used in turn. Repeatable.",
         (),
         metavar="MODEL",
     )
-    tau: float | None = asked_by(
+    tau: float | None = declare_question_option(
         "Maximum diversity entropy of accepted ratings; default: one run may differ.",
         metavar="NATS",
     )
-    tau_precision: float | None = asked_by(
+    tau_precision: float | None = declare_question_option(
         "Fit τ to this precision on the thumbs in LOGS.",
         metavar="P",
     )
-    stop_early: bool = asked_by("Ask no more runs once the verdict can no longer change.", False)
+    stop_early: bool = declare_question_option(
+        "Ask no more runs once the verdict can no longer change.", False
+    )
     out: Path | str | None = declare_output_option(
         "Output file of verdicts: .jsonl, .csv or .parquet.",
         typed="verdicts.jsonl",
@@ -99,23 +101,23 @@ class JudgeLogs(LabelSourceOptions, Reading, RaterModelOptions, UseCase["JudgeRe
         "Output file of conversations with a rating, for fine-tuning."
     )
     votes: Path | str | None = declare_output_option("Output file of each run's answer.")
-    minimum: int | None = asked_by(
+    minimum: int | None = declare_question_option(
         "Minimum number of answered runs; more than half if not set.",
         place="setting",
     )
-    variant: Literal["v0", "v1", "v2", "v3", "v4"] | None = asked_by(
+    variant: Literal["v0", "v1", "v2", "v3", "v4"] | None = declare_question_option(
         "Prompt: v0 question only, v1 instructions, v2 grounded, v3 expected end state, v4 actual end state (default).",
         place="setting",
     )
-    domain: Path | str | DomainProfile | None = asked_by(
+    domain: Path | str | DomainProfile | None = declare_question_option(
         "Domain profile (TOML).",
         place="setting",
     )
-    instructions: Path | str | None = asked_by(
+    instructions: Path | str | None = declare_question_option(
         "File with the instructions for human annotators.",
         place="setting",
     )
-    seed: int | None = asked_by(
+    seed: int | None = declare_question_option(
         "Random seed; each run gets another one.",
         place="setting",
     )

@@ -10,7 +10,7 @@ from pollex.usecases.families import StoreOptions, declare_output_option
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.rooms.judge.services.judge_runs import People
+    from pollex.rooms.judge.services.judge_runs import AskPeople
     from pollex.rooms.judge.services.verdicts import JudgeResult
 
 
@@ -30,7 +30,7 @@ class ReviewRun(StoreOptions, UseCase["JudgeResult"]):
       pollex review judge-1 --ask
     """
 
-    does = "judge.review"
+    does = "judge.review_run"
     shown_with = ("store",)
     run: str = opt(
         default="last",
@@ -38,7 +38,7 @@ class ReviewRun(StoreOptions, UseCase["JudgeResult"]):
         place="argument",
         metavar="[RUN]",
     )
-    people: People | Mapping[str, str] | None = opt(
+    people: AskPeople | Mapping[str, str] | None = opt(
         "By conversation, the option that a person chose; or a function that returns that for questions.",
         default=None,
         kw_only=False,

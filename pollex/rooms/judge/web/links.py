@@ -1,3 +1,3 @@
 """Addresses of the room's pages."""
 
-WAITING = "/waiting"
+WAITING_PATH = "/waiting"

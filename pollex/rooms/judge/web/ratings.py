@@ -3,18 +3,18 @@
 from collections import Counter
 from typing import Any
 
-from pollex.rooms.judge.agents.votes import diversity_entropy
-from pollex.rooms.judge.services.judge_runs import work_of
-from pollex.rooms.judge.services.verdicts import precision_of
+from pollex.rooms.judge.agents.votes import compute_diversity_entropy
+from pollex.rooms.judge.services.judge_runs import read_run_tally
+from pollex.rooms.judge.services.verdicts import measure_precision
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.web.site import Site
 
-MOST = 60
+MAX_VOTE_KINDS_SHOWN = 60
 """Kinds of votes that are listed."""
 
 
-def ratings_of(site: Site, run: Run) -> dict[str, Any] | None:
+def show_run_ratings(site: Site, run: Run) -> dict[str, Any] | None:
     """Return an ended run's votes by kind, those that agree most first, and how right they are.
 
     Returns:
@@ -23,12 +23,12 @@ def ratings_of(site: Site, run: Run) -> dict[str, Any] | None:
     """
     if run.finished is None or run.command != "judge":
         return None
-    return site.once("rated", run, lambda: _ratings(site, run))
+    return site.once("rated", run, lambda: _count_run_ratings(site, run))
 
 
-def _ratings(site: Site, run: Run) -> dict[str, Any] | None:
+def _count_run_ratings(site: Site, run: Run) -> dict[str, Any] | None:
     # not a run of `judge`, or one that hasn't begun
-    work = work_of(site.store, run)
+    work = read_run_tally(site.store, run)
     if work is None:
         return None
 
@@ -40,7 +40,7 @@ def _ratings(site: Site, run: Run) -> dict[str, Any] | None:
         chosen = work.rule.chosen(votes)
         entropy = None
         if sum(votes):
-            entropy = diversity_entropy(votes)
+            entropy = compute_diversity_entropy(votes)
         rating = None if chosen is None else options[chosen]
         kinds.append(
             {
@@ -57,7 +57,7 @@ def _ratings(site: Site, run: Run) -> dict[str, Any] | None:
         key=lambda kind: (kind["entropy"] is None, kind["entropy"] or 0.0, -kind["n"]),
     )
     conversations = list(conversations_of(site.store, run.id))
-    precision = precision_of(
+    precision = measure_precision(
         site.store,
         run.id,
         work.task,
@@ -68,6 +68,6 @@ def _ratings(site: Site, run: Run) -> dict[str, Any] | None:
     return {
         "task": work.task,
         "rule": work.rule,
-        "kinds": ordered[:MOST],
+        "kinds": ordered[:MAX_VOTE_KINDS_SHOWN],
         "precision": precision,
     }

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 DIFFERENCE_STEP = 1e-3
 """How far a probability is moved to either side; errors are of the order of its square."""
 
-MOST_CELLS_A_CALL = 4_000_000
+MAX_CELLS_A_CALL = 4_000_000
 """Numbers of X that are in memory at once while they are moved."""
 
-RESAMPLES = 1000
+LEVERAGE_RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def compute_main_gradient(model: JudgedEstimator, X: Floats) -> Floats:
     Columns of a question that is missing in a row, or does not apply, have none: 0.
     """
     # X is moved in each column, up and down: width² numbers a row and side
-    batch = max(1, MOST_CELLS_A_CALL // (2 * max(1, model.questionnaire_.width) ** 2))
+    batch = max(1, MAX_CELLS_A_CALL // (2 * max(1, model.questionnaire_.width) ** 2))
     parts = [X[start : start + batch] for start in range(0, len(X), batch)] or [X]
     slopes = np.concatenate([_compute_central_differences(model, part) for part in parts])
     lengths = []
@@ -161,7 +161,7 @@ def _measure_leverage(
         )
 
     # the mean over texts, drawn again with replacement
-    drawn = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+    drawn = rng.multinomial(n, np.full(n, 1 / n), size=LEVERAGE_RESAMPLES)
     low, high = (
         compute_interval_bounds(drawn @ values / n, n)
         if n >= MIN_UNITS_FOR_INTERVAL

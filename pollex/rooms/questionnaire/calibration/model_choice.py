@@ -14,14 +14,14 @@ from pollex.measures.distributions import compute_answer_log_losses
 Candidate = tuple[str, dict[str, Any]]
 """Name of a model in `models/`, and its settings."""
 
-Rule = Literal["best", "average", "stacked"]
+ChoiceRule = Literal["best", "average", "stacked"]
 """`best`: the largest held-out log-likelihood. `average`: all that are within one standard error of the best, alike.
 `stacked`: the mixture with the largest."""
 
-FEW = 5
+FEW_LABELS_OF_JUDGE = 5
 """Where the middle judge has fewer labels than this, a judge has an intercept of their own and no more."""
 
-FEW_NAMES = 3
+MAX_TRIAL_NAMES = 3
 """Of more candidates together, a sentence gives their kinds, not every name."""
 
 
@@ -61,7 +61,7 @@ class ModelChoice:
 
     Attributes:
         how: How the candidates were compared, in words.
-        rule: See `Rule`.
+        rule: See `ChoiceRule`.
         chosen: Index in `trials` of the best one.
         trials: All candidates, in the order in which they were given.
         weights: Shares in the prediction by index in `trials`: one alone, the members of a mixture,
@@ -69,7 +69,7 @@ class ModelChoice:
     """
 
     how: str
-    rule: Rule
+    rule: ChoiceRule
     chosen: int
     trials: tuple[CandidateFigures, ...]
     weights: dict[int, float]
@@ -152,7 +152,7 @@ class ModelChoice:
 
 def join_trial_names(trials: Sequence[CandidateFigures]) -> str:
     """Their names; of many, how many there are of each kind."""
-    if len(trials) <= FEW_NAMES:
+    if len(trials) <= MAX_TRIAL_NAMES:
         return ", ".join(trial.name for trial in trials)
 
     kinds = Counter(trial.model for trial in trials)

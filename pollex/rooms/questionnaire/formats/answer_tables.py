@@ -1,4 +1,4 @@
-"""Known shapes of tables of answers and of judgments, each a `Shape` in `SHAPES`.
+"""Known shapes of tables of answers and of judgments, each a `TableShape` in `TABLE_SHAPES`.
 
 It is given rows; `formats.read_tables` reads files (CSV, TSV, JSON lines, Parquet).
 """
@@ -12,13 +12,13 @@ from typing import Any, Literal, NamedTuple
 
 from pollex.errors import BadInput
 from pollex.formats.json_rows import LogRow
-from pollex.rubrics.answers import SCALES
+from pollex.rubrics.answers import OPTIONS_BY_SCALE
 
-Side = Literal["answers", "judgments"]
+TableSide = Literal["answers", "judgments"]
 
 
 @dataclass
-class Records:
+class AnswerRecords:
     """Records of one or several files as parallel lists, each `[record]`.
 
     Attributes:
@@ -61,7 +61,7 @@ class Records:
             )
         return f"{self.where(record)} ({about}, option {self.option[record]}: {self.probability[record]})"
 
-    def joined(self, other: Records) -> Records:
+    def joined(self, other: AnswerRecords) -> AnswerRecords:
         """Append the records of another file."""
         # rows are numbered on from those of the file before
         shift = len(self.rows)
@@ -77,7 +77,7 @@ class Records:
             name: [*getattr(self, name), *getattr(other, name)] for name in alike
         }
 
-        return Records(
+        return AnswerRecords(
             **both,
             row=self.row + [shift + row for row in other.row],
             groups=groups,
@@ -97,19 +97,19 @@ class RecordCell(NamedTuple):
 
 def _make_records(
     rows: Sequence[LogRow],
-    side: Side,
+    side: TableSide,
     cells: Iterable[RecordCell],
     id_: str = "text_id",
     **beside: Any,
-) -> Records:
+) -> AnswerRecords:
     listed = list(cells)
     answer_column: dict[str, Any] = {
         "probability" if side == "answers" else "judge": [
             cell.probability_or_judge for cell in listed
         ]
     }
-    return Records(
-        text=[id_as_text(rows[cell.row].fields.get(id_)) for cell in listed],
+    return AnswerRecords(
+        text=[format_id(rows[cell.row].fields.get(id_)) for cell in listed],
         question=[cell.question for cell in listed],
         option=[cell.option for cell in listed],
         row=[cell.row for cell in listed],
@@ -119,7 +119,7 @@ def _make_records(
 
 
 @dataclass(frozen=True)
-class Shape:
+class TableShape:
     """One shape of tables.
 
     Attributes:
@@ -133,20 +133,20 @@ class Shape:
     """
 
     name: str
-    columns: Mapping[Side, str]
-    needed: Mapping[Side, str]
-    answers: Callable[[Sequence[LogRow]], Records]
-    judgments: Callable[[Sequence[LogRow]], Records] | None = None
-    numbered: Mapping[Side, re.Pattern[str]] = field(default_factory=dict)
+    columns: Mapping[TableSide, str]
+    needed: Mapping[TableSide, str]
+    answers: Callable[[Sequence[LogRow]], AnswerRecords]
+    judgments: Callable[[Sequence[LogRow]], AnswerRecords] | None = None
+    numbered: Mapping[TableSide, re.Pattern[str]] = field(default_factory=dict)
 
-    def recognises(self, fields: Mapping[str, Any], side: Side) -> bool:
+    def recognises(self, fields: Mapping[str, Any], side: TableSide) -> bool:
         """Return whether a row's fields have this shape."""
         has_columns = side in self.needed and fields.keys() >= {*self.needed[side].split()}
         return has_columns and (
             side not in self.numbered or any(map(self.numbered[side].fullmatch, fields))
         )
 
-    def records(self, rows: Sequence[LogRow], side: Side) -> Records:
+    def records(self, rows: Sequence[LogRow], side: TableSide) -> AnswerRecords:
         """Make the records of a table of this side."""
         make = self.answers if side == "answers" else self.judgments
         assert make is not None, "what a shape recognises it can read"
@@ -158,35 +158,35 @@ def describe_place(row: LogRow) -> str:
     return f"{row.source}:{row.line}"
 
 
-def id_as_text(value: Any) -> str:
+def format_id(value: Any) -> str:
     """Convert an id to text; a missing one is empty."""
     if value is None:
         return ""
     return str(value).strip()
 
 
-YES_AND_NO = {"no": 0, "yes": 1}
-GROUPS = ("system", "topic", "persona")
+YES_NO_VALUES = {"no": 0, "yes": 1}
+GROUP_COLUMNS = ("system", "topic", "persona")
 
 
-def _read_dialogue_answers(rows: Sequence[LogRow]) -> Records:
+def _read_dialogue_answers(rows: Sequence[LogRow]) -> AnswerRecords:
     """Make a record for each question and option; the option that was chosen has all the probability."""
     cells: list[RecordCell] = []
     for number, row in enumerate(rows):
         for question, answer in (row.fields["quality"] or {}).items():
             cells += [
                 RecordCell(number, question, value, float(answer == option))
-                for option, value in YES_AND_NO.items()
+                for option, value in YES_NO_VALUES.items()
             ]
 
     groups = {}
-    for column in GROUPS:
-        groups[column] = [id_as_text(row.fields.get(column)) for row in rows]
+    for column in GROUP_COLUMNS:
+        groups[column] = [format_id(row.fields.get(column)) for row in rows]
 
     return _make_records(rows, "answers", cells, "id", groups=groups)
 
 
-DIALOGUES = Shape(
+DIALOGUE_SHAPE = TableShape(
     name="simulated dialogues",
     columns={"answers": "id, messages, quality"},
     needed={"answers": "id messages quality"},
@@ -199,30 +199,30 @@ DIALOGUES = Shape(
 # answers to Q0 … Q8; 0 means that the question does not apply, an empty cell that the answer is
 # missing. DQQ0 … DQQ2 ask about the dialogue's own quality and belong to no questionnaire. The
 # system is a column (`dialogue_system`), or the beginning of a text's id (`V3_17`).
-PROBABILITY = re.compile(r"answer(\d+)_prob")
-_NUMBERED = re.compile(r"Q\d+")
-SYSTEM = re.compile(r"(V\d+)_")
-NOMINAL = frozenset({"Q8"})
+PROBABILITY_COLUMN_PATTERN = re.compile(r"answer(\d+)_prob")
+_NUMBERED_QUESTION_PATTERN = re.compile(r"Q\d+")
+SYSTEM_PREFIX_PATTERN = re.compile(r"(V\d+)_")
+NOMINAL_QUESTIONS = frozenset({"Q8"})
 """Is the number of exchanges right: 1 fewer would do, 2 more are needed, 3 reasonable."""
-NOT_APPLICABLE = 0.0
+NOT_APPLICABLE_VALUE = 0.0
 
 
-def _answers_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
+def _read_llm_rubric_answers(rows: Sequence[LogRow]) -> AnswerRecords:
     """Make a record for each row and option.
 
     An option that is 0 in all rows of a question does not belong to that question.
     """
     options = {}
     for column in rows[0].fields:
-        if match := PROBABILITY.fullmatch(column):
+        if match := PROBABILITY_COLUMN_PATTERN.fullmatch(column):
             options[column] = match[1]
 
-    questions = [id_as_text(row.fields.get("criterion")) for row in rows]
+    questions = [format_id(row.fields.get("criterion")) for row in rows]
     # which options each question has, since a row has the columns of all
     used = set()
     for question, row in zip(questions, rows, strict=True):
         for column in options:
-            if _as_number(row.fields.get(column)) != 0:
+            if _parse_number(row.fields.get(column)) != 0:
                 used.add((question, column))
 
     cells = (
@@ -231,7 +231,7 @@ def _answers_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
         for column in options
         if (question, column) in used
     )
-    nominal = NOMINAL & set(questions)
+    nominal = NOMINAL_QUESTIONS & set(questions)
     return _make_records(
         rows,
         "answers",
@@ -241,14 +241,14 @@ def _answers_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
     )
 
 
-def _judgments_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
+def _read_llm_rubric_judgments(rows: Sequence[LogRow]) -> AnswerRecords:
     columns = []
     for column in rows[0].fields:
-        if _NUMBERED.fullmatch(column):
+        if _NUMBERED_QUESTION_PATTERN.fullmatch(column):
             columns.append(column)
 
-    cells = list(_judgment_cells(rows, columns))
-    nominal = NOMINAL & set(columns)
+    cells = list(_iterate_judgment_cells(rows, columns))
+    nominal = NOMINAL_QUESTIONS & set(columns)
     # a row with empty cells is told of; its other answers count
     blank_rows = set()
     for cell in cells:
@@ -268,13 +268,13 @@ def _judgments_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
     )
 
 
-def _judgment_cells(rows: Sequence[LogRow], columns: Sequence[str]) -> Iterator[RecordCell]:
+def _iterate_judgment_cells(rows: Sequence[LogRow], columns: Sequence[str]) -> Iterator[RecordCell]:
     """Yield a judgment for each cell, without those that don't apply."""
     for number, row in enumerate(rows):
-        judge = id_as_text(row.fields.get("annotator_id")) or None
+        judge = format_id(row.fields.get("annotator_id")) or None
         for column in columns:
-            value = id_as_text(row.fields.get(column))
-            if _as_number(value) != NOT_APPLICABLE:
+            value = format_id(row.fields.get(column))
+            if _parse_number(value) != NOT_APPLICABLE_VALUE:
                 yield RecordCell(number, column, value, judge)
 
 
@@ -282,39 +282,39 @@ def _list_systems(rows: Sequence[LogRow]) -> list[str]:
     systems: list[str] = []
     for row in rows:
         systems.append(
-            id_as_text(row.fields.get("dialogue_system"))
-            or _parse_system(id_as_text(row.fields.get("text_id")))
+            format_id(row.fields.get("dialogue_system"))
+            or _parse_system(format_id(row.fields.get("text_id")))
         )
 
     return systems
 
 
 def _parse_system(text: str) -> str:
-    match = SYSTEM.match(text)
+    match = SYSTEM_PREFIX_PATTERN.match(text)
     return match[1] if match else ""
 
 
-def _as_number(value: Any) -> float | None:
+def _parse_number(value: Any) -> float | None:
     try:
         return float(value)
     except (TypeError, ValueError):
         return None
 
 
-LLM_RUBRIC = Shape(
+LLM_RUBRIC_SHAPE = TableShape(
     name="LLM-Rubric's",
     columns={
         "answers": "text_id, criterion, answer1_prob, answer2_prob …",
         "judgments": "text_id, annotator_id, Q0, Q1 …",
     },
     needed={"answers": "text_id criterion", "judgments": "text_id annotator_id"},
-    numbered={"answers": PROBABILITY, "judgments": _NUMBERED},
-    answers=_answers_of_llm_rubric,
-    judgments=_judgments_of_llm_rubric,
+    numbered={"answers": PROBABILITY_COLUMN_PATTERN, "judgments": _NUMBERED_QUESTION_PATTERN},
+    answers=_read_llm_rubric_answers,
+    judgments=_read_llm_rubric_judgments,
 )
 
 
-KNOWN: dict[Side, frozenset[str]] = {
+USUAL_COLUMNS: dict[TableSide, frozenset[str]] = {
     # Who answered stands for an LLM there, and is a group like others.
     "answers": frozenset(
         {"text_id", "question", "option", "probability", "answer", "ordinal", "source"}
@@ -325,18 +325,18 @@ KNOWN: dict[Side, frozenset[str]] = {
 }
 
 
-def _read_long_answers(rows: Sequence[LogRow]) -> Records:
+def _read_long_answers(rows: Sequence[LogRow]) -> AnswerRecords:
     classes = (
-        id_as_text(row.fields.get("question"))
+        format_id(row.fields.get("question"))
         for row in rows
-        if id_as_text(row.fields.get("ordinal")).lower() == "false"
+        if format_id(row.fields.get("ordinal")).lower() == "false"
     )
     # as `ask` writes it
     return replace(_read_long_records(rows, "answers", "option"), nominal=frozenset(classes))
 
 
-def _read_long_records(rows: Sequence[LogRow], side: Side, option: str) -> Records:
-    usual_columns = KNOWN[side]
+def _read_long_records(rows: Sequence[LogRow], side: TableSide, option: str) -> AnswerRecords:
+    usual_columns = USUAL_COLUMNS[side]
     # columns that nothing else is known of are groups
     columns = []
     for column in dict.fromkeys(key for row in rows for key in row.fields):
@@ -348,11 +348,11 @@ def _read_long_records(rows: Sequence[LogRow], side: Side, option: str) -> Recor
         fields = row.fields
         answer = fields.get("probability")
         if side == "judgments":
-            answer = id_as_text(fields.get("judge")) or None
+            answer = format_id(fields.get("judge")) or None
         cells.append(
             RecordCell(
                 number,
-                id_as_text(fields.get("question")),
+                format_id(fields.get("question")),
                 fields.get(option),
                 answer,
             )
@@ -360,12 +360,12 @@ def _read_long_records(rows: Sequence[LogRow], side: Side, option: str) -> Recor
 
     groups = {}
     for column in columns:
-        groups[column] = [id_as_text(row.fields.get(column)) for row in rows]
+        groups[column] = [format_id(row.fields.get(column)) for row in rows]
 
     return _make_records(rows, side, cells, groups=groups)
 
 
-LONG = Shape(
+LONG_SHAPE = TableShape(
     name="long",
     columns={
         "answers": "text_id, question, option, probability",
@@ -380,10 +380,12 @@ LONG = Shape(
 )
 
 
-VALUES = {len(scale): [option.value for option in scale] for scale in SCALES.values()}
+SCALE_VALUES_BY_LENGTH = {
+    len(scale): [option.value for option in scale] for scale in OPTIONS_BY_SCALE.values()
+}
 
 
-def _read_score_answers(rows: Sequence[LogRow]) -> Records:
+def _read_score_answers(rows: Sequence[LogRow]) -> AnswerRecords:
     cells: list[RecordCell] = []
     for number, row in enumerate(rows):
         for answer in row.fields["answers"] or ():
@@ -391,7 +393,7 @@ def _read_score_answers(rows: Sequence[LogRow]) -> Records:
                 continue
             # the number of probabilities tells the scale
             probabilities = answer["probabilities"]
-            values = VALUES[len(probabilities)]
+            values = SCALE_VALUES_BY_LENGTH[len(probabilities)]
             for value, probability in zip(values, probabilities, strict=True):
                 cells.append(
                     RecordCell(
@@ -405,7 +407,7 @@ def _read_score_answers(rows: Sequence[LogRow]) -> Records:
     return _make_records(rows, "answers", cells, "id")
 
 
-SCORES = Shape(
+SCORES_SHAPE = TableShape(
     name="scores",
     columns={"answers": "id, netsat, answers"},
     needed={"answers": "id netsat answers"},
@@ -413,10 +415,10 @@ SCORES = Shape(
 )
 
 
-VERDICT = "rating"
+RATING_QUESTION = "rating"
 
 
-def _read_verdict_answers(rows: Sequence[LogRow]) -> Records:
+def _read_verdict_answers(rows: Sequence[LogRow]) -> AnswerRecords:
     """Make a record for each option: the last is worth 0, the first most; runs without an answer are missing mass."""
     cells: list[RecordCell] = []
     for number, row in enumerate(rows):
@@ -425,12 +427,12 @@ def _read_verdict_answers(rows: Sequence[LogRow]) -> Records:
             continue
         votes = [*row.fields["votes"].values()]
         for place, count in enumerate(reversed(votes)):
-            cells.append(RecordCell(number, VERDICT, place, count / runs))
+            cells.append(RecordCell(number, RATING_QUESTION, place, count / runs))
 
     return _make_records(rows, "answers", cells, "id")
 
 
-VERDICTS = Shape(
+VERDICTS_SHAPE = TableShape(
     name="verdicts",
     columns={"answers": "id, votes, runs"},
     needed={"answers": "id votes runs"},
@@ -438,10 +440,10 @@ VERDICTS = Shape(
 )
 
 
-SHAPES = (DIALOGUES, LLM_RUBRIC, LONG, SCORES, VERDICTS)
+TABLE_SHAPES = (DIALOGUE_SHAPE, LLM_RUBRIC_SHAPE, LONG_SHAPE, SCORES_SHAPE, VERDICTS_SHAPE)
 
 
-def find_shape(rows: Sequence[LogRow], side: Side) -> Shape:
+def find_shape(rows: Sequence[LogRow], side: TableSide) -> TableShape:
     """Return the shape of the rows of one file, by its first row.
 
     Raises:
@@ -453,7 +455,7 @@ def find_shape(rows: Sequence[LogRow], side: Side) -> Shape:
             hint=f"give {_describe_shapes(side)}",
         )
 
-    for shape in SHAPES:
+    for shape in TABLE_SHAPES:
         if shape.recognises(rows[0].fields, side):
             return shape
 
@@ -466,9 +468,9 @@ def find_shape(rows: Sequence[LogRow], side: Side) -> Shape:
     )
 
 
-def _describe_shapes(side: Side) -> str:
+def _describe_shapes(side: TableSide) -> str:
     shape_texts = []
-    for shape in SHAPES:
+    for shape in TABLE_SHAPES:
         if side in shape.columns:
             shape_texts.append(f"{shape.name} ({shape.columns[side]})")
 

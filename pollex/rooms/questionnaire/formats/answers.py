@@ -12,17 +12,17 @@ import numpy as np
 from pollex.calibration.questionnaire import SUM_TOLERANCE, Scale
 from pollex.errors import BadInput, WrongUse, spell_options
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.rooms.questionnaire.formats.answer_tables import Records
+from pollex.rooms.questionnaire.formats.answer_tables import AnswerRecords
 
 
-def as_numbers(values: Sequence[Any]) -> Floats:
+def convert_to_numbers(values: Sequence[Any]) -> Floats:
     """Convert values to numbers `[record]`; NaN for others, infinite numbers, true and false."""
-    out = np.array([_as_number(value) for value in values], dtype=np.float64)
+    out = np.array([_convert_to_number(value) for value in values], dtype=np.float64)
     out[np.isinf(out)] = np.nan
     return out
 
 
-def _as_number(value: Any) -> float:
+def _convert_to_number(value: Any) -> float:
     if isinstance(value, (bool, type(None))):
         return np.nan
 
@@ -39,11 +39,11 @@ def find_places_of_names(names: Sequence[str], order: Sequence[str]) -> Ints:
 
 
 def find_groups(
-    records: Records, texts: Sequence[str]
-) -> tuple[dict[str, tuple[str, ...]], list[Issue]]:
+    records: AnswerRecords, texts: Sequence[str]
+) -> tuple[dict[str, tuple[str, ...]], list[TableIssue]]:
     """Return each text's group by column, and report texts with two groups in one column."""
     groups: dict[str, tuple[str, ...]] = {}
-    faults: list[Issue] = []
+    faults: list[TableIssue] = []
     # the text of each row, by the row's number
     row_text: dict[int, str] = dict(zip(records.row, records.text, strict=True))
     for column, values in records.groups.items():
@@ -95,11 +95,11 @@ def mask_first_of_each(keys: Ints) -> Bools:
     return first
 
 
-EXAMPLES = 3
+MAX_EXAMPLES_SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Issue:
+class TableIssue:
     """One thing about a table.
 
     Attributes:
@@ -147,18 +147,18 @@ def make_fault_issues(
     hint: str = "",
     *,
     left_out: bool = True,
-) -> list[Issue]:
+) -> list[TableIssue]:
     """Return the issue of the items that `which` picks; none if it picks nothing.
 
     Args:
-        place: What to say of one of them; for `noun` and `what` see `Issue`.
+        place: What to say of one of them; for `noun` and `what` see `TableIssue`.
     """
     numbers = np.flatnonzero(which) if which.dtype == bool else which
     if not len(numbers):
         return []
 
-    examples = tuple(place(int(n)) for n in numbers[:EXAMPLES])
-    return [Issue(noun, what, len(numbers), examples, hint, left_out)]
+    examples = tuple(place(int(n)) for n in numbers[:MAX_EXAMPLES_SHOWN])
+    return [TableIssue(noun, what, len(numbers), examples, hint, left_out)]
 
 
 def make_named_issues(
@@ -168,18 +168,20 @@ def make_named_issues(
     hint: str = "",
     *,
     left_out: bool = True,
-) -> list[Issue]:
+) -> list[TableIssue]:
     """Return the issue of named items; `noun` and `what` as for `make_fault_issues`."""
     listed = list(names)
     if listed:
-        return [Issue(noun, what, len(listed), tuple(listed[:EXAMPLES]), hint, left_out)]
+        return [
+            TableIssue(noun, what, len(listed), tuple(listed[:MAX_EXAMPLES_SHOWN]), hint, left_out)
+        ]
     return []
 
 
-MEND = "correct each; the question counts as unanswered there"
-DIGITS = f"write all digits where they were rounded; else {MEND}"
+CORRECT_HINT = "correct each; the question counts as unanswered there"
+ROUNDED_DIGITS_HINT = f"write all digits where they were rounded; else {CORRECT_HINT}"
 
-RARE = 0.05
+RARE_OPTION_SHARE = 0.05
 """An option that so small a share of its question's texts has may be a slip."""
 
 
@@ -199,11 +201,11 @@ class AnswerTable:
     X: Floats
     scales: tuple[Scale, ...]
     groups: Mapping[str, tuple[str, ...]]
-    faults: tuple[Issue, ...] = ()
+    faults: tuple[TableIssue, ...] = ()
 
 
 def make_answer_table(
-    records: Records,
+    records: AnswerRecords,
     *,
     scales: Sequence[Scale] | None = None,
     options: Mapping[str, Sequence[float]] | None = None,
@@ -221,7 +223,7 @@ def make_answer_table(
         BadInput: Nothing can be used.
         WrongUse: Options are given for a question that there is not.
     """
-    faults: list[Issue] = []
+    faults: list[TableIssue] = []
     known_questions = None
     if scales is not None:
         known_questions = {scale.question for scale in scales}
@@ -270,10 +272,10 @@ def make_answer_table(
 
 
 def _make_scales(
-    records: Records,
+    records: AnswerRecords,
     options: Mapping[str, Sequence[float]],
     nominal: Collection[str],
-) -> tuple[tuple[Scale, ...], list[Issue]]:
+) -> tuple[tuple[Scale, ...], list[TableIssue]]:
     names = sorted(dict.fromkeys(records.question), key=make_natural_key)
     if strangers := sorted(set(options) - set(names)):
         raise WrongUse(
@@ -282,7 +284,7 @@ def _make_scales(
         )
 
     # the different options of each question, where the caller gives none
-    option = as_numbers(records.option)
+    option = convert_to_numbers(records.option)
     pairs = np.stack([find_places_of_names(records.question, names), option], axis=1)[
         ~np.isnan(option)
     ]
@@ -328,7 +330,7 @@ def _report_odd_options(
     pairs: Floats,
     guessed: Sequence[str],
     names: Sequence[str],
-) -> list[Issue]:
+) -> list[TableIssue]:
     """Report options that hardly any text has, which may be typing errors.
 
     Args:
@@ -343,7 +345,7 @@ def _report_odd_options(
 
     odd = []
     for (place, option), count in zip(distinct.tolist(), counts.tolist(), strict=True):
-        if names[int(place)] in guessed and count < RARE * most[place]:
+        if names[int(place)] in guessed and count < RARE_OPTION_SHARE * most[place]:
             odd.append(f"{option:g} of {names[int(place)]!r} in {count} of {most[place]}")
 
     return make_named_issues(
@@ -384,17 +386,17 @@ def find_option_places(scales: Sequence[Scale], question: Ints, value: Floats) -
 
 
 def _build_array(
-    records: Records,
+    records: AnswerRecords,
     texts: Sequence[str],
     scales: Sequence[Scale],
     known_questions: Collection[str] | None,
-) -> tuple[Floats, list[Issue]]:
+) -> tuple[Floats, list[TableIssue]]:
     """Build X `[text, column]` with NaN for invalid blocks; a missing option has probability 0."""
     # where each record stands: its text, its question, and its option of that [record]
     text = find_places_of_names(records.text, texts)
     question = find_places_of_names(records.question, [scale.question for scale in scales])
-    place = find_option_places(scales, question, as_numbers(records.option))
-    probability = as_numbers(records.probability)
+    place = find_option_places(scales, question, convert_to_numbers(records.option))
+    probability = convert_to_numbers(records.probability)
     usable = (text >= 0) & (place >= 0)
     alien = np.array(
         [known_questions is not None and name not in known_questions for name in records.question],
@@ -436,9 +438,9 @@ def _build_array(
         ("row", "without a text_id", text < 0, "give each its text's id"),
         ("row", "whose question the calibrator doesn't know", alien, ""),
         ("row", "with an unknown option", (question >= 0) & (place < 0), named),
-        *(("probability", what, which, MEND) for what, which in wrong.items()),
-        ("answer", "whose probabilities sum to more than 1", inside, DIGITS),
-        ("row", "with another probability of an option than the first", changed, MEND),
+        *(("probability", what, which, CORRECT_HINT) for what, which in wrong.items()),
+        ("answer", "whose probabilities sum to more than 1", inside, ROUNDED_DIGITS_HINT),
+        ("row", "with another probability of an option than the first", changed, CORRECT_HINT),
     ]
     faults = []
     for noun, what, which, hint in about:
@@ -456,8 +458,8 @@ def _build_array(
 
 def _make_nothing_usable_error(
     what: str,
-    faults: Sequence[Issue],
-    records: Records,
+    faults: Sequence[TableIssue],
+    records: AnswerRecords,
 ) -> BadInput:
     why = "".join(f"; {issue}" for issue in faults[:3])
     where = records.where(0) if len(records) else ""

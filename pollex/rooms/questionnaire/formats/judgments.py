@@ -14,11 +14,11 @@ from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import compute_entropy, compute_variance
-from pollex.rooms.questionnaire.formats.answer_tables import Records, describe_place
+from pollex.rooms.questionnaire.formats.answer_tables import AnswerRecords, describe_place
 from pollex.rooms.questionnaire.formats.answers import (
     AnswerTable,
-    Issue,
-    as_numbers,
+    TableIssue,
+    convert_to_numbers,
     find_groups,
     find_option_places,
     find_places_of_names,
@@ -33,22 +33,24 @@ if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
 
 
-JUDGES = "STRUCT(judge VARCHAR, expected DOUBLE, entropy DOUBLE, probabilities DOUBLE[])[]"
-KINDS = {
+JUDGES_COLUMN_TYPE = (
+    "STRUCT(judge VARCHAR, expected DOUBLE, entropy DOUBLE, probabilities DOUBLE[])[]"
+)
+PREDICTION_COLUMN_TYPES = {
     "text_id": "VARCHAR",
     "question": "VARCHAR",
-    "judges": JUDGES,
+    "judges": JUDGES_COLUMN_TYPE,
 }
 
-Trusted = Aggregate | Literal["unknown"]
+TrustedJudges = Aggregate | Literal["unknown"]
 """How the answers of trusted judges become one, or that of an unknown judge in their place."""
 
 
-def rows_of_predictions(
+def make_prediction_rows(
     model: JudgedEstimator,
     table: AnswerTable,
     judges: Sequence[str] = (),
-    aggregate: Trusted = "mean",
+    aggregate: TrustedJudges = "mean",
     question: str | None = None,
 ) -> list[dict[str, Any]]:
     """Make one row for each text: the prediction of a question for trusted judges as one, and for each named.
@@ -84,7 +86,7 @@ def rows_of_predictions(
         proba = model.proba_for(table.X, list(judges) or None, scale.question)
 
     named = {"text_id": list(table.texts), "question": [scale.question] * len(proba)}
-    columns: dict[str, list[Any]] = named | _prediction_columns(proba, scale)
+    columns: dict[str, list[Any]] = named | _make_prediction_columns(proba, scale)
     if aggregate not in ("mean", "unknown"):
         how = cast("Aggregate", aggregate)
         columns["expected"] = model.predict_for(
@@ -95,7 +97,7 @@ def rows_of_predictions(
     if judges:
         predictions = []
         for judge, judge_proba in proba_of_judge.items():
-            predictions.append(_of_judge(judge, judge_proba, scale))
+            predictions.append(_make_judge_cells(judge, judge_proba, scale))
 
         columns["judges"] = [list(of_text) for of_text in zip(*predictions, strict=True)]
 
@@ -106,7 +108,7 @@ def rows_of_predictions(
     return rows
 
 
-def expected_of(proba: Floats, scale: Scale) -> list[float] | list[None]:
+def compute_expected_answers(proba: Floats, scale: Scale) -> list[float] | list[None]:
     """Compute expected answers; None where the answers have no order, and so no mean."""
     if not scale.ordinal:
         return [None] * len(proba)
@@ -115,14 +117,14 @@ def expected_of(proba: Floats, scale: Scale) -> list[float] | list[None]:
     return means
 
 
-def _prediction_columns(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
+def _make_prediction_columns(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
     if scale.ordinal:
         spread = compute_variance(proba, scale.values).tolist()
     else:
         spread = [None] * len(proba)
 
     return {
-        "expected": expected_of(proba, scale),
+        "expected": compute_expected_answers(proba, scale),
         "variance": spread,
         "entropy": compute_entropy(proba).tolist(),
     } | {
@@ -131,8 +133,12 @@ def _prediction_columns(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
     }
 
 
-def _of_judge(judge: str, proba: Floats, scale: Scale) -> list[dict[str, Any]]:
-    columns = expected_of(proba, scale), compute_entropy(proba).tolist(), proba.tolist()
+def _make_judge_cells(judge: str, proba: Floats, scale: Scale) -> list[dict[str, Any]]:
+    columns = (
+        compute_expected_answers(proba, scale),
+        compute_entropy(proba).tolist(),
+        proba.tolist(),
+    )
     rows: list[dict[str, Any]] = []
     for expected, bits, row in zip(*columns, strict=True):
         rows.append(
@@ -147,19 +153,19 @@ def _of_judge(judge: str, proba: Floats, scale: Scale) -> list[dict[str, Any]]:
     return rows
 
 
-def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def list_prediction_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Name the columns of predictions, with DuckDB's types: questions may have different options."""
     names = dict.fromkeys(name for row in rows for name in row if name != "judges")
     # predictions of single judges are the last column
     ends = ["judges"] if "judges" in rows[0] else []
     columns: dict[str, str] = {}
     for name in [*names, *ends]:
-        columns[name] = KINDS.get(name, "DOUBLE")
+        columns[name] = PREDICTION_COLUMN_TYPES.get(name, "DOUBLE")
 
     return columns
 
 
-MAIN_NAMES = ("q0", "overall")
+USUAL_MAIN_QUESTIONS = ("q0", "overall")
 """What the main question is called where nobody named it."""
 
 
@@ -178,11 +184,11 @@ class JudgmentTable:
     judgments: Judgments
     questionnaire: Questionnaire
     groups: Mapping[str, tuple[str, ...]]
-    faults: tuple[Issue, ...] = ()
+    faults: tuple[TableIssue, ...] = ()
 
 
-def judgment_table(
-    records: Records,
+def make_judgment_table(
+    records: AnswerRecords,
     answers: AnswerTable,
     *,
     main: str | None = None,
@@ -203,7 +209,7 @@ def judgment_table(
         WrongUse: No question is called so, or which is the main one has to be said.
     """
     # which judgments can be used at all: of a known text, with a number
-    value = as_numbers(records.option)
+    value = convert_to_numbers(records.option)
     row = find_places_of_names(records.text, answers.texts)
     _require_joined(records, answers, row)
     faults = _report_unreadable(records, row, value)
@@ -287,7 +293,7 @@ def judgment_table(
 
 
 def _require_joined(
-    records: Records,
+    records: AnswerRecords,
     answers: AnswerTable,
     row: Ints,
 ) -> None:
@@ -301,7 +307,7 @@ def _require_joined(
         )
 
 
-def _report_unreadable(records: Records, row: Ints, value: Floats) -> list[Issue]:
+def _report_unreadable(records: AnswerRecords, row: Ints, value: Floats) -> list[TableIssue]:
     hint = "give each text answers, or leave its judgments out"
     # a cell without an answer is told apart from one that is no number
     empty = np.array(
@@ -326,13 +332,13 @@ def _report_unreadable(records: Records, row: Ints, value: Floats) -> list[Issue
 
 
 def _build_questionnaire(
-    records: Records,
+    records: AnswerRecords,
     answers: AnswerTable,
     usable: Bools,
     value: Floats,
     main: str | None,
     nominal: Collection[str],
-) -> tuple[Questionnaire, list[Issue]]:
+) -> tuple[Questionnaire, list[TableIssue]]:
     # questions that the judge answers, and those that only people answer
     asked_questions = {scale.question for scale in answers.scales}
     only_people = sorted(
@@ -394,10 +400,10 @@ def _build_questionnaire(
 
 
 def _report_strangers(
-    records: Records,
+    records: AnswerRecords,
     questionnaire: Questionnaire,
     usable: Bools,
-) -> list[Issue]:
+) -> list[TableIssue]:
     known_questions = {scale.question for scale in questionnaire.scales}
     alien = usable & np.array(
         [name not in known_questions for name in records.question], dtype=bool
@@ -431,7 +437,7 @@ def _choose_main_question(
             answered.append(name)
 
     candidates = []
-    for main_name in MAIN_NAMES:
+    for main_name in USUAL_MAIN_QUESTIONS:
         for name in answered:
             if name.lower() == main_name:
                 candidates.append(name)
@@ -451,7 +457,7 @@ def _choose_main_question(
 
 def _keep_informative(
     judgments: Judgments, questions: Questionnaire
-) -> tuple[Judgments, list[Issue]]:
+) -> tuple[Judgments, list[TableIssue]]:
     """Keep judgments of questions with more than one different answer.
 
     Raises:
@@ -486,7 +492,7 @@ def _keep_informative(
     )
 
 
-def _report_doubled(judgments: Judgments, answers: AnswerTable) -> list[Issue]:
+def _report_doubled(judgments: Judgments, answers: AnswerTable) -> list[TableIssue]:
     """Report judges who judged a question of a text twice: all judgments are used."""
     # nobody known can't have judged twice
     named = judgments.where(judgments.judge != UNKNOWN_JUDGE)

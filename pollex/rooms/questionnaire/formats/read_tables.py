@@ -12,25 +12,30 @@ from pollex.errors import BadInput, NotText
 from pollex.formats.csv_rows import unescape_formula
 from pollex.formats.files import find_files, iterate_file_rows
 from pollex.formats.json_rows import LogRow
-from pollex.rooms.questionnaire.formats.answer_tables import Records, Shape, Side, find_shape
+from pollex.rooms.questionnaire.formats.answer_tables import (
+    AnswerRecords,
+    TableShape,
+    TableSide,
+    find_shape,
+)
 from pollex.rooms.questionnaire.formats.answers import (
     AnswerTable,
-    Issue,
+    TableIssue,
     make_answer_table,
     make_named_issues,
 )
-from pollex.rooms.questionnaire.formats.judgments import JudgmentTable, judgment_table
+from pollex.rooms.questionnaire.formats.judgments import JudgmentTable, make_judgment_table
 from pollex.text import replace_surrogates
 
-Sources = str | Path | Sequence[str | Path]
+TableSources = str | Path | Sequence[str | Path]
 
-ENCODING = "utf-8-sig"
-GUARDED = (".csv", ".tsv")
+TABLE_ENCODING = "utf-8-sig"
+ESCAPED_FILE_ENDINGS = (".csv", ".tsv")
 """Endings of files whose cells may have an apostrophe before an id such as =1+1: pollex puts it there."""
 
 
 def read_answers(
-    sources: Sources,
+    sources: TableSources,
     *,
     scales: Sequence[Scale] | None = None,
     options: Mapping[str, Sequence[float]] | None = None,
@@ -60,7 +65,7 @@ def read_answers(
 
 
 def read_judgments(
-    sources: Sources,
+    sources: TableSources,
     answers: AnswerTable,
     *,
     main: str | None = None,
@@ -84,7 +89,7 @@ def read_judgments(
     # ids of the other table: where one has an apostrophe there, it is the id's own
     joined = {*answers.texts, *(scale.question for scale in answers.scales)}
     records, bad_rows = _read_records(sources, "judgments", joined)
-    table = judgment_table(
+    table = make_judgment_table(
         records,
         answers,
         main=main,
@@ -101,10 +106,10 @@ def read_judgments(
 
 
 def _read_records(
-    sources: Sources,
-    side: Side,
+    sources: TableSources,
+    side: TableSide,
     joined: Collection[str] = (),
-) -> tuple[Records, list[Issue]]:
+) -> tuple[AnswerRecords, list[TableIssue]]:
     """Read the records of all files, and report rows that could not be read.
 
     Args:
@@ -114,18 +119,20 @@ def _read_records(
     read = {file: _read_rows(file) for file in files}
     good = {file: [row for row in rows if isinstance(row, LogRow)] for file, rows in read.items()}
     perhaps_ours = {
-        file: rows for file, rows in good.items() if Path(file).suffix.lower() in GUARDED
+        file: rows
+        for file, rows in good.items()
+        if Path(file).suffix.lower() in ESCAPED_FILE_ENDINGS
     }
-    good |= {file: _unguarded(rows, joined) for file, rows in perhaps_ours.items()}
+    good |= {file: _unescape_rows(rows, joined) for file, rows in perhaps_ours.items()}
     bad = [str(row) for rows in read.values() for row in rows if isinstance(row, BadRow)]
     tables = [_find_shape(file, rows, side, bad).records(rows, side) for file, rows in good.items()]
 
-    return reduce(Records.joined, tables), make_named_issues("row", "that can't be read", bad)
+    return reduce(AnswerRecords.joined, tables), make_named_issues("row", "that can't be read", bad)
 
 
 def _read_rows(file: str) -> list[LogRow | BadRow]:
     try:
-        read = iterate_file_rows(file, ENCODING)  # ids and names go into other files
+        read = iterate_file_rows(file, TABLE_ENCODING)  # ids and names go into other files
         rows: list[LogRow | BadRow] = []
         for row in read:
             rows.append(
@@ -142,9 +149,9 @@ def _read_rows(file: str) -> list[LogRow | BadRow]:
 def _find_shape(
     file: str,
     rows: Sequence[LogRow],
-    side: Side,
+    side: TableSide,
     bad: Sequence[str],
-) -> Shape:
+) -> TableShape:
     try:
         return find_shape(rows, side)
     except BadInput as error:
@@ -154,7 +161,7 @@ def _find_shape(
         raise BadInput(error.what + why, where=file, hint=error.advice) from None
 
 
-def _unguarded(rows: Sequence[LogRow], joined: Collection[str]) -> list[LogRow]:
+def _unescape_rows(rows: Sequence[LogRow], joined: Collection[str]) -> list[LogRow]:
     """Undo the escaping of cells and column names in files that pollex wrote.
 
     A file that has one of the texts both with and without the apostrophe was not written by pollex,

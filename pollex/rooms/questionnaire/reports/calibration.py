@@ -21,16 +21,16 @@ from pollex.reports.page import MAX_REASON_CHARACTERS, render_template, shorten_
 from pollex.rooms.questionnaire.calibration.leverage import Leverage
 from pollex.rooms.questionnaire.calibration.model_choice import ModelChoice, join_trial_names
 from pollex.rooms.questionnaire.calibration.response_curves import ResponseCurve
-from pollex.rooms.questionnaire.formats.answers import Issue
+from pollex.rooms.questionnaire.formats.answers import TableIssue
 
 NO_INTERVAL = "no interval"
 """Where there are too few texts for one, or it was left out because it takes minutes."""
 
-LONGEST_OPEN = 8
+MAX_ROWS_OPEN = 8
 """Rows of the longest table of subgroups that is open from the start."""
 
 
-TITLES = {
+SECTION_TITLES = {
     "compared": "Compared with simpler models",
     "texts": "What is predicted of the texts",
     "reliability": "Do the probabilities come true?",
@@ -88,7 +88,7 @@ def prepare_page_values(data: CalibrationData) -> dict[str, Any]:
         by_question[name] = list(predictions)
     return {
         "data": data,
-        "titles": TITLES,
+        "titles": SECTION_TITLES,
         "verdict": describe_accuracy(data),
         "about": describe_model(data),
         "cautions": list(list_cautions(data)),
@@ -98,7 +98,7 @@ def prepare_page_values(data: CalibrationData) -> dict[str, Any]:
         # predictions for one question stand together
         "by_question": by_question,
         "leverages": list(zip(data.leverages, figures, strict=True)),
-        "longest_open": LONGEST_OPEN,
+        "longest_open": MAX_ROWS_OPEN,
         "no_interval": NO_INTERVAL,
         # one point makes no curve
         "drawn": sum(point.log_loss is not None for point in data.learning) > 1,
@@ -152,7 +152,7 @@ def describe_model(data: CalibrationData) -> str:
 
 def list_cautions(data: CalibrationData) -> Iterator[str]:
     """Say what the figures don't show."""
-    yield _sentence(str(data.support))
+    yield _make_sentence(str(data.support))
     # the models beside the calibrator, and how far each is behind it
     others = []
     for model in data.compared[1:]:
@@ -168,7 +168,7 @@ def list_cautions(data: CalibrationData) -> Iterator[str]:
             yield f"{title} has the lower log-loss here, by {format_number(-(behind.value or 0.0), 3)}."
 
     if data.unlike:
-        yield _sentence(data.unlike)
+        yield _make_sentence(data.unlike)
     if data.choice is not None:
         yield "Models were compared again inside every fold, so the choice does not make the figures optimistic."
 
@@ -185,7 +185,7 @@ def list_cautions(data: CalibrationData) -> Iterator[str]:
         )
 
 
-def _sentence(words: str) -> str:
+def _make_sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
 
 
@@ -306,7 +306,7 @@ class CalibrationData:
     gains: tuple[QuestionGain, ...]
     learning: tuple[LearningPoint, ...]
     leverages: tuple[Leverage, ...]
-    faults: tuple[Issue, ...] = ()
+    faults: tuple[TableIssue, ...] = ()
     predicted: tuple[PredictedScores, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
 

@@ -10,7 +10,7 @@ from pollex.rooms.questionnaire.calibration.response_curves import ResponseCurve
 from pollex.rooms.questionnaire.reports.calibration import LearningPoint, PredictedScores
 
 
-def response_chart(
+def draw_response_chart(
     title: str,
     mesh: Sequence[float],
     curves: Sequence[ResponseCurve],
@@ -39,7 +39,7 @@ def response_chart(
     )
 
 
-def density_chart(title: str, scores: PredictedScores) -> Markup:
+def draw_density_chart(title: str, scores: PredictedScores) -> Markup:
     """Draw the density of predicted scores with its band, and their mean."""
     # the band may rise above the curve
     top = max([*scores.density, *scores.high])
@@ -56,7 +56,7 @@ def density_chart(title: str, scores: PredictedScores) -> Markup:
     )
 
 
-def learning_chart(points: Sequence[LearningPoint]) -> Markup:
+def draw_learning_chart(points: Sequence[LearningPoint]) -> Markup:
     """Draw log-loss against labels, with the standard deviation over draws."""
     measured = []
     for point in points:

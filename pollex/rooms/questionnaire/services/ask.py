@@ -19,7 +19,14 @@ from pollex.formats.write import require_known_ending, write_rows
 from pollex.graphs.context import ConversationIndex, Progress
 from pollex.graphs.run import carry_out_run
 from pollex.prompts.domain import DomainProfile, load_profile
-from pollex.rubrics.answers import RULE, Answer, Outcome, Question, Unanswered, can_retry
+from pollex.rubrics.answers import (
+    RULE_SOURCE,
+    Answer,
+    NoAnswerOutcome,
+    Question,
+    Unanswered,
+    can_retry,
+)
 from pollex.runs.by_model import by_model, require_model
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.run import RunSettings, digest_json, kept_ids
@@ -33,11 +40,11 @@ from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 from pollex.text import TerminalLine, TerminalLines, format_count
 
-SEED = 0
-PAPER = "llm-rubric"
+ASKING_SEED = 0
+PAPER_QUESTIONNAIRE = "llm-rubric"
 """Name of the questionnaire of LLM-Rubric."""
-WHY = "a questionnaire is answered by an LLM"
-COLUMNS = {
+MODEL_NEEDED_REASON = "a questionnaire is answered by an LLM"
+ANSWER_COLUMNS = {
     "text_id": "VARCHAR",
     "question": "VARCHAR",
     "option": "DOUBLE",
@@ -47,16 +54,16 @@ COLUMNS = {
 }
 """A row for each option of each question that was answered, with DuckDB's types."""
 
-SOURCES = {
+SOURCES_IN_WORDS = {
     "logprobs": "from log-probabilities",
     "sampled": "from samples",
     "point": "points: one option has all",
-    RULE: "not applicable, since no sources were shown",
+    RULE_SOURCE: "not applicable, since no sources were shown",
 }
 Row = dict[str, Any]
-Answers = Mapping[str, Answer | Unanswered]
+AnswersByQuestion = Mapping[str, Answer | Unanswered]
 
-SHEET = "questionnaire"
+SHEET_RECORD_NAME = "questionnaire"
 """Name of the step that keeps the questions."""
 
 
@@ -83,7 +90,7 @@ class AskResult(TabularResult):
     @property
     def complete(self) -> bool:
         """Whether every row was read and every question answered."""
-        return not self.bad_rows and not self.sources.keys() - SOURCES.keys()
+        return not self.bad_rows and not self.sources.keys() - SOURCES_IN_WORDS.keys()
 
     @property
     def headline(self) -> str:
@@ -96,7 +103,7 @@ class AskResult(TabularResult):
         """Yield where the answers come from, and how many are missing."""
         source_texts = []
         for name, n in self.sources.items():
-            source_texts.append(f"{n} {SOURCES.get(name, name.replace('_', ' '))}")
+            source_texts.append(f"{n} {SOURCES_IN_WORDS.get(name, name.replace('_', ' '))}")
         outcomes = ", ".join(source_texts)
         questions = format_count(len(self.questions), "question")
         yield f"{questions} about {format_count(self.texts, 'text')}: {outcomes or 'no answer'}"
@@ -115,9 +122,9 @@ class AskResult(TabularResult):
         )
 
 
-def ask(
+def ask_questionnaire(
     logs: Sources | Logs,
-    questionnaire: str | Path = PAPER,
+    questionnaire: str | Path = PAPER_QUESTIONNAIRE,
     *,
     out: Path | None = None,
     domain: Path | DomainProfile | None = None,
@@ -139,7 +146,7 @@ def ask(
         ModelRefused: Log-probabilities are required, and the endpoint gives none.
         WrongUse: No model is named.
     """
-    judge = require_model(model, WHY)
+    judge = require_model(model, MODEL_NEEDED_REASON)
     if out is not None:
         require_known_ending(out, *list_file_names(logs, questionnaire, domain))
 
@@ -157,8 +164,8 @@ def ask(
     # a dry run counts the calls that the same settings would make
     if run.dry_run:
         counted = pose_questions_singly(model, with_domain=domain is not None)
-        work = lambda plan: _rehearse(read, questions, choose_answerer(plan.asker, questions))  # noqa: E731
-        raise plan_dry_run(counted, run, SEED, work, profile)
+        work = lambda plan: _rehearse_calls(read, questions, choose_answerer(plan.asker, questions))  # noqa: E731
+        raise plan_dry_run(counted, run, ASKING_SEED, work, profile)
 
     with workspace(run, progress, read) as opened:
         arguments = {
@@ -169,9 +176,9 @@ def ask(
         (run_id, sources), usage = by_model(
             opened,
             pose_questions_singly(model, with_domain=domain is not None),
-            SEED,
+            ASKING_SEED,
             arguments,
-            lambda asker, setting: ask_all(
+            lambda asker, setting: ask_all_conversations(
                 read.conversations,
                 [question.for_model for question in questions],
                 judge=choose_answerer(asker, questions),
@@ -182,10 +189,10 @@ def ask(
             ),
             profile,
         )
-        rows = tuple(_rows(opened, run_id, read, questions))
+        rows = tuple(_iterate_answer_rows(opened, run_id, read, questions))
 
     if out is not None:
-        write_rows(out, rows, COLUMNS)
+        write_rows(out, rows, ANSWER_COLUMNS)
 
     return AskResult(
         run=run_id,
@@ -231,7 +238,7 @@ def choose_answerer(asker: PromptAsker, questions: Sequence[SheetQuestion]) -> J
     )
 
 
-async def _rehearse(
+async def _rehearse_calls(
     read: Logs,
     questions: list[SheetQuestion],
     judge: Judge,
@@ -244,7 +251,7 @@ async def _rehearse(
         )
 
 
-def _rows(
+def _iterate_answer_rows(
     opened: Workspace,
     run_id: str,
     read: Logs,
@@ -263,7 +270,7 @@ def _rows(
                 yield about | distribution | {"ordinal": question.ordinal, "source": answer.source}
 
 
-async def ask_all(
+async def ask_all_conversations(
     conversations: Sequence[Conversation],
     questions: Sequence[Question],
     *,
@@ -312,11 +319,11 @@ async def ask_all(
             )
         )
         # questions are stored with the run, so that its answers can be read without the file
-        await store.write_step(run.id, SHEET, {"questions": questions_json})
+        await store.write_step(run.id, SHEET_RECORD_NAME, {"questions": questions_json})
         # a conversation is done when no question of it is open, or can be asked again
         done = {}
         for conversation, answers in iterate_answer_sheets(store, run.id, conversations):
-            if _settle_answers(answers, questions, setting.retry_outcomes):
+            if _are_answers_settled(answers, questions, setting.retry_outcomes):
                 done[conversation.id] = answers
         outcomes: Counter[str] = Counter()
         for answers in done.values():
@@ -332,7 +339,7 @@ async def ask_all(
                 if conversation.id not in done
             },
             outcomes=outcomes,
-            fine=frozenset(SOURCES),
+            fine=frozenset(SOURCES_IN_WORDS),
             workers=[judge.name],
             shelf=ConversationIndex(conversations),
             judge=judge,
@@ -353,7 +360,7 @@ def iterate_answer_sheets(
     store: Store,
     run: str,
     conversations: Sequence[Conversation],
-) -> Iterator[tuple[Conversation, Answers]]:
+) -> Iterator[tuple[Conversation, AnswersByQuestion]]:
     """Yield each conversation with its answers by question, read in batches."""
     for start in range(0, len(conversations), BATCH):
         batch = conversations[start : start + BATCH]
@@ -369,7 +376,7 @@ def iterate_answer_sheets(
 def read_asked_questions(store: Store, run: str) -> dict[str, Question]:
     """Return the questions of a run of `ask`, by their ids."""
     # a run of before may have stored no questions
-    sheet = step(store, run, SHEET)
+    sheet = step(store, run, SHEET_RECORD_NAME)
     if sheet:
         questions = []
         for question in sheet["questions"]:
@@ -380,10 +387,10 @@ def read_asked_questions(store: Store, run: str) -> dict[str, Question]:
     return {question.id: question for question in questions}
 
 
-def _settle_answers(
-    case_answers: Answers,
+def _are_answers_settled(
+    case_answers: AnswersByQuestion,
     questions: Sequence[Question],
-    retry_outcomes: Collection[Outcome],
+    retry_outcomes: Collection[NoAnswerOutcome],
 ) -> bool:
     answers = []
     for question in questions:

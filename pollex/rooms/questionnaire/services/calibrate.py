@@ -19,15 +19,19 @@ from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.intervals import LabelSupport
 from pollex.outputs import require_replaceable
 from pollex.rooms.questionnaire.calibration.model_choice import ModelChoice
-from pollex.rooms.questionnaire.formats.answers import AnswerTable, Issue
+from pollex.rooms.questionnaire.formats.answers import AnswerTable, TableIssue
 from pollex.rooms.questionnaire.formats.judgments import (
     JudgmentTable,
-    Trusted,
-    columns_of,
-    rows_of_predictions,
+    TrustedJudges,
+    list_prediction_columns,
+    make_prediction_rows,
 )
 from pollex.rooms.questionnaire.formats.read_tables import read_answers, read_judgments
-from pollex.rooms.questionnaire.services.training_record import TRAINING, keep_training, training_of
+from pollex.rooms.questionnaire.services.training_record import (
+    TRAINING_FILE_NAME,
+    read_training_record,
+    write_training_record,
+)
 from pollex.services.results import Result, TabularResult
 from pollex.text import TerminalLine, TerminalLines, format_count, render_notes
 
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
     from pollex.calibration.questionnaire import Questionnaire
 
-AUTHORS = {
+AUTHORS_NETWORK_SETTINGS = {
     "h1": 25,
     "h2": 25,
     "batch": 64,
@@ -66,7 +70,7 @@ class TablesRead:
     labels: int
     judges: int
     unnamed: int
-    faults: tuple[Issue, ...]
+    faults: tuple[TableIssue, ...]
 
     @classmethod
     def of(cls, table: AnswerTable, judged: JudgmentTable) -> TablesRead:
@@ -135,7 +139,7 @@ class FittedCalibrator(TabularResult):
         return [plain_values]
 
     @property
-    def faults(self) -> tuple[Issue, ...]:
+    def faults(self) -> tuple[TableIssue, ...]:
         return self.tables.faults
 
     def told(self, next_command: str = "") -> TerminalLines:
@@ -167,7 +171,7 @@ class FittedCalibrator(TabularResult):
 
 
 @dataclass(frozen=True)
-class Predicted(Result):
+class PredictionResult(Result):
     """Predictions that were written to a file.
 
     Attributes:
@@ -183,7 +187,7 @@ class Predicted(Result):
     learned_from: int | None
     labels: int | None
     unknown_judges: tuple[str, ...]
-    faults: tuple[Issue, ...]
+    faults: tuple[TableIssue, ...]
 
     @property
     def support(self) -> LabelSupport | None:
@@ -213,7 +217,7 @@ class Predicted(Result):
         better = "predictions of those look better than they are"
         # without a record nobody can tell which texts it has seen
         if self.learned_from is None:
-            why = f"there is no {TRAINING} of this calibrator, so it isn't known which texts it was fitted on"
+            why = f"there is no {TRAINING_FILE_NAME} of this calibrator, so it isn't known which texts it was fitted on"
             return [f"{why}: {better}"]
 
         return [
@@ -268,7 +272,7 @@ def calibrate(
     progress = progress or NullProgress()
     # before the long work: files must be there, and nothing may be replaced
     require_writable(out / JSON_NAME, answers, judgments, named=False)
-    require_replaceable(out / JSON_NAME, out / TRAINING)
+    require_replaceable(out / JSON_NAME, out / TRAINING_FILE_NAME)
     find_files([answers, judgments])
     # who says something about the choice wants a model that chooses
     model = model or ("best" if network or shift is not None else "network")
@@ -310,11 +314,13 @@ def calibrate(
     )
     progress.advance(stage)
     # every other question that people answered gets a calibrator of its own
-    others, refused = ([], {}) if main_only else _others(fitted, table, judged, groups, progress)
+    others, refused = (
+        ([], {}) if main_only else _list_other_candidates(fitted, table, judged, groups, progress)
+    )
     file = save(fitted, out, others)
     # which texts it saw is kept beside it, for warnings when it predicts these
     read = TablesRead.of(table, judged)
-    keep_training(file, table, judged, shift, [answers, judgments])
+    write_training_record(file, table, judged, shift, [answers, judgments])
 
     return FittedCalibrator(
         out,
@@ -332,11 +338,11 @@ def predict_judgments(
     *,
     out: Path,
     judges: Sequence[str] = (),
-    aggregate: Trusted = "mean",
+    aggregate: TrustedJudges = "mean",
     questions: Sequence[str] = (),
     pre_trained: bool = False,
     progress: Progress | None = None,
-) -> Predicted:
+) -> PredictionResult:
     """Predict what people would say of texts, and write one row for each text and question.
 
     Args:
@@ -360,7 +366,7 @@ def predict_judgments(
     calibrators = load_each(folder)
     main, model = next(iter(calibrators.items()))
     table = read_answers(answers, scales=model.questionnaire_.asked)
-    training = training_of(folder)
+    training = read_training_record(folder)
     progress = progress or NullProgress()
     progress.start("predict", 1)
     # each question once, in the order in which it was asked for
@@ -399,7 +405,7 @@ def predict_judgments(
                 option="pre_trained" if network else "question",
             )
 
-        rows += rows_of_predictions(
+        rows += make_prediction_rows(
             model if pre_trained else calibrators[name],
             table,
             judges,
@@ -408,7 +414,7 @@ def predict_judgments(
         )
 
     # questions have different options: what one row lacks is empty there
-    columns = columns_of(rows)
+    columns = list_prediction_columns(rows)
     write_rows(out, [dict.fromkeys(columns) | row for row in rows], columns)
     progress.advance("predict")
 
@@ -416,7 +422,7 @@ def predict_judgments(
     for name in judges:
         if name not in model.judges_:
             unknown_judges.append(name)
-    return Predicted(
+    return PredictionResult(
         out=out,
         model=name_for_people(model),
         texts=len(table.texts),
@@ -478,7 +484,7 @@ def complete_network_settings(
         )
 
     # what the user sets goes before what the recipe sets
-    return {**(AUTHORS if settings.get("recipe") == "authors" else {}), **settings}
+    return {**(AUTHORS_NETWORK_SETTINGS if settings.get("recipe") == "authors" else {}), **settings}
 
 
 def build_mixed_start_settings(questions: Questionnaire) -> dict[str, Any]:
@@ -496,15 +502,15 @@ def build_mixed_start_settings(questions: Questionnaire) -> dict[str, Any]:
         "h1": HIDDEN_UNITS,
         "h2": HIDDEN_UNITS,
         "strengths": PENALTY_STRENGTHS,
-        "seeds": BEGUN_SEEDS,
+        "seeds": MIXED_START_SEEDS,
     }
 
 
-BEGUN_SEEDS = 5
+MIXED_START_SEEDS = 5
 """Networks that are averaged: one for each fold that λ is chosen by, for the time that every question takes."""
 
 
-def _others(
+def _list_other_candidates(
     main: JudgedEstimator,
     table: AnswerTable,
     judged: JudgmentTable,
@@ -625,13 +631,13 @@ def name_for_people(model: JudgedEstimator) -> str:
     return f"calibrator ({names[0] if len(names) == 1 else f'{len(names)} models together'})"
 
 
-def describe_faults(faults: Iterable[Issue]) -> TerminalLines:
+def describe_faults(faults: Iterable[TableIssue]) -> TerminalLines:
     """Yield what was left out, in yellow, and what is worth knowing."""
     for fault in faults:
         yield TerminalLine(f"Left out: {fault}", "yellow") if fault.left_out else f"Note: {fault}"
 
 
-def write_faults_json(faults: Iterable[Issue]) -> dict[str, Any]:
+def write_faults_json(faults: Iterable[TableIssue]) -> dict[str, Any]:
     """Return what was left out and what is worth knowing as JSON values."""
     report: dict[str, list[dict[str, Any]]] = {"left_out": [], "notes": []}
     # two lists: what is missing from the figures, and what is only worth knowing

@@ -42,7 +42,7 @@ from pollex.rooms.questionnaire.calibration.crossfit import (
 )
 from pollex.rooms.questionnaire.calibration.leverage import Leverage, compute_leverages
 from pollex.rooms.questionnaire.calibration.response_curves import compute_response_curves
-from pollex.rooms.questionnaire.formats.answers import AnswerTable, Issue, make_natural_key
+from pollex.rooms.questionnaire.formats.answers import AnswerTable, TableIssue, make_natural_key
 from pollex.rooms.questionnaire.formats.judgments import JudgmentTable
 from pollex.rooms.questionnaire.formats.read_tables import read_answers, read_judgments
 from pollex.rooms.questionnaire.reports.calibration import (
@@ -61,32 +61,35 @@ from pollex.rooms.questionnaire.services.calibrate import (
     pair_group_columns,
     write_faults_json,
 )
-from pollex.rooms.questionnaire.services.training_record import TRAINING, training_of
+from pollex.rooms.questionnaire.services.training_record import (
+    TRAINING_FILE_NAME,
+    read_training_record,
+)
 from pollex.services.logs import logs_from
 from pollex.services.results import Result
 from pollex.text import TerminalLines, TerminalTable
 
-FOLDS = 5
-BASELINES = ("argmax", "as_is", "constant", "judge_mean", "main_alone")
-SLOW = {"network", "best"}
+REPORT_FOLDS = 5
+BASELINE_MODELS = ("argmax", "as_is", "constant", "judge_mean", "main_alone")
+SLOW_MODELS = {"network", "best"}
 """No baselines, and nothing that is fitted a hundred times: that takes minutes."""
-BLIND = {"constant", "judge_mean", "as_is", "argmax", "main_alone", "isotonic"}
+MODELS_BLIND_TO_QUESTIONS = {"constant", "judge_mean", "as_is", "argmax", "main_alone", "isotonic"}
 """Without the other questions they predict the same."""
-STAND_IN = "ordinal"
-STAND_IN_OF_CLASSES = "network"
-FEW_SEEDS = 3
+STAND_IN_MODEL = "ordinal"
+STAND_IN_MODEL_FOR_CLASSES = "network"
+FEW_NETWORK_SEEDS = 3
 """Of a network that is fitted a hundred times."""
-FEW_ANSWERS = 10
+FEW_ANSWER_OPTIONS = 10
 """Of the main question: with more of them intervals of smECE take minutes."""
-SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
-MOST_GROUPS = 8
-MOST_JUDGES = 60
-JUDGE, LLMS_JUDGE = "judge", "judge (column of the answers)"
+LEARNING_CURVE_SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
+MAX_GROUPS_SHOWN = 8
+MAX_JUDGES_SHOWN = 60
+JUDGE_COLUMN, LLM_JUDGE_COLUMN = "judge", "judge (column of the answers)"
 """Titles of subgroups: by judge means by the people who judged; a table of answers may say so of who answered."""
 
 
 @dataclass(frozen=True)
-class Effort:
+class ReportEffort:
     """Effort for intervals and curves.
 
     Attributes:
@@ -102,11 +105,11 @@ class Effort:
     draws: int = 5
 
 
-QUICK = Effort(resamples=200, smece=20, draws=1)
+QUICK_EFFORT = ReportEffort(resamples=200, smece=20, draws=1)
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
+class MeasuringBench:
     """Tables, folds and what is drawn at random, for everything that is measured.
 
     Attributes:
@@ -119,7 +122,7 @@ class Bench:
     folds: Sequence[Ints]
     seed: int
     groups: Ints | None
-    effort: Effort
+    effort: ReportEffort
     progress: Progress
 
     @property
@@ -129,7 +132,7 @@ class Bench:
 
     def smece_resamples(self, *, is_main: bool) -> int:
         """Return the resamples for an interval of smECE, fewer with many answers."""
-        if len(self.questions.scale().values) <= FEW_ANSWERS:
+        if len(self.questions.scale().values) <= FEW_ANSWER_OPTIONS:
             return self.effort.smece if is_main else self.effort.smece_beside
         if is_main:
             return min(self.effort.smece, self.effort.smece_beside)
@@ -172,7 +175,7 @@ def rebuild_unfitted_model(
     judged_estimator: JudgedEstimator = clone(model)
     # each fold searches too: they share out the time of one search
     if judged_estimator.get_params().get("search"):
-        seconds = judged_estimator.get_params()["search_seconds"] / FOLDS
+        seconds = judged_estimator.get_params()["search_seconds"] / REPORT_FOLDS
         judged_estimator.set_params(search_seconds=seconds)
         return (
             judged_estimator,
@@ -212,9 +215,9 @@ def split_bench(
     judged: JudgmentTable,
     seed: int,
     groups: Ints | None,
-    effort: Effort,
+    effort: ReportEffort,
     progress: Progress,
-) -> Bench:
+) -> MeasuringBench:
     """Split the texts into folds.
 
     Raises:
@@ -233,10 +236,10 @@ def split_bench(
     # folds number the places of these rows; the bench wants the rows themselves
     folds = assign_folds(
         np.arange(len(rows)),
-        min(FOLDS, len(rows)),
+        min(REPORT_FOLDS, len(rows)),
         np.random.default_rng(seed),
     )
-    return Bench(
+    return MeasuringBench(
         table.X,
         y,
         questions,
@@ -249,7 +252,7 @@ def split_bench(
 
 
 def crossfit_model(
-    bench: Bench,
+    bench: MeasuringBench,
     title: str,
     model: JudgedEstimator,
     *,
@@ -272,7 +275,7 @@ def crossfit_model(
 
 
 def measure_saved(
-    bench: Bench,
+    bench: MeasuringBench,
     model: JudgedEstimator,
     own_predictions: Predictions,
     seen_texts: int | None,
@@ -303,7 +306,7 @@ def measure_saved(
 
 
 def measure_baselines(
-    bench: Bench,
+    bench: MeasuringBench,
     model: JudgedEstimator,
     own_predictions: Predictions,
 ) -> Iterator[ComparedModel]:
@@ -311,13 +314,13 @@ def measure_baselines(
     # the judge's answer as it is comes first, then models that learn
     others = []
     for name in list_model_names():
-        if name not in BASELINES:
+        if name not in BASELINE_MODELS:
             others.append(name)
 
-    for name in (*BASELINES, *others):
+    for name in (*BASELINE_MODELS, *others):
         # neither slow models nor the calibrator's own kind are a baseline
         kind = None
-        if name not in SLOW:
+        if name not in SLOW_MODELS:
             kind = get_model_class(name)
         if kind is None or kind is type(model):
             continue
@@ -347,7 +350,7 @@ def choose_quick_model(model: JudgedEstimator, ordinal: bool = True) -> JudgedEs
     # an ensemble has members; any other model is its own only member
     members = getattr(model, "members_", (model,))
     weights = getattr(model, "weights_", np.ones(1))
-    slow = SLOW if ordinal else SLOW - {STAND_IN_OF_CLASSES}
+    slow = SLOW_MODELS if ordinal else SLOW_MODELS - {STAND_IN_MODEL_FOR_CLASSES}
     quick = []
     for place, member in enumerate(members):
         if get_model_name(member) not in slow:
@@ -359,24 +362,24 @@ def choose_quick_model(model: JudgedEstimator, ordinal: bool = True) -> JudgedEs
     else:
         telling = []
         for place in quick:
-            if get_model_name(members[place]) not in BLIND:
+            if get_model_name(members[place]) not in MODELS_BLIND_TO_QUESTIONS:
                 telling.append(place)
 
     # no member is quick enough or can tell: another model stands in
     if not telling:
-        stand_in = get_model_class(STAND_IN if ordinal else STAND_IN_OF_CLASSES)()
+        stand_in = get_model_class(STAND_IN_MODEL if ordinal else STAND_IN_MODEL_FOR_CLASSES)()
     else:
         stand_in = clone(members[max(telling, key=lambda place: float(weights[place]))])
 
     # a network that is fitted a hundred times does without a search and with few seeds
-    if get_model_name(stand_in) == STAND_IN_OF_CLASSES:
-        stand_in.set_params(search=None, seeds=FEW_SEEDS)
+    if get_model_name(stand_in) == STAND_IN_MODEL_FOR_CLASSES:
+        stand_in.set_params(search=None, seeds=FEW_NETWORK_SEEDS)
 
     return stand_in
 
 
 def measure_subgroups(
-    bench: Bench,
+    bench: MeasuringBench,
     predictions: Predictions,
     table: AnswerTable,
     judged: JudgmentTable,
@@ -386,20 +389,20 @@ def measure_subgroups(
     # the group of each judgment's text, from columns of few groups
     columns = {}
     for column, of_text in pair_group_columns(table, judged).items():
-        if len(set(of_text)) <= MOST_GROUPS:
+        if len(set(of_text)) <= MAX_GROUPS_SHOWN:
             values_of_rows = []
             for row in rows:
                 values_of_rows.append(of_text[row] or "none")
 
-            columns[LLMS_JUDGE if column == JUDGE else column] = values_of_rows
+            columns[LLM_JUDGE_COLUMN if column == JUDGE_COLUMN else column] = values_of_rows
 
     # the people who judged are groups, too
     judges = []
     for name in bench.given.names().tolist():
         judges.append(name or "nobody known")
 
-    if len(set(judges)) <= MOST_JUDGES:
-        columns[JUDGE] = judges
+    if len(set(judges)) <= MAX_JUDGES_SHOWN:
+        columns[JUDGE_COLUMN] = judges
 
     # a column of a single group would repeat the figures of all texts
     assessments = {}
@@ -421,7 +424,9 @@ def measure_subgroups(
     return assessments
 
 
-def measure_question_gains(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
+def measure_question_gains(
+    bench: MeasuringBench, model: JudgedEstimator
+) -> tuple[QuestionGain, ...]:
     """Measure how much log-loss rises without the answers to each question, cross-fitted."""
     # without its only question a model has nothing to predict from
     questions = [scale.question for scale in bench.questions.asked]
@@ -466,7 +471,9 @@ def measure_question_gains(bench: Bench, model: JudgedEstimator) -> tuple[Questi
     return tuple(rows)
 
 
-def measure_learning_curve(bench: Bench, model: JudgedEstimator) -> tuple[LearningPoint, ...]:
+def measure_learning_curve(
+    bench: MeasuringBench, model: JudgedEstimator
+) -> tuple[LearningPoint, ...]:
     """Measure log-loss by number of labels."""
     with show_stage(bench.progress, "Learning curve"):
         points = compute_learning_curve(
@@ -476,7 +483,7 @@ def measure_learning_curve(bench: Bench, model: JudgedEstimator) -> tuple[Learni
             bench.questions,
             bench.folds,
             bench.rng,
-            SHARES,
+            LEARNING_CURVE_SHARES,
             bench.effort.draws,
         )
 
@@ -491,7 +498,7 @@ def measure_learning_curve(bench: Bench, model: JudgedEstimator) -> tuple[Learni
     return tuple(learning_points)
 
 
-def measure_leverages(model: JudgedEstimator, bench: Bench) -> tuple[Leverage, ...]:
+def measure_leverages(model: JudgedEstimator, bench: MeasuringBench) -> tuple[Leverage, ...]:
     """Measure leverages of the kept model on the answers in X.
 
     Not on judges' predicted answers: the network has other weights for these than for the main
@@ -509,10 +516,10 @@ def show_stage(progress: Progress, name: str) -> Iterator[None]:
     progress.advance(name)
 
 
-RESAMPLES = 200
+DENSITY_RESAMPLES = 200
 DENSITY_PLACES = 61
 """At which a density is drawn."""
-TAIL, LONGEST_TAIL = 0.1, 10
+TAIL_SHARE, MAX_TAIL_TEXTS = 0.1, 10
 """Share of the texts that is the lower tail, and the most of them that are listed."""
 
 
@@ -539,11 +546,11 @@ def predict_subsets(
             continue
         # the prediction of many judges takes long: some of them stand for all
         judges = model.judges_
-        if len(judges) > MOST_JUDGES:
+        if len(judges) > MAX_JUDGES_SHOWN:
             judges = tuple(
                 rng.choice(
                     np.array(judges, dtype=object),
-                    MOST_JUDGES,
+                    MAX_JUDGES_SHOWN,
                     replace=False,
                 )
             )
@@ -551,7 +558,7 @@ def predict_subsets(
         # `[text, judge]`, expected answers; densities are drawn over the whole scale
         predicted = model.predict_each(X, judges, question)
         mesh = np.linspace(min(scale.values), max(scale.values), DENSITY_PLACES)
-        for column, group, rows in _subsets(groups, len(named)):
+        for column, group, rows in _iterate_subsets(groups, len(named)):
             yield _predict_density(
                 question,
                 column,
@@ -564,7 +571,9 @@ def predict_subsets(
             )
 
 
-def _subsets(groups: Mapping[str, Sequence[str]], texts: int) -> Iterator[tuple[str, str, Ints]]:
+def _iterate_subsets(
+    groups: Mapping[str, Sequence[str]], texts: int
+) -> Iterator[tuple[str, str, Ints]]:
     # all texts first, then each group of columns that have few
     yield "", "", np.arange(texts)
     for column, labels in groups.items():
@@ -574,7 +583,7 @@ def _subsets(groups: Mapping[str, Sequence[str]], texts: int) -> Iterator[tuple[
                 named_labels.add(label)
 
         names = sorted(named_labels, key=make_natural_key)
-        if 1 < len(names) <= MOST_GROUPS:
+        if 1 < len(names) <= MAX_GROUPS_SHOWN:
             for name in names:
                 yield (column, name, np.flatnonzero(np.array(labels, dtype=object) == name))
 
@@ -591,15 +600,15 @@ def _predict_density(
 ) -> PredictedScores:
     # a text's score is the mean over its judges
     scores = predicted.mean(axis=1)
-    kernel = _kernel(mesh, scores)
+    kernel = _make_kernel(mesh, scores)
     count, judges = predicted.shape
     draws = []
     means = []
     # texts and judges are both samples: each resample draws both anew
-    for _ in range(RESAMPLES if count >= MIN_UNITS_FOR_INTERVAL else 0):
+    for _ in range(DENSITY_RESAMPLES if count >= MIN_UNITS_FOR_INTERVAL else 0):
         weights = rng.multinomial(count, np.full(count, 1 / count))
         again = predicted @ (rng.multinomial(judges, np.full(judges, 1 / judges)) / judges)
-        draws.append(kernel @ _counts(mesh, again, weights))
+        draws.append(kernel @ _count_on_mesh(mesh, again, weights))
         means.append(float(again @ weights) / count)
 
     # the interval of the density at each place `[place]`, and that of the mean
@@ -607,7 +616,9 @@ def _predict_density(
     low, high = np.quantile(draws, tails, axis=0).tolist() if draws else ([], [])
     least, most = np.quantile(means, tails).tolist() if means else (None, None)
     # texts of the lower tail, the lowest first
-    order = np.argsort(scores, kind="stable")[: min(LONGEST_TAIL, max(1, round(TAIL * count)))]
+    order = np.argsort(scores, kind="stable")[
+        : min(MAX_TAIL_TEXTS, max(1, round(TAIL_SHARE * count)))
+    ]
 
     tail = []
     for place in order.tolist():
@@ -623,21 +634,21 @@ def _predict_density(
         group=group,
         mean=Figure(float(scores.mean()), least, most, n=count, units=count),
         mesh=mesh.tolist(),
-        density=(kernel @ _counts(mesh, scores, np.ones(count))).tolist(),
+        density=(kernel @ _count_on_mesh(mesh, scores, np.ones(count))).tolist(),
         low=low,
         high=high,
         tail=tuple(tail),
     )
 
 
-def _counts(mesh: Floats, scores: Floats, weights: Floats | Ints) -> Floats:
+def _count_on_mesh(mesh: Floats, scores: Floats, weights: Floats | Ints) -> Floats:
     # each score counts at the nearest place, as a share of all weights
     step = mesh[1] - mesh[0]
     nearest = np.clip(np.rint((scores - mesh[0]) / step), 0, len(mesh) - 1).astype(np.int64)
     return np.asarray(np.bincount(nearest, weights, len(mesh)) / weights.sum())
 
 
-def _kernel(mesh: Floats, scores: Floats) -> Floats:
+def _make_kernel(mesh: Floats, scores: Floats) -> Floats:
     """Return a normal kernel between places `[place, place]`, mirrored at the ends: no answer lies beyond them.
 
     Its width is Silverman's rule of thumb (1986, "Density Estimation", eq. 3.31).
@@ -660,7 +671,7 @@ def _kernel(mesh: Floats, scores: Floats) -> Floats:
     )
 
 
-SOURCE = "source"
+SOURCE_COLUMN = "source"
 """Column of a table of judgments that says where each came from, as the application exports it."""
 
 
@@ -673,7 +684,7 @@ class CalibrationReport(Result):
     data: CalibrationData
 
     @property
-    def faults(self) -> tuple[Issue, ...]:
+    def faults(self) -> tuple[TableIssue, ...]:
         return self.data.faults
 
     def told(self) -> TerminalLines:
@@ -724,7 +735,7 @@ class CalibrationReport(Result):
         others = {}
         for m in data.compared[1:]:
             others[m.title] = {
-                "figures": _figures(m.assessment),
+                "figures": _make_figures_json(m.assessment),
                 "behind": m.behind and asdict(m.behind),
             }
 
@@ -752,11 +763,13 @@ class CalibrationReport(Result):
             ),
         ) | {
             "choice": None if data.choice is None else data.choice.facts(),
-            "figures": _figures(data.own),
+            "figures": _make_figures_json(data.own),
             "alpha": asdict(data.agreement),
             "others": others,
             "subgroups": {
-                column: {name: _figures(assessment) for name, assessment in groups.items()}
+                column: {
+                    name: _make_figures_json(assessment) for name, assessment in groups.items()
+                }
                 for column, groups in data.subgroups.items()
             },
             "gains": {gain.question: asdict(gain.gain) for gain in data.gains},
@@ -796,7 +809,7 @@ def report_calibrator(
         judgments,
         folder,
         folder / JSON_NAME,
-        folder / TRAINING,
+        folder / TRAINING_FILE_NAME,
         *texts,
     )
     # logs serve only to show the turns of the texts that are predicted lowest
@@ -833,7 +846,7 @@ def measure_calibrator(
     """Measure a calibrator beside simpler models; see `report_calibrator`."""
     find_files([answers, judgments])
     calibrators = load_each(folder)
-    training = training_of(folder)
+    training = read_training_record(folder)
     # all questions share the tables; the first calibrator is that of the main one
     model = next(iter(calibrators.values()))
     # tables are read by the scales that the calibrator knows, not by what they hold
@@ -845,7 +858,7 @@ def measure_calibrator(
         judged,
         seed,
         groups,
-        QUICK if quick else Effort(),
+        QUICK_EFFORT if quick else ReportEffort(),
         progress or NullProgress(),
     )
     facts = {
@@ -855,7 +868,7 @@ def measure_calibrator(
         "judgments": judgments,
     }
     # how many judgments came from where, if the table says so
-    if sources := (named := pair_group_columns(table, judged)).get(SOURCE):
+    if sources := (named := pair_group_columns(table, judged)).get(SOURCE_COLUMN):
         rows = judged.judgments.of_question(judged.questionnaire.index()).row.tolist()
         counted = Counter(sources[row] or "unknown" for row in rows)
         facts["sources"] = ", ".join(f"{name} ({n:,})" for name, n in counted.most_common())
@@ -930,7 +943,7 @@ def measure_calibrator(
     return TablesRead.of(table, judged), data
 
 
-def _figures(assessment: PredictionQuality | None) -> dict[str, Any] | None:
+def _make_figures_json(assessment: PredictionQuality | None) -> dict[str, Any] | None:
     if assessment is None:
         return None
     figures = {}

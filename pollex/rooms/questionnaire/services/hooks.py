@@ -7,7 +7,7 @@ from pollex.services.hooks import OptionService, RunQuestionReader
 from pollex.store.store import Store
 
 
-def questions_of_a_questionnaire(store: Store, run: str) -> Mapping[str, Question]:
+def read_questions(store: Store, run: str) -> Mapping[str, Question]:
     """Return the questions of a run of `ask`."""
     # a tenth of a second, for these runs alone
     from pollex.rooms.questionnaire.services.ask import read_asked_questions
@@ -16,10 +16,10 @@ def questions_of_a_questionnaire(store: Store, run: str) -> Mapping[str, Questio
 
 
 HOOKS = (
-    RunQuestionReader("ask", questions_of_a_questionnaire),
+    RunQuestionReader("ask", read_questions),
     OptionService(
         "label next",
         "calibrator",
-        "pollex.rooms.questionnaire.services.next_texts.next_texts",
+        "pollex.rooms.questionnaire.services.next_texts.choose_next_texts",
     ),
 )

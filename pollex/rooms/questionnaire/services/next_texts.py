@@ -31,11 +31,11 @@ from pollex.formats.write import require_known_ending
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import compute_entropy
 from pollex.measures.intervals import LabelSupport
-from pollex.rooms.questionnaire.formats.answers import Issue
-from pollex.rooms.questionnaire.formats.judgments import expected_of
+from pollex.rooms.questionnaire.formats.answers import TableIssue
+from pollex.rooms.questionnaire.formats.judgments import compute_expected_answers
 from pollex.rooms.questionnaire.formats.read_tables import read_answers, read_judgments
 from pollex.rooms.questionnaire.services.calibrate import write_faults_json
-from pollex.rooms.questionnaire.services.training_record import training_of
+from pollex.rooms.questionnaire.services.training_record import read_training_record
 from pollex.services.results import TabularResult, tabulate_rows
 from pollex.text import TerminalLines, render_notes
 
@@ -58,7 +58,7 @@ class NextTexts(TabularResult):
     model: str
     support: str
     out: Path | None
-    faults: tuple[Issue, ...] = ()
+    faults: tuple[TableIssue, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -81,7 +81,7 @@ class NextTexts(TabularResult):
         return {"next": list(self.rows), "texts": self.texts} | write_faults_json(self.faults)
 
 
-def next_texts(
+def choose_next_texts(
     calibrator: Path,
     answers: str,
     judgments: str | None = None,
@@ -127,7 +127,7 @@ def next_texts(
         given_judgments = judged.judgments
         faults = (*faults, *judged.faults)
 
-    rows = text_rows(
+    rows = list_label_requests(
         model,
         answered.texts,
         answered.X,
@@ -138,7 +138,7 @@ def next_texts(
     if out is not None:
         write_label_requests(out, rows, questions)
 
-    labels = training_of(calibrator).labels
+    labels = read_training_record(calibrator).labels
     return NextTexts(
         rows=tuple(rows),
         texts=len(answered.texts),
@@ -150,7 +150,7 @@ def next_texts(
     )
 
 
-def text_rows(
+def list_label_requests(
     model: JudgedEstimator,
     texts: Sequence[str],
     X: Floats,
@@ -169,7 +169,7 @@ def text_rows(
     is_labeled = mask_known_labels(judgments, sheet, len(X), judges)
     # likeness is by the judge's answers, doubt by the spread of the predicted answer
     picked: LabelQueries = select_queries(
-        make_text_vectors(columns_of(sheet, X)),
+        make_text_vectors(make_feature_columns(sheet, X)),
         measure_predictive_variance(proba, sheet),
         is_labeled,
         count,
@@ -178,7 +178,7 @@ def text_rows(
     for row, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
         p = proba[row, judge]
         question_fields = {"question": sheet.main} | ({"judge": judges[judge]} if judges else {})
-        (expected,) = expected_of(p[None], sheet.scale())
+        (expected,) = compute_expected_answers(p[None], sheet.scale())
         # what is predicted, to be compared with the label when it comes
         figures = {
             "expected": expected,
@@ -215,7 +215,7 @@ def mask_known_labels(
     return is_labeled
 
 
-def columns_of(sheet: Questionnaire, X: Floats) -> Floats:
+def make_feature_columns(sheet: Questionnaire, X: Floats) -> Floats:
     """Return features `[row, column]`: expected answers, or shares of options without order."""
     expected = sheet.expected(X)
     parts = []

@@ -12,7 +12,7 @@ from pollex.outputs import write_text
 from pollex.rooms.questionnaire.formats.answers import AnswerTable
 from pollex.rooms.questionnaire.formats.judgments import JudgmentTable
 
-TRAINING = "training.json"
+TRAINING_FILE_NAME = "training.json"
 
 
 class TrainingRecord(BaseModel):
@@ -38,10 +38,10 @@ class TrainingRecord(BaseModel):
             known_hashes = frozenset(self.text_hashes)
         if known_hashes is None:
             return None
-        return sum(row_hash in known_hashes for row_hash in _hashes(table))
+        return sum(row_hash in known_hashes for row_hash in _hash_rows(table))
 
 
-def keep_training(
+def write_training_record(
     calibrator: Path,
     table: AnswerTable,
     judged: JudgmentTable,
@@ -52,7 +52,7 @@ def keep_training(
     # texts with a judgment of any question have taught it
     used = np.isin(np.arange(len(table.texts)), judged.judgments.row).tolist()
     learned_hashes = []
-    for row_hash, learnt in zip(_hashes(table), used, strict=True):
+    for row_hash, learnt in zip(_hash_rows(table), used, strict=True):
         if learnt:
             learned_hashes.append(row_hash)
     record = TrainingRecord(
@@ -63,13 +63,13 @@ def keep_training(
         files=tuple(files),
     )
     write_text(
-        calibrator.with_name(TRAINING),
+        calibrator.with_name(TRAINING_FILE_NAME),
         record.model_dump_json(indent=2),
         named=False,
     )
 
 
-def training_of(folder: Path) -> TrainingRecord:
+def read_training_record(folder: Path) -> TrainingRecord:
     """Read a calibrator's training record; unknown if it is missing or another's.
 
     Args:
@@ -77,7 +77,7 @@ def training_of(folder: Path) -> TrainingRecord:
     """
     calibrator = folder / JSON_NAME if folder.is_dir() else folder
     try:
-        beside = calibrator.with_name(TRAINING).read_bytes()
+        beside = calibrator.with_name(TRAINING_FILE_NAME).read_bytes()
         training_record = TrainingRecord.model_validate_json(beside)
         # Of the calibrator's own file only the hash of its arrays is read here.
         calibrator_record = TrainingRecord.model_validate_json(calibrator.read_bytes())
@@ -90,7 +90,7 @@ def training_of(folder: Path) -> TrainingRecord:
     return TrainingRecord()
 
 
-def _hashes(table: AnswerTable) -> list[str]:
+def _hash_rows(table: AnswerTable) -> list[str]:
     # in one order of bytes, so that equal rows have equal hashes
     rows = np.ascontiguousarray(table.X)
     hashes: list[str] = []

@@ -6,9 +6,9 @@ from pollex.studio.hooks import StudioGraph
 from pollex.studio.use_cases import carry_out_use_case, collect_filled_fields
 
 
-def ask(form: AskContext) -> None:
+def start_ask(form: AskContext) -> None:
     """Ask a questionnaire about each conversation of a log."""
     carry_out_use_case(AskQuestionnaire, collect_filled_fields(form))
 
 
-HOOKS = (StudioGraph("ask", build, ask),)
+HOOKS = (StudioGraph("ask", build, start_ask),)

@@ -36,7 +36,7 @@ class AskQuestionnaire(LabelSourceOptions, Reading, GraderModelOptions, UseCase[
       pollex calibrate fit answers.parquet judgments.csv --out calibrator
     """
 
-    does = "ask.ask"
+    does = "ask.ask_questionnaire"
     resumable = True
     goes_on_in_browser = True
     plans = True

@@ -29,7 +29,7 @@ from pollex.usecases.families import declare_output_option
 from pollex.usecases.use_case import CallContext, UseCase, declare_options, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.rooms.questionnaire.services.calibrate import FittedCalibrator, Predicted
+    from pollex.rooms.questionnaire.services.calibrate import FittedCalibrator, PredictionResult
     from pollex.rooms.questionnaire.services.calibration_report import CalibrationReport
 
 
@@ -69,7 +69,7 @@ def declare_table(name: str) -> Any:
     return opt(kw_only=False, place="argument", metavar=name)
 
 
-def seed_option() -> Any:
+def declare_seed() -> Any:
     """Declare the seed of all that draw."""
     return opt("Random seed.", default=0, least=0, most=2**32 - 1)
 
@@ -79,7 +79,7 @@ def declare_network_setting(help_text: str) -> Any:
     return opt(help_text, default=None, place="setting")
 
 
-class FewThreads:
+class FewThreadsUseCase:
     """A use case whose matrices are small.
 
     Where others want the cores, waiting for a second thread takes three times as long as the work.
@@ -92,7 +92,7 @@ class FewThreads:
 
 
 @declare_options
-class Network:
+class NetworkSettings:
     """Settings of the calibration network."""
 
     recipe: Literal["shrunk", "authors"] | None = declare_network_setting(
@@ -128,13 +128,13 @@ class Network:
         """Return those that were given."""
         settings = {}
         # the network's own fields, whatever else a use case has
-        for name in Network.__annotations__:
+        for name in NetworkSettings.__annotations__:
             settings[name] = getattr(self, name)
         return {name: value for name, value in settings.items() if value is not None}
 
 
 @use_case("calibrate fit")
-class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
+class FitCalibrator(FewThreadsUseCase, NetworkSettings, UseCase["FittedCalibrator"]):
     """Fit a calibrator, and keep it as JSON with its arrays beside it.
 
     The calibration network predicts. It begins as ordinal mixed effects, and learns what these
@@ -195,7 +195,7 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
         "Fit nothing for annotators' other questions (faster).",
         default=False,
     )
-    seed: int = seed_option()
+    seed: int = declare_seed()
 
     def as_options(self, context: CallContext) -> dict[str, tuple[float, ...]]:
         """Return the options of questions by their names."""
@@ -210,7 +210,7 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
 
 
 @use_case("calibrate predict")
-class PredictJudgments(FewThreads, UseCase["Predicted"]):
+class PredictJudgments(FewThreadsUseCase, UseCase["PredictionResult"]):
     """Predict what people would say of texts, a row for each text and question.
 
     A row has text_id, question, the expected answer and its variance (empty where answers have no
@@ -261,7 +261,7 @@ class PredictJudgments(FewThreads, UseCase["Predicted"]):
 
 
 @use_case("calibrate report")
-class ReportCalibrator(FewThreads, UseCase["CalibrationReport"]):
+class ReportCalibrator(FewThreadsUseCase, UseCase["CalibrationReport"]):
     """Measure a calibrator beside simpler models, and write a page about it.
 
     All models are cross-fitted on these tables: no text is predicted by a model that saw it. The
@@ -294,4 +294,4 @@ class ReportCalibrator(FewThreads, UseCase["CalibrationReport"]):
         "Use fewer resamples: faster, with less exact intervals.",
         default=False,
     )
-    seed: int = seed_option()
+    seed: int = declare_seed()

@@ -10,7 +10,7 @@ from pollex.web.site import Site
 
 
 @dataclass
-class Calibrators:
+class CalibratorMemory:
     """What the room remembers while the server runs.
 
     Attributes:
@@ -22,20 +22,20 @@ class Calibrators:
 
 def get_calibrator_folders(site: Site) -> dict[str, Path]:
     """Return the folders of the calibrators that are shown, by name."""
-    return site.memory_of(Calibrators).folders
+    return site.memory_of(CalibratorMemory).folders
 
 
 def show_calibrators(site: Site, folders: Sequence[Path]) -> None:
     """Show the calibrators that were named, or else those next to the store."""
     if folders:
-        named = calibrators_in(folders)
+        named = name_calibrators(folders)
     else:
-        named = calibrators_beside(site.store.folder)
+        named = find_calibrators_beside(site.store.folder)
 
     get_calibrator_folders(site).update(named)
 
 
-def calibrators_in(folders: Sequence[Path]) -> dict[str, Path]:
+def name_calibrators(folders: Sequence[Path]) -> dict[str, Path]:
     """Name calibrators after their folders.
 
     Raises:
@@ -63,8 +63,8 @@ def calibrators_in(folders: Sequence[Path]) -> dict[str, Path]:
     return paths
 
 
-def calibrators_beside(folder: Path) -> dict[str, Path]:
+def find_calibrators_beside(folder: Path) -> dict[str, Path]:
     """Find the calibrators next to a store."""
-    return calibrators_in(
+    return name_calibrators(
         [path.parent for path in sorted(folder.absolute().parent.glob(f"*/{JSON_NAME}"))]
     )

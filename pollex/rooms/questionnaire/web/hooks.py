@@ -8,20 +8,20 @@ from pollex.web.hooks import NamedCalibrators, ServedFiles
 from pollex.web.site import Site
 
 
-def names_of_calibrators(site: Site) -> Sequence[str]:
+def list_calibrator_names(site: Site) -> Sequence[str]:
     """Return the names of the calibrators that are shown."""
     return [*get_calibrator_folders(site)]
 
 
-def calibrator_shown(site: Site, name: str) -> dict[str, Any]:
+def show_calibrator(site: Site, name: str) -> dict[str, Any]:
     """Return what fills the page of a calibrator."""
     # reports take a while to import: such pages alone need it
-    from pollex.rooms.questionnaire.web.pages.calibrators import calibrator_page
+    from pollex.rooms.questionnaire.web.pages.calibrators import show_calibrator_page
 
-    return calibrator_page(site, name)
+    return show_calibrator_page(site, name)
 
 
 HOOKS = (
-    NamedCalibrators(names_of_calibrators, calibrator_shown),
+    NamedCalibrators(list_calibrator_names, show_calibrator),
     ServedFiles("calibrators", show_calibrators, always=True),
 )

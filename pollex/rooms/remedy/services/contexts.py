@@ -13,9 +13,9 @@ from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext, is_answerable_reply
-from pollex.rubrics.answers import NEUTRAL, Answer, Question
+from pollex.rubrics.answers import NEUTRAL_VALUE, Answer, Question
 from pollex.rubrics.headlines import list_headlines
-from pollex.rubrics.judge_settings import DEFAULT_MODEL
+from pollex.rubrics.judge_settings import DEFAULT_EMBEDDING_MODEL
 from pollex.rubrics.lint import mark_words
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Rubric
@@ -115,7 +115,7 @@ def find_rubric_occurrences(
         came_up = []
         for conversation, answer in answers[rubric.id]:
             if not answer.never_came_up:
-                came_up.append((conversation, answer, answer.value() > NEUTRAL))
+                came_up.append((conversation, answer, answer.value() > NEUTRAL_VALUE))
 
         # replies where it holds, and where it doesn't
         places: dict[bool, list[ReplyContext]] = {True: [], False: []}
@@ -230,7 +230,7 @@ def build_local_judge(rubric_set: RubricSet) -> Judge:
             learned[id_] = what
 
     return JudgeWithoutModel(
-        embedder_for(None, embeds_with(rubric_set.judge, DEFAULT_MODEL)),
+        embedder_for(None, embeds_with(rubric_set.judge, DEFAULT_EMBEDDING_MODEL)),
         learned,
     )
 
@@ -428,7 +428,7 @@ def measure_surviving_share(rubric_set: RubricSet, held: RubricOccurrences) -> f
         for context in held.replies:
             (answer,) = await answer_each_question(judge, context.cut, [question])
             surviving += (
-                isinstance(answer, Answer) and bool(answer.turns) and answer.value() > NEUTRAL
+                isinstance(answer, Answer) and bool(answer.turns) and answer.value() > NEUTRAL_VALUE
             )
 
         return surviving

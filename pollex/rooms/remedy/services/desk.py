@@ -68,7 +68,7 @@ from pollex.rooms.remedy.services.result import (
     build_reply_rows,
 )
 from pollex.rooms.remedy.services.trials import GatheredContexts, require_enough_failures
-from pollex.rubrics.answers import NEUTRAL, Answer
+from pollex.rubrics.answers import NEUTRAL_VALUE, Answer
 from pollex.runs.by_model import asker_of
 from pollex.runs.options import ModelOptions
 from pollex.runs.roles import RunRoles, hire, hire_judge
@@ -584,7 +584,9 @@ async def measure_judge_agreement(
     whole = np.array([float((stratum == FAILING_STRATUM) == dsat) for _, stratum, _ in answered])
     alone = []
     for *_, answer in answered:
-        alone.append(float(not answer.never_came_up and answer.value(question.options) > NEUTRAL))
+        alone.append(
+            float(not answer.never_came_up and answer.value(question.options) > NEUTRAL_VALUE)
+        )
 
     kappa = estimate_weighted_kappa(
         whole,

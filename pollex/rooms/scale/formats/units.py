@@ -25,14 +25,14 @@ from pollex.formats.tally import SkippedRow
 UNIT_BYTES = 8 << 20
 """Bytes of a file of JSON lines in one unit: seconds of work."""
 
-LOOKED_AT = 20
+ROWS_LOOKED_AT = 20
 """First rows that tell whether a file may be cut."""
 
-Kind = Literal["file", "lines", "group"]
+UnitKind = Literal["file", "lines", "group"]
 
 
 @dataclass(frozen=True)
-class Unit:
+class LogUnit:
     """A whole file, lines of a file, or a row group of Parquet.
 
     Attributes:
@@ -46,7 +46,7 @@ class Unit:
     number: int
     url: str
     state: str
-    kind: Kind = "file"
+    kind: UnitKind = "file"
     start: int = 0
     end: int = 0
 
@@ -105,7 +105,7 @@ class Unit:
             # each kind of unit becomes a file of its own, which readers then read as any other
             if self.kind == "lines":
                 (lines := Path(folder) / "lines.jsonl").write_bytes(
-                    lines_between(place, self.start, self.end)
+                    read_lines_between(place, self.start, self.end)
                 )
                 yield lines
             elif self.kind == "group":
@@ -138,7 +138,7 @@ def _import_arrow() -> Any:
     return pyarrow
 
 
-def lines_between(place: StoragePath, start: int, end: int) -> bytes:
+def read_lines_between(place: StoragePath, start: int, end: int) -> bytes:
     """Return the lines that begin in a range of bytes, the last one to its end, or to where it is too long."""
     # from one byte before: if that is a line feed, a line begins at `start`
     content = place.read_range(max(start - 1, 0), end)
@@ -167,14 +167,16 @@ def lines_between(place: StoragePath, start: int, end: int) -> bytes:
     return b"".join(parts)
 
 
-def units_of(urls: list[str], options: ReadOptions, unit_bytes: int = UNIT_BYTES) -> list[Unit]:
+def cut_into_units(
+    urls: list[str], options: ReadOptions, unit_bytes: int = UNIT_BYTES
+) -> list[LogUnit]:
     """Cut logs into units, in order; files whose conversations span rows stay whole.
 
     Raises:
         BadInput: An address names nothing.
         WrongUse: A file is Parquet, and the extra `ray` is missing.
     """
-    units: list[Unit] = []
+    units: list[LogUnit] = []
     # numbers go on over all files, in the order of the addresses
     for place in (place for url in urls for place in list_storage_files(url)):
         units += [
@@ -185,18 +187,18 @@ def units_of(urls: list[str], options: ReadOptions, unit_bytes: int = UNIT_BYTES
     return units
 
 
-def _cut_file(place: StoragePath, options: ReadOptions, unit_bytes: int) -> list[Unit]:
+def _cut_file(place: StoragePath, options: ReadOptions, unit_bytes: int) -> list[LogUnit]:
     # workers elsewhere need the whole address, a local path is enough here
     if place.local:
         url = place.path
     else:
         url = str(place.files.unstrip_protocol(place.path))
 
-    whole = Unit(0, url, place.state())
+    whole = LogUnit(0, url, place.state())
     form = FORMAT_BY_ENDING.get(Path(place.name).suffix)
     # lines are cut by bytes: which unit a line belongs to is where it begins
-    if form == "lines" and place.size > unit_bytes and _stands_alone(place, options):
-        wholes: list[Unit] = []
+    if form == "lines" and place.size > unit_bytes and _do_rows_stand_alone(place, options):
+        wholes: list[LogUnit] = []
         for at in range(0, place.size, unit_bytes):
             wholes.append(
                 replace(
@@ -209,7 +211,7 @@ def _cut_file(place: StoragePath, options: ReadOptions, unit_bytes: int) -> list
 
         return wholes
     # Parquet is cut by row groups, as it was written
-    if form == "parquet" and _stands_alone(place, options):
+    if form == "parquet" and _do_rows_stand_alone(place, options):
         with place.files.open(place.path, "rb") as file:
             groups = _import_arrow().parquet.ParquetFile(file).num_row_groups
         return [replace(whole, kind="group", start=at) for at in range(groups)]
@@ -217,7 +219,7 @@ def _cut_file(place: StoragePath, options: ReadOptions, unit_bytes: int) -> list
     return [whole]
 
 
-def _stands_alone(place: StoragePath, options: ReadOptions) -> bool:
+def _do_rows_stand_alone(place: StoragePath, options: ReadOptions) -> bool:
     mapper = ColumnMapper.of(options)
     # a field of messages in each row: every row is a conversation
     if mapper.options(options).messages_field is not None:
@@ -230,21 +232,21 @@ def _stands_alone(place: StoragePath, options: ReadOptions) -> bool:
             arrow = _import_arrow()
             with place.files.open(place.path, "rb") as file:
                 parquet = arrow.parquet.ParquetFile(file)
-                first = list(islice(parquet.iter_batches(LOOKED_AT), 1))
+                first = list(islice(parquet.iter_batches(ROWS_LOOKED_AT), 1))
                 arrow.parquet.write_table(
                     arrow.Table.from_batches(first, parquet.schema_arrow),
                     head,
                 )
         else:
-            head.write_bytes(lines_between(place, 0, 1 << 16))
+            head.write_bytes(read_lines_between(place, 0, 1 << 16))
 
-        rows = list(islice(iterate_file_rows(str(head), options.encoding), LOOKED_AT))
+        rows = list(islice(iterate_file_rows(str(head), options.encoding), ROWS_LOOKED_AT))
 
     # one row that is part of a conversation keeps the file whole
-    return all(map(_stands_alone_row, mapper.rows(rows)))
+    return all(map(_does_row_stand_alone, mapper.rows(rows)))
 
 
-def _stands_alone_row(row: LogRow | BadRow | SkippedRow) -> bool:
+def _does_row_stand_alone(row: LogRow | BadRow | SkippedRow) -> bool:
     if not isinstance(row, LogRow):
         return True
 

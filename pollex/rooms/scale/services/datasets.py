@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_rows
-from pollex.rooms.scale.services.parts import parquet_of
+from pollex.rooms.scale.services.parts import write_parquet
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.score import read_unedited
 from pollex.services.scorer import BatchScorer
@@ -59,7 +59,7 @@ def score_dataset(
     arguments = (BatchScorer(rubric_set, judges, costs),)
     ray_options = {"concurrency": 1, **options}
     return dataset.map_batches(
-        _Batches,
+        _DatasetBatchScorer,
         fn_constructor_args=arguments,
         batch_format="pyarrow",
         batch_size=batch_size,
@@ -67,7 +67,7 @@ def score_dataset(
     )
 
 
-class _Batches:
+class _DatasetBatchScorer:
     def __init__(self, scorer: BatchScorer) -> None:
         self._scorer = scorer
 
@@ -82,7 +82,7 @@ class _Batches:
         # the same Parquet as that of parts, so that columns and types are equal
         return parquet.read_table(
             BufferReader(
-                parquet_of(
+                write_parquet(
                     [scores],
                     self._scorer.rubrics,
                     self._scorer.judges,

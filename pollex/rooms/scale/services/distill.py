@@ -26,12 +26,12 @@ from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import estimate_auc, estimate_auc_difference
 from pollex.measures.correlations import make_pearson_statistic
 from pollex.measures.intervals import Figure, Measure, estimate_figures, make_mean_statistic
-from pollex.rubrics.answers import LIKERT, Answer, Unanswered
-from pollex.rubrics.judge_settings import MOST_RUBRICS_IN_A_CALL, JudgeSettings
+from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Unanswered
+from pollex.rubrics.judge_settings import MAX_RUBRICS_IN_A_CALL, JudgeSettings
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.records import LLM, ChosenRubric, JudgeRecord
-from pollex.rubrics.rubric import DISTILLED
+from pollex.rubrics.records import LLM_JUDGE_KIND, ChosenRubric, JudgeRecord
+from pollex.rubrics.rubric import ANSWERED_DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, compute_answer_value
 from pollex.rubrics.worth import measure_share
@@ -55,12 +55,12 @@ from pollex.store.rows import read_answer
 from pollex.store.store import Store
 from pollex.text import TerminalLines, TerminalTable, format_count
 
-ASKED = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)
-Hard = Literal["drop", "model"]
+CASCADE_SHARES = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)
+HardRubrics = Literal["drop", "model"]
 
 
 @dataclass(frozen=True)
-class Fidelity:
+class RubricFidelity:
     """How well a rubric's answers are foretold for conversations that they were not learned from.
 
     Attributes:
@@ -87,14 +87,14 @@ class CascadeRow:
     right: Figure
 
 
-async def fidelity_of(
+async def measure_fidelity(
     judged: Sequence[Conversation],
     rubrics: Sequence[ChosenRubric],
     lessons: TeacherAnswersByRubric,
     embedder: Embedder,
-    hard: Hard,
+    hard: HardRubrics,
     least: float,
-) -> tuple[Fidelity, ...]:
+) -> tuple[RubricFidelity, ...]:
     """Cross-fit each rubric over conversations, and correlate what is foretold with what the model said."""
     # the judge learns on all texts; what it foretells of one comes from the other folds
     judge = DistilledJudge(embedder, lessons=lessons)
@@ -102,19 +102,19 @@ async def fidelity_of(
     foretold = {c.text_hash: judge.foretold(c) for c in judged}
 
     return tuple(
-        _fidelity(rubric, judged, lessons.get(rubric.id, {}), foretold, hard, least)
+        _measure_rubric_fidelity(rubric, judged, lessons.get(rubric.id, {}), foretold, hard, least)
         for rubric in rubrics
     )
 
 
-def _fidelity(
+def _measure_rubric_fidelity(
     rubric: ChosenRubric,
     judged: Sequence[Conversation],
     taught: Mapping[str, TeacherAnswer],
     foretold: Mapping[str, Mapping[str, float]],
-    hard: Hard,
+    hard: HardRubrics,
     least: float,
-) -> Fidelity:
+) -> RubricFidelity:
     """Correlate one rubric's values; conversations on which its occasion never came up are left out."""
     # pairs of foretold and taught value, where the rubric came up
     pairs = []
@@ -135,7 +135,7 @@ def _fidelity(
 
     # rubrics below the limit go, or stay with the model
     able = figure.value is not None and figure.value >= least
-    return Fidelity(
+    return RubricFidelity(
         rubric.id,
         rubric.text,
         figure,
@@ -143,7 +143,7 @@ def _fidelity(
     )
 
 
-def cascade_rows(distilled: Floats, model: Floats, up: Bools) -> tuple[CascadeRow, ...]:
+def measure_cascade(distilled: Floats, model: Floats, up: Bools) -> tuple[CascadeRow, ...]:
     """Ask the model where the distilled probability is nearest to .5, for some shares of the conversations."""
     if not len(up):
         return ()
@@ -151,7 +151,7 @@ def cascade_rows(distilled: Floats, model: Floats, up: Bools) -> tuple[CascadeRo
     # the least sure first: there the model's answer changes most
     order = np.argsort(np.abs(distilled - 0.5), kind="stable")
     rows = []
-    for share in ASKED:
+    for share in CASCADE_SHARES:
         # the model's probability for the share that is asked, the distilled one for the rest
         p = distilled.copy()
         first_rows = order[: round(share * len(order))]
@@ -166,7 +166,7 @@ def cascade_rows(distilled: Floats, model: Floats, up: Bools) -> tuple[CascadeRo
     return tuple(rows)
 
 
-def log_loss(
+def measure_log_loss(
     probability: Floats,
     up: Bools,
     rng: np.random.Generator,
@@ -179,15 +179,15 @@ def log_loss(
     ]
 
 
-JUDGING = ("learn", "refit", "score", "evaluate", "label")
-FEWEST = 40
+JUDGING_COMMANDS = ("learn", "refit", "score", "evaluate", "label")
+FEWEST_JUDGED_CONVERSATIONS = 40
 """Conversations with paid answers below which nothing can be learned."""
-LEAST = 0.3
+LEAST_FIDELITY = 0.3
 """Correlation with the model's answers below which a rubric can't be answered without it."""
-LIKELY = (
+KEPT_PROBABILITIES_QUERY = (
     "SELECT conversation AS id, arg_max(probability, seq) AS p FROM scores GROUP BY conversation"
 )
-Given = Mapping[str, Mapping[str, Answer]]
+AnswersByConversation = Mapping[str, Mapping[str, Answer]]
 """A model's answers by text hash and rubric."""
 
 
@@ -209,7 +209,7 @@ class DistillResult(TabularResult):
     rubrics: RubricSet
     out: Path | None
     n: int
-    fidelity: tuple[Fidelity, ...]
+    fidelity: tuple[RubricFidelity, ...]
     mean_correlation: float | None
     auc: dict[str, Figure]
     lost: Figure
@@ -290,13 +290,13 @@ class DistillResult(TabularResult):
         )
 
 
-def distill(
+def distill_rubric_set(
     logs: Sources | Logs,
     rubrics: Path | RubricSet,
     *,
     out: Path | None,
-    hard: Hard = "drop",
-    least: float = LEAST,
+    hard: HardRubrics = "drop",
+    least: float = LEAST_FIDELITY,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -314,7 +314,9 @@ def distill(
     """
     rubric_set = read_unedited(rubrics, run.store)
     # values of five options are what a distilled judge can learn
-    if rubric_set.judge.kind != LLM or len(rubric_set.questions[0].options) != len(LIKERT):
+    if rubric_set.judge.kind != LLM_JUDGE_KIND or len(rubric_set.questions[0].options) != len(
+        LIKERT_OPTIONS
+    ):
         raise WrongUse(
             "only answers of a model on five options are distilled",
             hint="learn the set with a model",
@@ -331,7 +333,7 @@ def distill(
     report_repeats(read, progress)
 
     with workspace(run, progress, read) as opened:
-        answers_given = paid_answers(opened.store, rubric_set)
+        answers_given = collect_paid_answers(opened.store, rubric_set)
         model_rubrics = set()
         for rubric in rubric_set.rubrics:
             if not rubric.answered_by:
@@ -344,10 +346,10 @@ def distill(
                 judged.append(c)
 
         # too few to learn from and to measure on
-        if len(judged) < FEWEST:
+        if len(judged) < FEWEST_JUDGED_CONVERSATIONS:
             what = f"{len(judged)} of these conversations were judged by {rubric_set.judge.name} in this store"
             raise WrongUse(
-                f"{what}, and it takes {FEWEST}",
+                f"{what}, and it takes {FEWEST_JUDGED_CONVERSATIONS}",
                 hint="judge more: `pollex score LOGS --rubrics …`",
             )
 
@@ -357,7 +359,7 @@ def distill(
             "out": out and str(out),
         }
         result = opened.run(
-            _distill(
+            _distill_in_run(
                 opened,
                 read,
                 judged,
@@ -377,7 +379,7 @@ def distill(
     return replace(result, out=out)
 
 
-def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Answer]]:
+def collect_paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Answer]]:
     """Collect what was answered to the set's rubrics in any run, worded as they are now; the last answer stands."""
     # an answer counts if its question has the same words now
     digests = {question.id: question.digest for question in rubric_set.questions}
@@ -389,7 +391,7 @@ def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Ans
     answers: dict[str, dict[str, Answer]] = {}
     # answers of all runs of this store, the later ones in place of earlier
     for run in runs(store):
-        if run.command in JUDGING:
+        if run.command in JUDGING_COMMANDS:
             sql = "SELECT * FROM answers WHERE list_contains($1, question) AND outcome = '' ORDER BY seq"
             for row in store.ask(run.id, sql, [list(digests)]):
                 model = str(row["judge"]).startswith(f"{rubric_set.judge.name} ")
@@ -402,7 +404,9 @@ def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Ans
     return answers
 
 
-def lessons_of(answers_given: Given, rubric_set: RubricSet) -> TeacherAnswersByRubric:
+def make_lessons(
+    answers_given: AnswersByConversation, rubric_set: RubricSet
+) -> TeacherAnswersByRubric:
     """Return the model's answers by rubric and text hash, as values."""
     # rubrics that the model answers
     lessons: dict[str, dict[str, TeacherAnswer]] = {}
@@ -423,18 +427,18 @@ def lessons_of(answers_given: Given, rubric_set: RubricSet) -> TeacherAnswersByR
     return lessons
 
 
-async def _distill(
+async def _distill_in_run(
     opened: Workspace,
     read: Logs,
     judged: Sequence[Conversation],
     rubric_set: RubricSet,
-    answers_given: Given,
-    hard: Hard,
+    answers_given: AnswersByConversation,
+    hard: HardRubrics,
     least: float,
     model: ModelOptions,
     arguments: dict[str, Any],
 ) -> DistillResult:
-    lessons = lessons_of(answers_given, rubric_set)
+    lessons = make_lessons(answers_given, rubric_set)
     record = rubric_set.judge
     # the embedding model of the set, or the one that was asked for
     embedder = embedder_for(
@@ -448,7 +452,7 @@ async def _distill(
             rubrics_asked.append(rubric)
 
     opened.progress.start("distill", len(rubrics_asked))
-    fidelity = await fidelity_of(
+    fidelity = await measure_fidelity(
         judged,
         rubrics_asked,
         lessons,
@@ -460,7 +464,7 @@ async def _distill(
     by = {rubric_fidelity.id: rubric_fidelity.by for rubric_fidelity in fidelity}
     # dropped rubrics leave the set; the others say who answers them
     distillable = tuple(
-        _signed(rubric, by) for rubric in rubric_set.rubrics if by.get(rubric.id) != "dropped"
+        _sign_rubric(rubric, by) for rubric in rubric_set.rubrics if by.get(rubric.id) != "dropped"
     )
     if not distillable:
         raise WrongUse(
@@ -470,7 +474,7 @@ async def _distill(
 
     # θ is fitted again, with the new judge and the split that the set had
     async with AsyncExitStack() as stack:
-        staff = await _staff(
+        staff = await _build_roles(
             stack,
             opened,
             rubric_set,
@@ -495,7 +499,7 @@ async def _distill(
         usage = ModelUsage.of(staff)
 
     # old and new set on the same held-out conversations
-    return _compared(
+    return _compare_sets(
         rubric_set,
         learned,
         judged,
@@ -506,13 +510,13 @@ async def _distill(
     )
 
 
-def _signed(rubric: ChosenRubric, by: Mapping[str, str]) -> ChosenRubric:
+def _sign_rubric(rubric: ChosenRubric, by: Mapping[str, str]) -> ChosenRubric:
     if by.get(rubric.id) == "distilled":
-        return rubric.model_copy(update={"answered_by": DISTILLED})
+        return rubric.model_copy(update={"answered_by": ANSWERED_DISTILLED})
     return rubric
 
 
-async def _staff(
+async def _build_roles(
     stack: AsyncExitStack,
     opened: Workspace,
     rubric_set: RubricSet,
@@ -533,7 +537,7 @@ async def _staff(
     staff = embedded_workers(rubric_set.domain, embedder)
     options = JudgeSettings(embedding_model=embedder.model, scale=record.scale)
     judge_record = JudgeRecord(
-        kind=DISTILLED,
+        kind=ANSWERED_DISTILLED,
         name=f"distilled from {record.name}",
         fingerprint="",
         options=options,
@@ -546,12 +550,12 @@ async def _staff(
     )
 
 
-def _compared(
+def _compare_sets(
     before: RubricSet,
     learned: Learned,
     judged: Sequence[Conversation],
-    answers_given: Given,
-    fidelity: tuple[Fidelity, ...],
+    answers_given: AnswersByConversation,
+    fidelity: tuple[RubricFidelity, ...],
     usage: ModelUsage | None,
     store: Store,
 ) -> DistillResult:
@@ -573,14 +577,14 @@ def _compared(
         np.nan,
     )
     stored_probabilities = {}
-    for row in store.ask(before.run, LIKELY):
+    for row in store.ask(before.run, KEPT_PROBABILITIES_QUERY):
         if row["p"] is not None:
             stored_probabilities[row["id"]] = row["p"]
 
     by_folds |= {id_: stored_probabilities[id_] for id_ in by_folds.keys() & stored_probabilities}
     # scores of the old set from paid answers, without a call
     own_answers = {}
-    for score in scores_before(before, unseen, answers_given):
+    for score in score_by_old_set(before, unseen, answers_given):
         if score.netsat is not None:
             own_answers[score.conversation_id] = score
 
@@ -616,7 +620,9 @@ def _compared(
         if rubric_fidelity.correlation.value is not None:
             correlations.append(rubric_fidelity.correlation.value)
 
-    calls = tuple(calls_of(rubric_set.rubrics) for rubric_set in (before, learned.rubric_set))
+    calls = tuple(
+        count_model_calls(rubric_set.rubrics) for rubric_set in (before, learned.rubric_set)
+    )
     return DistillResult(
         run=learned.run,
         rubrics=learned.rubric_set,
@@ -631,8 +637,10 @@ def _compared(
         lost=estimate_auc_difference(
             sides["model"][0], sides["distilled"][0], up, rng, together=blocks
         ),
-        log_loss={name: log_loss(p[is_told], up[is_told], rng) for name, (_, p) in sides.items()},
-        cascade=cascade_rows(
+        log_loss={
+            name: measure_log_loss(p[is_told], up[is_told], rng) for name, (_, p) in sides.items()
+        },
+        cascade=measure_cascade(
             sides["distilled"][1][is_told], sides["model"][1][is_told], up[is_told]
         ),
         calls=(calls[0], calls[1]),
@@ -640,10 +648,10 @@ def _compared(
     )
 
 
-def scores_before(
+def score_by_old_set(
     rubric_set: RubricSet,
     judged: Sequence[Conversation],
-    answers_given: Given,
+    answers_given: AnswersByConversation,
 ) -> list[Score]:
     """Score conversations by the set as it was, from answers that are there; one that lacks any has no score."""
     answers: dict[str, Sequence[Answer | Unanswered]] = {}
@@ -652,10 +660,10 @@ def scores_before(
     return list(rubric_set.scorer_of().score_all(answers))
 
 
-def calls_of(rubrics: Sequence[ChosenRubric]) -> int:
+def count_model_calls(rubrics: Sequence[ChosenRubric]) -> int:
     """Count the model's calls about one conversation."""
     sides = []
     for kind in ("sat", "dsat"):
         sides.append(sum(r.polarity == kind and not r.answered_by for r in rubrics))
 
-    return sum(ceil(size / MOST_RUBRICS_IN_A_CALL) for size in sides)
+    return sum(ceil(size / MAX_RUBRICS_IN_A_CALL) for size in sides)

@@ -3,6 +3,6 @@
 from pollex.services.hooks import OptionService
 
 HOOKS = (
-    OptionService("score", "engine", "pollex.rooms.scale.services.score_parts.score_parts"),
+    OptionService("score", "engine", "pollex.rooms.scale.services.score_parts.score_in_parts"),
     OptionService("serve", "score", "pollex.rooms.scale.web.live.server.serve_scores"),
 )

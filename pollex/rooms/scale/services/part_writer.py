@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from pollex.conversations.conversation import Conversation
 from pollex.formats.places import StoragePath
-from pollex.rooms.scale.formats.units import Unit
+from pollex.rooms.scale.formats.units import LogUnit
 from pollex.rooms.scale.services.parts import (
-    Job,
     ScoredPart,
-    conversations_of,
-    file_of_facts,
-    parquet_of,
+    ScoringJob,
+    name_facts_file,
+    read_unit,
+    write_parquet,
 )
 from pollex.rubrics.score import ScoreColumns
 from pollex.services.scorer import BatchScorer
@@ -26,7 +26,7 @@ from pollex.services.scorer import BatchScorer
 if TYPE_CHECKING:
     from pollex.gateway.budget import Budget
 
-BATCH = 512
+CONVERSATIONS_A_BATCH = 512
 """Conversations scored at once."""
 
 
@@ -37,7 +37,7 @@ class PartWriter:
         budget: Shared with other workers; None: the options' limits are for this one alone.
     """
 
-    def __init__(self, job: Job, budget: Budget | None = None) -> None:
+    def __init__(self, job: ScoringJob, budget: Budget | None = None) -> None:
         self._job = job
         self._budget = budget
         self._out = StoragePath.at(job.out)
@@ -46,7 +46,7 @@ class PartWriter:
     def _scorer(self) -> BatchScorer:
         return BatchScorer(self._job.rubrics, self._job.judges, self._job.costs)
 
-    def write(self, unit: Unit) -> ScoredPart:
+    def write(self, unit: LogUnit) -> ScoredPart:
         """Read, score and write a unit; bad rows are listed beside its part.
 
         Raises:
@@ -54,7 +54,7 @@ class PartWriter:
         """
         job = self._job
         name = self._job.part_of(unit)
-        conversations, bad = conversations_of(unit, job.reading)
+        conversations, bad = read_unit(unit, job.reading)
         # columns of scores, batch by batch; without a model no calls
         batches, calls = self._scored(unit, conversations)
         outcomes = Counter(outcome for scores in batches for outcome in scores.column("outcome"))
@@ -78,22 +78,22 @@ class PartWriter:
             decided_good=sum(scores.column("decision").count("positive") for scores in batches),
         )
         # facts first: a part is there only when its file is
-        (self._out / file_of_facts(name)).write(
+        (self._out / name_facts_file(name)).write(
             json.dumps(asdict(part), ensure_ascii=False).encode()
         )
-        (self._out / name).write(parquet_of(batches, job.rubrics, job.judges))
+        (self._out / name).write(write_parquet(batches, job.rubrics, job.judges))
 
         return part
 
     def _scored(
-        self, unit: Unit, conversations: Sequence[Conversation]
+        self, unit: LogUnit, conversations: Sequence[Conversation]
     ) -> tuple[list[ScoreColumns], int]:
         # with a model the unit is asked as one, with a ledger of its own
         if self._job.capabilities is not None:
             # the client behind it takes a second to import
-            from pollex.rooms.scale.services.units_by_model import scores_by_model
+            from pollex.rooms.scale.services.units_by_model import score_unit_by_model
 
-            scores, calls = scores_by_model(
+            scores, calls = score_unit_by_model(
                 self._job,
                 self._job.key_of(unit),
                 conversations,
@@ -101,5 +101,8 @@ class PartWriter:
             )
             return [scores], calls
 
-        starts = range(0, len(conversations), BATCH)
-        return [self._scorer.scores(conversations[start : start + BATCH]) for start in starts], 0
+        starts = range(0, len(conversations), CONVERSATIONS_A_BATCH)
+        return [
+            self._scorer.scores(conversations[start : start + CONVERSATIONS_A_BATCH])
+            for start in starts
+        ], 0

@@ -22,7 +22,7 @@ from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.places import StoragePath
 from pollex.formats.scores import open_score_file
-from pollex.rooms.scale.formats.units import Unit
+from pollex.rooms.scale.formats.units import LogUnit
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.runs.options import ModelOptions
@@ -31,13 +31,13 @@ from pollex.runs.run import digest_json
 if TYPE_CHECKING:
     from pollex.gateway.calls import Capabilities
 
-MANIFEST = "manifest.json"
-LEDGER = "ledger"
-PARQUET_END = b"PAR1"
+MANIFEST_FILE_NAME = "manifest.json"
+LEDGER_FOLDER_NAME = "ledger"
+PARQUET_MAGIC = b"PAR1"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class ScoringJob:
     """All that the work on any unit depends on; picklable.
 
     Attributes:
@@ -72,11 +72,11 @@ class Job:
         }
         return digest_json([version("pollex"), self.rubrics_digest, options])
 
-    def key_of(self, unit: Unit) -> str:
+    def key_of(self, unit: LogUnit) -> str:
         """Return what a unit's part and ledger are named by."""
         return unit.key(self.digest)
 
-    def part_of(self, unit: Unit) -> str:
+    def part_of(self, unit: LogUnit) -> str:
         """Return the name of a unit's part."""
         return f"part-{unit.number:06}-{self.key_of(unit)}.parquet"
 
@@ -106,12 +106,12 @@ class ScoredPart:
     decided_good: int = 0
 
 
-Done = tuple[Unit, ScoredPart | str]
+UnitOutcome = tuple[LogUnit, ScoredPart | str]
 """A unit with its part, or why it failed for good."""
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ClusterOptions:
     """Where the work is done.
 
     Attributes:
@@ -123,8 +123,8 @@ class Cluster:
     address: str | None = None
 
 
-def conversations_of(
-    unit: Unit, options: ReadOptions
+def read_unit(
+    unit: LogUnit, options: ReadOptions
 ) -> tuple[Sequence[Conversation], Sequence[BadRow]]:
     """Read a unit; bad rows are listed, however many; one without any conversation is empty, not wrong."""
     try:
@@ -137,7 +137,7 @@ def conversations_of(
     return logs.conversations, logs.bad_rows
 
 
-def parquet_of(
+def write_parquet(
     batches: Iterable[ScoreColumns],
     rubrics: RubricSet,
     judges: Sequence[str],
@@ -150,12 +150,12 @@ def parquet_of(
         return file.read_bytes()
 
 
-def file_of_facts(name: str) -> str:
+def name_facts_file(name: str) -> str:
     """Name the file of facts beside a part."""
     return f".{name.removesuffix('.parquet')}.json"
 
 
-def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, ScoredPart]:
+def find_written_parts(job: ScoringJob, units: Sequence[LogUnit]) -> dict[int, ScoredPart]:
     """Return the parts that are there already, by the number of their unit."""
     out = StoragePath.at(job.out)
     # names of parts end in a key of the unit, the set and the options
@@ -180,7 +180,7 @@ def _read_part(out: StoragePath, name: str) -> ScoredPart | None:
     from pydantic import TypeAdapter
 
     part_file = out / name
-    facts_file = out / file_of_facts(name)
+    facts_file = out / name_facts_file(name)
     for file in (part_file, facts_file):
         # a link or a pipe is nothing that pollex wrote, and might never end
         if out.local and (Path(file.path).is_symlink() or not Path(file.path).is_file()):
@@ -189,7 +189,7 @@ def _read_part(out: StoragePath, name: str) -> ScoredPart | None:
     try:
         size = part_file.size
         # the last bytes of every Parquet file
-        if part_file.read_range(max(0, size - len(PARQUET_END)), size) != PARQUET_END:
+        if part_file.read_range(max(0, size - len(PARQUET_MAGIC)), size) != PARQUET_MAGIC:
             return None
         part = TypeAdapter(ScoredPart).validate_json(facts_file.read(), strict=True)
         TypeAdapter(list[BadRow]).validate_python(part.bad_rows)
@@ -206,7 +206,7 @@ def require_own_manifest(out: StoragePath) -> None:
     Raises:
         WrongUse: It is.
     """
-    file = out / MANIFEST
+    file = out / MANIFEST_FILE_NAME
     if not file.exists():
         return
 
@@ -225,9 +225,9 @@ def require_own_manifest(out: StoragePath) -> None:
 
 
 def write_manifest(
-    job: Job,
+    job: ScoringJob,
     parts: Sequence[ScoredPart],
-    lost: Sequence[tuple[Unit, str]],
+    lost: Sequence[tuple[LogUnit, str]],
 ) -> None:
     """Write which parts belong to the result, in the order of the input, and which units failed."""
     # parts in the order of their units, whichever was done first
@@ -239,6 +239,6 @@ def write_manifest(
         "parts": [asdict(part) for part in parts],
         "lost": [{"source": unit.shown, "why": why} for unit, why in lost],
     }
-    (StoragePath.at(job.out) / MANIFEST).write(
+    (StoragePath.at(job.out) / MANIFEST_FILE_NAME).write(
         json.dumps(about, ensure_ascii=False, indent=1).encode()
     )

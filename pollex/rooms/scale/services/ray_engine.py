@@ -24,18 +24,18 @@ from pollex.children import protect_children
 from pollex.errors import BadInput, LimitReached, PollexError
 from pollex.formats.places import StoragePath
 from pollex.gateway.budget import Budget, Limits
-from pollex.rooms.scale.formats.units import Unit
+from pollex.rooms.scale.formats.units import LogUnit
 from pollex.rooms.scale.services.part_writer import PartWriter
-from pollex.rooms.scale.services.parts import Cluster, Done, Job, ScoredPart
+from pollex.rooms.scale.services.parts import ClusterOptions, ScoredPart, ScoringJob, UnitOutcome
 
-TRIES = 3
+MAX_UNIT_TRIES = 3
 """Workers that a unit is given to before it counts as lost."""
 
-SHARES = 50
+LEASES_PER_LIMIT = 50
 """Leases that a limit is cut into at least."""
 
 
-class Purse:
+class BudgetActor:
     """What is left of a run's limits; the actor that all workers lease from."""
 
     def __init__(self, limits: Limits) -> None:
@@ -73,13 +73,13 @@ class LeasedBudget(Budget):
             self._left = int(
                 self._leased(
                     "max_calls",
-                    max(1, limits.max_calls // SHARES),
+                    max(1, limits.max_calls // LEASES_PER_LIMIT),
                 )
             )
 
         # money, too; what a call costs is known only after it
         if limits.max_cost is not None and self.cost >= self._money:
-            self._money += self._leased("max_cost", limits.max_cost / SHARES)
+            self._money += self._leased("max_cost", limits.max_cost / LEASES_PER_LIMIT)
 
         self._left -= limits.max_calls is not None
         self.calls += 1
@@ -102,14 +102,14 @@ class LeasedBudget(Budget):
         self._left, self._money = 0, self.cost
 
 
-class Worker:
+class UnitWorker:
     """Does units in a process of its own."""
 
-    def __init__(self, job: Job, purse: Any) -> None:
+    def __init__(self, job: ScoringJob, purse: Any) -> None:
         self._budget = LeasedBudget(job.model.limits, purse)
         self._writer = PartWriter(job, self._budget)
 
-    def write(self, unit: Unit) -> ScoredPart | PollexError:
+    def write(self, unit: LogUnit) -> ScoredPart | PollexError:
         """Do a unit; return the error that a person has to see."""
         try:
             return self._writer.write(unit)
@@ -119,7 +119,9 @@ class Worker:
             self._budget.end()
 
 
-def run(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
+def score_on_ray(
+    job: ScoringJob, units: Sequence[LogUnit], cluster: ClusterOptions
+) -> Iterator[UnitOutcome]:
     """Do units on a cluster; yield each when it is done, in whichever order.
 
     Raises:
@@ -131,12 +133,12 @@ def run(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
         job = replace(job, out=place.path)
 
     # a cluster that the caller began is left as it is
-    with nullcontext() if ray.is_initialized() else _begun(cluster):
-        yield from _Crew(job, cluster).do(units)
+    with nullcontext() if ray.is_initialized() else _open_ray(cluster):
+        yield from _WorkerPool(job, cluster).do(units)
 
 
 @contextmanager
-def _begun(cluster: Cluster) -> Iterator[None]:
+def _open_ray(cluster: ClusterOptions) -> Iterator[None]:
     """Begin Ray, or join a cluster, and end it or leave.
 
     Its workers look for modules in the folder where it is begun: that is an empty one.
@@ -163,8 +165,8 @@ def _begun(cluster: Cluster) -> Iterator[None]:
             ray.shutdown()
 
 
-class _Crew:
-    def __init__(self, job: Job, cluster: Cluster) -> None:
+class _WorkerPool:
+    def __init__(self, job: ScoringJob, cluster: ClusterOptions) -> None:
         by_model = job.capabilities is not None
         cores = int(ray.cluster_resources().get("CPU", 1))
         # with a model one worker is enough: it waits for replies most of the time
@@ -178,16 +180,16 @@ class _Crew:
 
         # job and purse are shared, not sent with every unit
         self._job = ray.put(job)
-        self._purse = ray.remote(Purse).options(num_cpus=0).remote(job.model.limits)
+        self._purse = ray.remote(BudgetActor).options(num_cpus=0).remote(job.model.limits)
         # no restarts by Ray: what is paid twice is decided here
-        self._made = ray.remote(Worker).options(
+        self._made = ray.remote(UnitWorker).options(
             num_cpus=1,
             max_restarts=0,
             max_task_retries=0,
         )
-        self._flights: dict[Any, tuple[Unit, Any, int]] = {}
+        self._flights: dict[Any, tuple[LogUnit, Any, int]] = {}
 
-    def do(self, units: Sequence[Unit]) -> Iterator[Done]:
+    def do(self, units: Sequence[LogUnit]) -> Iterator[UnitOutcome]:
         # units with how often they were tried
         waiting = deque((unit, 1) for unit in units)
         idle = []
@@ -208,7 +210,7 @@ class _Crew:
                     # the dead worker is replaced, and its unit is given to another
                     idle.append(self._hired())
                     outcome = f"its worker died {tries} times: {error.__class__.__name__}"
-                    if tries < TRIES:
+                    if tries < MAX_UNIT_TRIES:
                         waiting.append((unit, tries + 1))
                         continue
                 # an error of the unit itself: trying again would not help
@@ -221,7 +223,7 @@ class _Crew:
     def _hired(self) -> Any:
         return self._made.remote(self._job, self._purse)
 
-    def _judged(self, unit: Unit, outcome: ScoredPart | PollexError | str) -> Done:
+    def _judged(self, unit: LogUnit, outcome: ScoredPart | PollexError | str) -> UnitOutcome:
         """Return a unit's part or fault; raise what ends the whole run."""
         if isinstance(outcome, BadInput):
             return unit, str(outcome)

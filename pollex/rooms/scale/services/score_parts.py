@@ -15,15 +15,15 @@ from pollex.formats.places import StoragePath
 from pollex.graphs.context import Progress
 from pollex.measures.intervals import Figure
 from pollex.measures.share import estimate_expected_share
-from pollex.rooms.scale.formats.units import UNIT_BYTES, Unit, units_of
+from pollex.rooms.scale.formats.units import UNIT_BYTES, LogUnit, cut_into_units
 from pollex.rooms.scale.services.part_writer import PartWriter
 from pollex.rooms.scale.services.parts import (
-    LEDGER,
-    Cluster,
-    Done,
-    Job,
+    LEDGER_FOLDER_NAME,
+    ClusterOptions,
     ScoredPart,
-    parts_there,
+    ScoringJob,
+    UnitOutcome,
+    find_written_parts,
     require_own_manifest,
     write_manifest,
 )
@@ -40,15 +40,17 @@ from pollex.services.score import read_unedited
 from pollex.store.folder import SECRET, SIZE
 from pollex.text import TerminalLine, TerminalLines, format_count, make_json_values
 
-Engine = Callable[[Job, Sequence[Unit], Cluster], Iterator[Done]]
+ScoringEngine = Callable[[ScoringJob, Sequence[LogUnit], ClusterOptions], Iterator[UnitOutcome]]
 """Does units of a job side by side."""
 
 
-def by_ray(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
+def score_units_by_ray(
+    job: ScoringJob, units: Sequence[LogUnit], cluster: ClusterOptions
+) -> Iterator[UnitOutcome]:
     """See `ray_engine`."""
     try:
         from pollex.rooms.scale.services.ray_engine import (
-            run,  # an extra, and it takes a second to import
+            score_on_ray,  # an extra, and it takes a second to import
         )
     except ImportError as error:
         raise WrongUse(
@@ -56,10 +58,14 @@ def by_ray(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
             hint='pip install "pollex[ray]"',
         ) from None
 
-    return run(job, units, cluster)
+    return score_on_ray(job, units, cluster)
 
 
-def by_one(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:  # noqa: ARG001 - one is enough here
+def score_units_in_process(
+    job: ScoringJob,
+    units: Sequence[LogUnit],
+    cluster: ClusterOptions,  # noqa: ARG001 - one is enough here
+) -> Iterator[UnitOutcome]:
     """Do the units in this process, one after the other."""
     writer = PartWriter(job)
     for unit in units:
@@ -69,7 +75,10 @@ def by_one(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
             yield unit, str(error)
 
 
-ENGINES: Mapping[str, Engine] = {"ray": by_ray, "one": by_one}
+SCORING_ENGINES: Mapping[str, ScoringEngine] = {
+    "ray": score_units_by_ray,
+    "one": score_units_in_process,
+}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -88,7 +97,7 @@ class PartsResult(TabularResult):
     rubrics: RubricSet
     out: str
     parts: tuple[ScoredPart, ...]
-    lost: tuple[tuple[Unit, str], ...]
+    lost: tuple[tuple[LogUnit, str], ...]
     there: int
 
     @property
@@ -189,7 +198,7 @@ class PartsResult(TabularResult):
         )
 
 
-def score_parts(
+def score_in_parts(
     logs: Sequence[str | Path] | str | Path,
     rubrics: Path | RubricSet,
     *,
@@ -210,7 +219,7 @@ def score_parts(
     Args:
         logs: Addresses and patterns on any file system that fsspec or Arrow knows.
         out: Address of the folder of parts, its manifest and, with a model, its ledger.
-        engine: See `ENGINES`.
+        engine: See `SCORING_ENGINES`.
         workers: Processes of the engine; None: as many as there are cores.
         address: Of a running cluster; None: one is started here.
         judges: Annotators whose own probabilities are wanted beside that of an unknown one.
@@ -221,16 +230,16 @@ def score_parts(
         LimitReached: A limit is used up; what is done stays, and the same command goes on.
         WrongUse: Nobody knows the engine or a file system, or the set's judge has to be confirmed.
     """
-    if engine not in ENGINES:
+    if engine not in SCORING_ENGINES:
         raise WrongUse(
             f"no engine is called {engine!r}",
-            hint=f"choose of {', '.join(ENGINES)}",
+            hint=f"choose of {', '.join(SCORING_ENGINES)}",
             option="engine",
         )
 
     # labels aren't needed, so logs without them are read, too
     reading = reading.for_scores()
-    job = _job(
+    job = _make_job(
         read_unedited(rubrics, get_store_folder(run)),
         out,
         reading,
@@ -245,8 +254,8 @@ def score_parts(
         urls = [str(conversation) for conversation in logs]
 
     # parts of an earlier run are taken, so only the others are done
-    units = units_of(urls, reading, unit_bytes)
-    parts_done = parts_there(job, units)
+    units = cut_into_units(urls, reading, unit_bytes)
+    parts_done = find_written_parts(job, units)
     progress.note(f"{format_count(len(units), 'unit')} of work, {len(parts_done)} done before")
     progress.start("score", len(units), len(parts_done))
     there = len(parts_done)
@@ -256,9 +265,9 @@ def score_parts(
         if unit.number not in parts_done:
             missing.append(unit)
 
-    cluster = Cluster(workers, address)
+    cluster = ClusterOptions(workers, address)
     # a unit that failed doesn't stop the others
-    for unit, part in ENGINES[engine](job, missing, cluster) if missing else ():
+    for unit, part in SCORING_ENGINES[engine](job, missing, cluster) if missing else ():
         if isinstance(part, ScoredPart):
             parts_done[unit.number] = part
         else:
@@ -279,14 +288,14 @@ def score_parts(
     )
 
 
-def _job(
+def _make_job(
     rubrics: RubricSet,
     out: str,
     reading: ReadOptions,
     judges: tuple[str, ...],
     costs: tuple[float, float],
     model: ModelOptions,
-) -> Job:
+) -> ScoringJob:
     folder = StoragePath.at(out)
     folder.make_folder()
     require_own_manifest(folder)
@@ -295,7 +304,7 @@ def _job(
 
     # without a model nothing has to be found out or kept secret
     if rubrics.judge.built_in:
-        return Job(
+        return ScoringJob(
             rubrics=rubrics,
             out=out,
             reading=reading,
@@ -304,11 +313,11 @@ def _job(
         )
 
     # the client behind it takes a second to import
-    from pollex.rooms.scale.services.units_by_model import model_of
+    from pollex.rooms.scale.services.units_by_model import probe_model
 
     # what the model can do is found out here, once for all workers
-    model, capabilities = model_of(model, rubrics)
-    return Job(
+    model, capabilities = probe_model(model, rubrics)
+    return ScoringJob(
         rubrics=rubrics,
         out=out,
         reading=reading,
@@ -316,11 +325,11 @@ def _job(
         costs=costs,
         model=model,
         capabilities=capabilities,
-        salt=_salt(folder / LEDGER),
+        salt=_read_ledger_salt(folder / LEDGER_FOLDER_NAME),
     )
 
 
-def _salt(ledger: StoragePath) -> bytes:
+def _read_ledger_salt(ledger: StoragePath) -> bytes:
     ledger.make_folder()
     if not (secret := ledger / SECRET).exists():
         secret.write(secrets.token_bytes(SIZE))

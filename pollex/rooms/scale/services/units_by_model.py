@@ -17,7 +17,7 @@ from pollex.gateway.calls import LEASE_SECONDS, Capabilities, StoredCall
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.probe import probe_endpoint
 from pollex.outputs import require_output
-from pollex.rooms.scale.services.parts import LEDGER, Job
+from pollex.rooms.scale.services.parts import LEDGER_FOLDER_NAME, ScoringJob
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.runs.options import ModelOptions
@@ -26,7 +26,7 @@ from pollex.runs.workspace import run_to_end
 from pollex.services.scorer import BatchScorer
 
 
-def model_of(options: ModelOptions, rubrics: RubricSet) -> tuple[ModelOptions, Capabilities]:
+def probe_model(options: ModelOptions, rubrics: RubricSet) -> tuple[ModelOptions, Capabilities]:
     """Confirm the set's model, and probe it.
 
     Raises:
@@ -42,8 +42,8 @@ def model_of(options: ModelOptions, rubrics: RubricSet) -> tuple[ModelOptions, C
     )
 
 
-def scores_by_model(
-    job: Job,
+def score_unit_by_model(
+    job: ScoringJob,
     unit: str,
     conversations: Sequence[Conversation],
     budget: Budget | None,
@@ -55,15 +55,15 @@ def scores_by_model(
         budget: Shared with other workers.
     """
     # what was paid for in an earlier try is found in the ledger
-    ledger = UnitLedger(StoragePath.at(job.out) / LEDGER, unit)
+    ledger = UnitLedger(StoragePath.at(job.out) / LEDGER_FOLDER_NAME, unit)
     try:
-        return run_to_end(_scored(job, conversations, ledger, budget)), ledger.calls
+        return run_to_end(_score_conversations(job, conversations, ledger, budget)), ledger.calls
     finally:
         ledger.close()
 
 
-async def _scored(
-    job: Job,
+async def _score_conversations(
+    job: ScoringJob,
     conversations: Sequence[Conversation],
     ledger: UnitLedger,
     budget: Budget | None,

@@ -38,7 +38,7 @@ class DistillSet(AnnotatorOptions, GroupOptions, JudgedLogOptions, UseCase["Dist
       pollex score new.jsonl --rubrics distilled.json --set cascade=rubrics.json --out scores.parquet
     """
 
-    does = "distill.distill"
+    does = "distill.distill_rubric_set"
     help_title = "Improve"
     logs: tuple[str, ...] | Data = opt(
         kw_only=False,

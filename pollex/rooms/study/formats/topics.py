@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import UNREADABLE_FILE_HINT, BadInput
-from pollex.rooms.study.agents.llm.simulator import Persona, Topic
+from pollex.rooms.study.agents.llm.simulator import SimulatedPersona, SimulatedTopic
 from pollex.text import parse_toml, read_file_text
 
-ANYBODY = Persona("anybody", "An ordinary person.")
-DOCUMENTS = (".md", ".txt", ".rst")
-_ID = re.compile(r"[\w.-]+")
+DEFAULT_PERSONA = SimulatedPersona("anybody", "An ordinary person.")
+DOCUMENT_FILE_ENDINGS = (".md", ".txt", ".rst")
+_ID_PATTERN = re.compile(r"[\w.-]+")
 
 
-def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
+def read_topics(path: Path) -> tuple[list[SimulatedTopic], list[SimulatedPersona]]:
     """Read the topics and personas of a TOML file; without personas, one of anybody.
 
     Raises:
@@ -31,18 +31,18 @@ def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
 
     topics = []
     # documents of a topic are for systems that are given what topics name
-    for row in _rows_of_kind(document, "topics"):
+    for row in _get_rows_of_kind(document, "topics"):
         topics.append(
-            Topic(
+            SimulatedTopic(
                 *_read_id_and_text(path, "topics", row),
                 tuple(map(str, row.get("documents", []))),
             )
         )
 
     personas = [
-        Persona(*_read_id_and_text(path, "personas", row))
-        for row in _rows_of_kind(document, "personas")
-    ] or [ANYBODY]
+        SimulatedPersona(*_read_id_and_text(path, "personas", row))
+        for row in _get_rows_of_kind(document, "personas")
+    ] or [DEFAULT_PERSONA]
     # ids occur once
     for kind, ids in (
         ("topics", [topic.id for topic in topics]),
@@ -70,13 +70,15 @@ def read_documents(folder: Path | None) -> dict[str, str]:
 
     # sorted, so that passages have the same order on every machine
     files = sorted(
-        file for file in folder.rglob("*") if file.suffix in DOCUMENTS and file.is_file()
+        file
+        for file in folder.rglob("*")
+        if file.suffix in DOCUMENT_FILE_ENDINGS and file.is_file()
     )
     if not files:
         raise BadInput(
             "no documents",
             where=str(folder),
-            hint=f"put files that end in {', '.join(DOCUMENTS)} there",
+            hint=f"put files that end in {', '.join(DOCUMENT_FILE_ENDINGS)} there",
         )
 
     try:
@@ -92,7 +94,7 @@ def read_documents(folder: Path | None) -> dict[str, str]:
         ) from error
 
 
-def _rows_of_kind(document: dict[str, Any], kind: str) -> list[Any]:
+def _get_rows_of_kind(document: dict[str, Any], kind: str) -> list[Any]:
     rows = document.get(kind, [])
     return rows if isinstance(rows, list) else [rows]
 
@@ -101,7 +103,12 @@ def _read_id_and_text(path: Path, kind: str, row: Any) -> tuple[str, str]:
     # anything may stand there in place of a table
     id_, text = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
     # ids become parts of names of dialogues, so only some characters are allowed
-    if isinstance(id_, str) and _ID.fullmatch(id_) and isinstance(text, str) and text.strip():
+    if (
+        isinstance(id_, str)
+        and _ID_PATTERN.fullmatch(id_)
+        and isinstance(text, str)
+        and text.strip()
+    ):
         return id_, text.strip()
 
     hint = (

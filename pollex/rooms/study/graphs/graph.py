@@ -11,8 +11,12 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, make_item_node
 from pollex.graphs.context import Context
 from pollex.graphs.findings import LONGEST_REASON, MOST_ANSWERS, shorten_text
-from pollex.rooms.study.agents.llm.simulator import Dialogue, Scene, Simulator
-from pollex.rooms.study.graphs import SIMULATED
+from pollex.rooms.study.agents.llm.simulator import (
+    DialogueScene,
+    DialogueSimulator,
+    SimulatedDialogue,
+)
+from pollex.rooms.study.graphs import SIMULATED_RECORD_NAME
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import conversation_rows
 
@@ -43,9 +47,9 @@ class SimulateWork(BatchWork):
         held: Dialogues of the batch whose quality wasn't asked about yet, by id.
     """
 
-    scenes: Mapping[str, Scene]
-    simulator: Simulator
-    held: dict[str, Dialogue] = field(default_factory=dict)
+    scenes: Mapping[str, DialogueScene]
+    simulator: DialogueSimulator
+    held: dict[str, SimulatedDialogue] = field(default_factory=dict)
 
     def tell(self, dialogue: Conversation) -> None:
         """Tell of a dialogue in the state; those without one, or with unproven quotes, are the worst."""
@@ -53,7 +57,7 @@ class SimulateWork(BatchWork):
         quality = dialogue.metadata.get("quality") or {}
         unproven = int(about.get("unproven_quotes") or 0)
         row = {
-            "why": shorten_text(about.get("detail") or quality_in_words(quality), LONGEST_REASON),
+            "why": shorten_text(about.get("detail") or describe_quality(quality), LONGEST_REASON),
             "quality": dict(list(quality.items())[:MOST_ANSWERS]),
             **self.words_of(dialogue.turns),
             "turns": len(dialogue.turns),
@@ -64,7 +68,7 @@ class SimulateWork(BatchWork):
         row |= {name: about[name] for name in names if name in about}
         figures = {"turns": float(len(dialogue.turns)), "unproven quotes": float(unproven)}
         # failed dialogues rank below all others, then those with most unproven quotes
-        if about["outcome"] != SIMULATED:
+        if about["outcome"] != SIMULATED_RECORD_NAME:
             rank = -100.0
         else:
             rank = float(-unproven)
@@ -76,7 +80,7 @@ class SimulateWork(BatchWork):
             figures=figures if dialogue.turns else {},
         )
 
-    def held_in_short(self, scene: Scene, dialogue: Dialogue) -> dict[str, Any]:
+    def held_in_short(self, scene: DialogueScene, dialogue: SimulatedDialogue) -> dict[str, Any]:
         """Return what the state tells of a dialogue whose quality wasn't asked about yet."""
         about = {
             "system": scene.system.name,
@@ -105,7 +109,7 @@ class SimulateWork(BatchWork):
         self.end(dialogue.id, dialogue.metadata["outcome"])
 
 
-QUALITY = {
+QUALITY_IN_WORDS = {
     "conversation": ("a conversation", "no conversation"),
     "pursues": ("the user pursues the topic", "the user doesn't pursue the topic"),
     "human": ("the user's turns are like a human's", "the user's turns aren't like a human's"),
@@ -113,10 +117,10 @@ QUALITY = {
 """What an answer to each question of quality says, if it is yes and if it is no."""
 
 
-def quality_in_words(quality: Mapping[str, str]) -> str:
+def describe_quality(quality: Mapping[str, str]) -> str:
     """Say what a reader found of a dialogue's quality; what is wrong comes first."""
     answers = []
-    for name, (yes, no) in QUALITY.items():
+    for name, (yes, no) in QUALITY_IN_WORDS.items():
         if name in quality:
             answers.append((quality[name] == "yes", yes if quality[name] == "yes" else no))
     return "; ".join(words for _, words in sorted(answers, key=lambda answer: answer[0]))
@@ -158,12 +162,12 @@ async def check_quality(live: SimulateWork, id_: str) -> None:
             span.failed(f"{quality.outcome}: {quality.detail}")
         # Inside the span, which is written after it: whoever finds the span of a killed run finds
         # the dialogue, too.
-        live.keep(stored_dialogue(scene, dialogue, quality))
+        live.keep(make_stored_dialogue(scene, dialogue, quality))
 
 
-def stored_dialogue(
-    scene: Scene,
-    dialogue: Dialogue,
+def make_stored_dialogue(
+    scene: DialogueScene,
+    dialogue: SimulatedDialogue,
     quality: dict[str, str] | Unanswered,
 ) -> Conversation:
     """Return a dialogue as stored."""
@@ -175,7 +179,7 @@ def stored_dialogue(
         "quotes": dialogue.quotes,
         "unproven_quotes": dialogue.unproven,
         "ended": dialogue.ended,
-        "label_source": SIMULATED,
+        "label_source": SIMULATED_RECORD_NAME,
     }
     if isinstance(quality, Unanswered):
         about |= {
@@ -186,7 +190,7 @@ def stored_dialogue(
     else:
         about |= {
             "quality": quality,
-            "outcome": SIMULATED,
+            "outcome": SIMULATED_RECORD_NAME,
             "detail": "",
         }
 

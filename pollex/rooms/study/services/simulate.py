@@ -15,15 +15,15 @@ from pollex.gateway.calls import Call, Completed, Outcome
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out_run
 from pollex.rooms.study.agents.llm.simulator import (
-    QUESTIONS,
-    Passages,
-    Scene,
-    Simulator,
-    passages_of,
+    QUALITY_QUESTION_NAMES,
+    DialogueScene,
+    DialogueSimulator,
+    PassageIndex,
+    split_into_passages,
 )
 from pollex.rooms.study.formats.topics import read_documents, read_topics
-from pollex.rooms.study.graphs import SIMULATED
-from pollex.rooms.study.prompts.simulate.systems import systems_named
+from pollex.rooms.study.graphs import SIMULATED_RECORD_NAME
+from pollex.rooms.study.prompts.simulate.systems import find_systems
 from pollex.rubrics.answers import Unanswered
 from pollex.runs.by_model import by_model, require_model
 from pollex.runs.options import ModelOptions, RunOptions
@@ -37,13 +37,13 @@ from pollex.store.resume import conversations_of
 from pollex.store.store import Store
 from pollex.text import TerminalLines, render_first_lines
 
-WHY = "simulating dialogues needs an LLM"
-ASKED = {
+MODEL_NEEDED_REASON = "simulating dialogues needs an LLM"
+QUALITY_QUESTIONS_IN_WORDS = {
     "conversation": "is a conversation of a user and an assistant",
     "pursues": "the user pursues the topic's need",
     "human": "the user's turns are like a human's",
 }
-ENDED = {
+ENDINGS_IN_WORDS = {
     "whole": "written in one call",
     "user": "ended by the user",
     "assistant": "ended by the assistant",
@@ -52,18 +52,18 @@ ENDED = {
 }
 
 
-def scenes_of(
+def list_scenes(
     topics_in: Path,
     named: Sequence[str],
     documents: Path | None,
-) -> list[Scene]:
+) -> list[DialogueScene]:
     """Return the dialogues to simulate.
 
     Raises:
         WrongUse: A system is unknown, or has no documents to find.
     """
     # systems that find documents need some, before any topic is read
-    systems = systems_named(named)
+    systems = find_systems(named)
     searching = []
     for system in systems:
         if system.retrieval != "none":
@@ -95,11 +95,11 @@ def scenes_of(
         )
 
     # every system with every topic and every persona
-    scenes: list[Scene] = []
+    scenes: list[DialogueScene] = []
     for system in systems:
         for topic in topics:
             for persona in personas:
-                scenes.append(Scene(system, topic, persona))
+                scenes.append(DialogueScene(system, topic, persona))
 
     return scenes
 
@@ -112,7 +112,7 @@ class SimulateResult(TabularResult):
         out: File of a dialogue a row; None where none was written.
     """
 
-    fine = (SIMULATED,)
+    fine = (SIMULATED_RECORD_NAME,)
     columns = ("id", "system", "topic", "persona", "ended")
 
     run: str
@@ -131,7 +131,7 @@ class SimulateResult(TabularResult):
 
         dialogues: list[str] = []
         for id_, m in about:
-            if m["outcome"] != SIMULATED:
+            if m["outcome"] != SIMULATED_RECORD_NAME:
                 dialogues.append(f"{id_}: {m['outcome']}: {m['detail']}")
 
         return dialogues
@@ -144,7 +144,10 @@ class SimulateResult(TabularResult):
             if dialogue.metadata.get("quality"):
                 checked.append(dialogue.metadata["quality"])
 
-        return {name: sum(answers[name] == "yes" for answers in checked) for name in QUESTIONS}
+        return {
+            name: sum(answers[name] == "yes" for answers in checked)
+            for name in QUALITY_QUESTION_NAMES
+        }
 
     @property
     def endings(self) -> dict[str, int]:
@@ -167,10 +170,10 @@ class SimulateResult(TabularResult):
         """Yield how dialogues ended, their quality, and which failed."""
         yield format_outcomes(self.outcomes)
         for ending, n in self.endings.items():
-            yield f"{ENDED[ending]}: {n}"
+            yield f"{ENDINGS_IN_WORDS[ending]}: {n}"
 
         for name, yes in self.quality.items():
-            yield f"{ASKED[name]}: yes for {yes} of {self.outcomes.get(SIMULATED, 0)}"
+            yield f"{QUALITY_QUESTIONS_IN_WORDS[name]}: yes for {yes} of {self.outcomes.get(SIMULATED_RECORD_NAME, 0)}"
 
         yield from render_first_lines("dialogue failed", "dialogues failed", self.failed)
         yield from usage_by_stage(self.usage)
@@ -184,7 +187,7 @@ class SimulateResult(TabularResult):
         )
 
 
-def simulate(
+def simulate_dialogues(
     topics: Path,
     systems: Sequence[str],
     *,
@@ -213,13 +216,13 @@ def simulate(
         WrongUse: No model is named, or what is asked for can't be carried out.
     """
     # what can be refused is refused before a model is called
-    name = require_model(model, WHY)
-    scenes = scenes_of(topics, systems, documents)
+    name = require_model(model, MODEL_NEEDED_REASON)
+    scenes = list_scenes(topics, systems, documents)
     if out is not None:
         require_writable(out, topics)
 
     # documents are read once a model is known, and checked against the topics
-    def simulator(asker: PromptAsker) -> Simulator:
+    def simulator(asker: PromptAsker) -> DialogueSimulator:
         retrieved = read_documents(documents)
         for topic in (scene.topic for scene in scenes):
             if retrieved and (missing := set(topic.documents) - retrieved.keys()):
@@ -232,9 +235,9 @@ def simulate(
 
         # a whole dialogue is longer than an answer
         settings = asker.settings.but(max_tokens=max_tokens)
-        return Simulator(
+        return DialogueSimulator(
             replace(asker, settings=settings),
-            Passages(passages_of(retrieved)),
+            PassageIndex(split_into_passages(retrieved)),
             turns,
         )
 
@@ -243,7 +246,7 @@ def simulate(
             model,
             run,
             seed,
-            lambda plan: _rehearse(scenes, simulator, plan),
+            lambda plan: _rehearse_dialogues(scenes, simulator, plan),
         )
 
     # what the run was called with, for a later look at it
@@ -253,10 +256,10 @@ def simulate(
             "systems": list(systems),
             "out": out and str(out),
         }
-        hold_all = lambda asker, setting: hold(scenes, simulator(asker), setting)  # noqa: E731
+        hold_all = lambda asker, setting: hold_dialogues(scenes, simulator(asker), setting)  # noqa: E731
         # read from the store: a resumed run has dialogues of earlier ones
         (held, outcomes), usage = by_model(opened, model, seed, arguments, hold_all)
-        dialogues = tuple(dialogues_of(opened.store, held, scenes))
+        dialogues = tuple(read_dialogues(opened.store, held, scenes))
 
     result = SimulateResult(
         run=held,
@@ -272,9 +275,9 @@ def simulate(
     return result
 
 
-async def _rehearse(
-    scenes: Sequence[Scene],
-    make: Callable[[PromptAsker], Simulator],
+async def _rehearse_dialogues(
+    scenes: Sequence[DialogueScene],
+    make: Callable[[PromptAsker], DialogueSimulator],
     plan: Plan,
 ) -> None:
     """Hold each dialogue, as long as it may be, with a model that only counts."""
@@ -285,12 +288,12 @@ async def _rehearse(
         await simulator.quality(scene, held)
 
 
-async def hold(
-    scenes: Sequence[Scene],
-    simulator: Simulator,
+async def hold_dialogues(
+    scenes: Sequence[DialogueScene],
+    simulator: DialogueSimulator,
     setting: RunSettings,
 ) -> tuple[str, dict[str, int]]:
-    """Hold the dialogues of all scenes; return the run, and how many came to what. `dialogues_of` reads them.
+    """Hold the dialogues of all scenes; return the run, and how many came to what. `read_dialogues` reads them.
 
     Raises:
         ResumeRefused: The run to resume was started with other settings.
@@ -305,7 +308,7 @@ async def hold(
     fingerprint = {"scenes": digest_of_scenes, "simulator": simulator.fingerprint}
     async with setting.begin_or_resume("simulate", fingerprint, [simulator.name]) as run:
         # dialogues that are there, but for those that are to be asked for again
-        dialogues = dialogues_of(setting.store, run.id, scenes)
+        dialogues = read_dialogues(setting.store, run.id, scenes)
         done = {}
         for dialogue in dialogues:
             done[dialogue.id] = dialogue.metadata["outcome"]
@@ -320,7 +323,7 @@ async def hold(
             total=len(scenes),
             pending={scene.id: None for scene in scenes if scene.id not in done},
             outcomes=Counter(done.values()),
-            fine=frozenset({SIMULATED}),
+            fine=frozenset({SIMULATED_RECORD_NAME}),
             workers=[simulator.name],
             scenes={scene.id: scene for scene in scenes},
             simulator=simulator,
@@ -334,7 +337,7 @@ async def hold(
     return run.id, state["outcomes"]
 
 
-def dialogues_of(store: Store, run: str, scenes: Sequence[Scene]) -> list[Conversation]:
+def read_dialogues(store: Store, run: str, scenes: Sequence[DialogueScene]) -> list[Conversation]:
     """Return the stored dialogues of a run, in the order of the scenes."""
     by_id = {conversation.id: conversation for conversation in conversations_of(store, run)}
     dialogues: list[Conversation] = []
@@ -379,4 +382,4 @@ class DialogueRehearsal:
             "sources": [],
             "turns": turns,
         }
-        return Completed(text=json.dumps(answer | dict.fromkeys(QUESTIONS, "yes")))
+        return Completed(text=json.dumps(answer | dict.fromkeys(QUALITY_QUESTION_NAMES, "yes")))

@@ -6,9 +6,9 @@ from pollex.studio.hooks import StudioGraph
 from pollex.studio.use_cases import carry_out_use_case, collect_filled_fields
 
 
-def simulate(form: SimulateContext) -> None:
+def start_simulate(form: SimulateContext) -> None:
     """Simulate dialogues."""
     carry_out_use_case(SimulateDialogues, collect_filled_fields(form))
 
 
-HOOKS = (StudioGraph("simulate", build, simulate),)
+HOOKS = (StudioGraph("simulate", build, start_simulate),)

@@ -30,7 +30,7 @@ class SimulateDialogues(PlayerModelOptions, UseCase["SimulateResult"]):
       pollex judge dialogues.jsonl --question "Was the task completed?" --model M
     """
 
-    does = "simulate.simulate"
+    does = "simulate.simulate_dialogues"
     resumable = True
     plans = True
     topics: Path | str = opt("TOML file of topics and personas.", kw_only=False)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from pollex.rooms.study.web.links import TALK
+from pollex.rooms.study.web.links import TALK_PATH
 from pollex.rooms.study.web.profiles import SpeakerTable
-from pollex.rooms.study.web.studies import read_studies, study_of
+from pollex.rooms.study.web.studies import get_study, read_studies
 from pollex.web.hooks import GuestDoor, MenuEntry, ProfileTable, ServedFiles
 from pollex.web.site import Site
 
@@ -17,7 +17,7 @@ def has_studies(site: Site) -> bool:
 
 def require_study(site: Site, id_: str) -> None:
     """Raise NotThere where there is no such study."""
-    study_of(site.store, id_)
+    get_study(site.store, id_)
 
 
 def keep_studies(site: Site, files: Sequence[Path]) -> None:
@@ -28,8 +28,8 @@ def keep_studies(site: Site, files: Sequence[Path]) -> None:
 
 
 HOOKS = (
-    MenuEntry("Talk", TALK, "t", 150, has_studies),
-    GuestDoor("talk", TALK, ("/api/talks/",), require_study),
+    MenuEntry("Talk", TALK_PATH, "t", 150, has_studies),
+    GuestDoor("talk", TALK_PATH, ("/api/talks/",), require_study),
     ProfileTable(SpeakerTable, SpeakerTable.options, ("system", "documents")),
     ServedFiles("studies", keep_studies),
 )

@@ -1,3 +1,3 @@
 """Addresses of the room's pages."""
 
-TALK = "/talk"
+TALK_PATH = "/talk"

@@ -5,15 +5,15 @@ from pathlib import Path
 
 from pollex.errors import BadInput, WrongUse
 from pollex.gateway.calls import Capabilities
-from pollex.rooms.study.agents.llm.simulator import Passages, passages_of
+from pollex.rooms.study.agents.llm.simulator import PassageIndex, split_into_passages
 from pollex.rooms.study.formats.topics import read_documents
-from pollex.rooms.study.prompts.simulate.systems import System, systems_named
+from pollex.rooms.study.prompts.simulate.systems import DialogueSystem, find_systems
 from pollex.runs.options import ModelOptions, ModelTable
 from pollex.web.profiles import MAX_WAIT
 
 
 @dataclass(frozen=True, kw_only=True)
-class Speaker(ModelOptions):
+class SpeakerOptions(ModelOptions):
     """A profile that people talk to as to one of the systems of `simulate`.
 
     Attributes:
@@ -21,8 +21,8 @@ class Speaker(ModelOptions):
         found: What a probe of its endpoint found; empty before the first talk.
     """
 
-    system: System
-    passages: Passages
+    system: DialogueSystem
+    passages: PassageIndex
     found: list[Capabilities] = field(default_factory=list)
 
 
@@ -48,7 +48,7 @@ class SpeakerTable(ModelTable):
         try:
             system = None
             if self.system is not None:
-                system = systems_named([self.system])[0]
+                system = find_systems([self.system])[0]
         except WrongUse as error:
             raise BadInput(
                 error.what,
@@ -76,8 +76,8 @@ class SpeakerTable(ModelTable):
 
         # the folder of documents stands beside the file of profiles
         documents = read_documents(self.documents and file.parent / self.documents)
-        return Speaker(
+        return SpeakerOptions(
             **vars(within_limits),
             system=system,
-            passages=Passages(passages_of(documents)),
+            passages=PassageIndex(split_into_passages(documents)),
         )

@@ -25,9 +25,15 @@ from pollex.formats.questionnaires import (
 )
 from pollex.gateway.budget import Budget
 from pollex.prompts.domain import DomainProfile
-from pollex.rooms.study.agents.llm.simulator import Dialogue, Persona, Scene, Simulator, Topic
+from pollex.rooms.study.agents.llm.simulator import (
+    DialogueScene,
+    DialogueSimulator,
+    SimulatedDialogue,
+    SimulatedPersona,
+    SimulatedTopic,
+)
 from pollex.rooms.study.store.tables import StudyRow, TalkTurnRow
-from pollex.rooms.study.web.profiles import Speaker
+from pollex.rooms.study.web.profiles import SpeakerOptions
 from pollex.rubrics.answers import Unanswered
 from pollex.runs.options import ModelOptions
 from pollex.store.store import Store
@@ -37,14 +43,17 @@ from pollex.web.faults import Fault, NotThere
 from pollex.web.questions import parse_questionnaire
 from pollex.web.site import Site
 
-MEND = "it wants title, systems (names of profiles), and a [[question]] for each question, or questionnaire = FILE"
-MAIN = "main"
+STUDY_HINT = (
+    "it wants title, systems (names of profiles), and a [[question]] for each question, "
+    "or questionnaire = FILE"
+)
+MAIN_QUESTION_NAME = "main"
 
-Words = Annotated[str, Field(max_length=4000)]
+StudyText = Annotated[str, Field(max_length=4000)]
 
 
 @dataclass
-class Spoken:
+class TalkMemory:
     """What a server remembers of talks while it runs.
 
     Attributes:
@@ -61,7 +70,7 @@ class NamedTopic(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    text: Words
+    text: StudyText
     documents: tuple[str, ...]
 
 
@@ -81,12 +90,12 @@ class Study(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     title: str = Field(min_length=1, max_length=200)
-    welcome: Words = ""
-    instructions: Words = ""
-    consent: Words = ""
-    thanks: Words = "Thank you. Your answers are kept."
+    welcome: StudyText = ""
+    instructions: StudyText = ""
+    consent: StudyText = ""
+    thanks: StudyText = "Thank you. Your answers are kept."
     systems: tuple[str, ...] = Field(min_length=1, max_length=9)
-    topics: tuple[Words | NamedTopic, ...] = ()
+    topics: tuple[StudyText | NamedTopic, ...] = ()
     design: Literal["one", "side-by-side", "one-after-other"] = "one"
     turns: tuple[int, int] = (2, 12)
     whole: bool = False
@@ -96,7 +105,7 @@ class Study(BaseModel):
     @classmethod
     def find_in(cls, site: Site, id_: str) -> Study:
         """Return the study of a page."""
-        return study_of(site.store, id_)
+        return get_study(site.store, id_)
 
     @model_validator(mode="after")
     def _sound(self) -> Study:
@@ -174,7 +183,7 @@ def read_study(path: Path) -> Study:
         # questions were read by themselves; the rest is the study's own
         rest = {}
         for name, value in tables.items():
-            if name not in ("question", MAIN):
+            if name not in ("question", MAIN_QUESTION_NAME):
                 rest[name] = value
 
         return Study.model_validate(rest | {"questions": questions_read})
@@ -193,14 +202,14 @@ def read_study(path: Path) -> Study:
                 (".".join(map(str, first["loc"])), first["msg"]),
             )
         )
-        raise BadInput(what, where=str(path), hint=MEND) from error
+        raise BadInput(what, where=str(path), hint=STUDY_HINT) from error
     except Fault as error:
         raise BadInput(error.what, where=str(path), hint=error.advice) from error
     except (ValueError, TypeError) as error:
         raise BadInput(
             f"not valid TOML: {error}",
             where=str(path),
-            hint=MEND,
+            hint=STUDY_HINT,
         ) from error
 
 
@@ -226,7 +235,7 @@ def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) ->
         # dialogue systems among them, whose documents the topics must have
         speakers = []
         for name in study.systems:
-            if isinstance(speaker := profiles[name], Speaker):
+            if isinstance(speaker := profiles[name], SpeakerOptions):
                 speakers.append(speaker)
 
         for speaker in speakers:
@@ -238,7 +247,7 @@ def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) ->
     return problems
 
 
-def _require_documents(study: Study, speaker: Speaker, path: Path) -> None:
+def _require_documents(study: Study, speaker: SpeakerOptions, path: Path) -> None:
     """Refuse topics without the documents that a system is given, or with others than there are."""
     # a study without topics is checked as one topic that names nothing
     document_names = {passage.document for passage in speaker.passages.all}
@@ -262,7 +271,7 @@ def _require_documents(study: Study, speaker: Speaker, path: Path) -> None:
             )
 
 
-def studies_of(store: Store) -> list[Study]:
+def read_stored_studies(store: Store) -> list[Study]:
     """Return all studies of a store, the last one first."""
     rows = store.rows("SELECT payload FROM studies GROUP BY id ORDER BY min(rowid) DESC")
     studies: list[Study] = []
@@ -272,7 +281,7 @@ def studies_of(store: Store) -> list[Study]:
     return studies
 
 
-def study_of(store: Store, study_id: str) -> Study:
+def get_study(store: Store, study_id: str) -> Study:
     """Return a study. Raises NotThere where there is none."""
     payload = store.value("SELECT payload FROM studies WHERE id = ?", [study_id])
     if payload is None:
@@ -285,23 +294,23 @@ def study_of(store: Store, study_id: str) -> Study:
     return Study.model_validate_json(payload)
 
 
-NAMES_A_MODEL = re.compile(
+MODEL_NAME_PATTERN = re.compile(
     r"\b(?:(?:chat)?gpt|openai|claude|anthropic|gemini|bard|llama|mistral|mixtral|qwen|deepseek|grok|cohere|copilot)\b",
     re.IGNORECASE,
 )
 """A reply that names a model may tell participants which system it is; its session is marked."""
 
-Phase = Literal["talk", "wait", "failed", "sheet", "done", "left"]
+TalkPhase = Literal["talk", "wait", "failed", "sheet", "done", "left"]
 
-LEFT = "left"
-TALKED = "talked"
-MAX_TOKENS = 4096
-MANY = 1_000_000
+LEFT_REASON = "left"
+TALKED_REASON = "talked"
+MAX_REPLY_TOKENS = 4096
+MAX_SESSIONS_OF_STUDY = 1_000_000
 """More sessions than a study has."""
 
 
 @dataclass
-class Side:
+class TalkSide:
     """One system of a session: what was said, and what was answered about it.
 
     Attributes:
@@ -371,7 +380,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Talk:
+class TalkSession:
     """A session with everything that was said in it."""
 
     id: str
@@ -380,10 +389,10 @@ class Talk:
     annotator: str
     topic: str
     time: str
-    sides: tuple[Side, ...]
+    sides: tuple[TalkSide, ...]
     left: bool = False
 
-    def open(self, study: Study) -> list[Side]:
+    def open(self, study: Study) -> list[TalkSide]:
         """Return the sides that are talked to now; none while a sheet is due, or at the end."""
         # who has left talks to nobody
         if self.left:
@@ -404,7 +413,7 @@ class Talk:
             return []
         return sides
 
-    def sheet(self, study: Study) -> Side | None:
+    def sheet(self, study: Study) -> TalkSide | None:
         """Return the side that a sheet is due for."""
         if self.left or self.open(study):
             return None
@@ -420,7 +429,7 @@ class Talk:
         """Whether a reply names a model."""
         return any(side.marked for side in self.sides)
 
-    def phase(self, study: Study, *, at_work: bool) -> Phase:
+    def phase(self, study: Study, *, at_work: bool) -> TalkPhase:
         """Return what the participant has before them."""
         if self.done or self.left:
             return "done" if self.done else "left"
@@ -433,24 +442,26 @@ class Talk:
         return "talk"
 
 
-SESSIONS = "SELECT * FROM talks WHERE study = ?1 AND (?2 = '' OR annotator = ?2) ORDER BY number"
-OF_SESSIONS = (
+SESSIONS_QUERY = (
+    "SELECT * FROM talks WHERE study = ?1 AND (?2 = '' OR annotator = ?2) ORDER BY number"
+)
+ROWS_OF_SESSIONS_QUERY = (
     "SELECT t.* FROM talks AS s JOIN {table} AS t ON t.talk = s.id "
     "WHERE s.study = ?1 AND (?2 = '' OR s.annotator = ?2) ORDER BY t.rowid"
 )
 
 
-def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
+def list_talks(store: Store, study: str, annotator: str = "") -> list[TalkSession]:
     """Return the sessions of a study, or of one participant, in the order in which they began."""
     parameters = [study, annotator]
-    rows = store.rows(SESSIONS, parameters)
+    rows = store.rows(SESSIONS_QUERY, parameters)
     # sides in the order in which this session has its systems
     sides = {}
     for row in rows:
-        sides[row["id"]] = tuple(Side(i, name) for i, name in enumerate(unpack(row["systems"])))
+        sides[row["id"]] = tuple(TalkSide(i, name) for i, name in enumerate(unpack(row["systems"])))
 
     # turns in the order in which they were stored
-    for row in store.rows(OF_SESSIONS.format(table="talk_turns"), parameters):
+    for row in store.rows(ROWS_OF_SESSIONS_QUERY.format(table="talk_turns"), parameters):
         side = sides[row["talk"]][row["position"]]
         # the last turn's outcome stands: a reply that was asked for again mends a fault
         side.fault, side.marked = row["outcome"], side.marked or bool(row["marked"])
@@ -465,7 +476,7 @@ def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
             side.turns.append(turn_fields | {"sources": unpack(row["sources"])})
 
     # an answer is a value, or why it was skipped
-    for row in store.rows(OF_SESSIONS.format(table="talk_answers"), parameters):
+    for row in store.rows(ROWS_OF_SESSIONS_QUERY.format(table="talk_answers"), parameters):
         sides[row["talk"]][row["position"]].answers[row["question"]] = (
             unpack(row["value"]),
             row["skip"],
@@ -473,15 +484,15 @@ def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
 
     # an end belongs to one side; leaving ends the whole session
     left = set[str]()
-    for row in store.rows(OF_SESSIONS.format(table="talk_ends"), parameters):
+    for row in store.rows(ROWS_OF_SESSIONS_QUERY.format(table="talk_ends"), parameters):
         sides[row["talk"]][row["position"]].talked = True
-        left |= {row["talk"]} if row["why"] == LEFT else set()
+        left |= {row["talk"]} if row["why"] == LEFT_REASON else set()
 
     talk_fields = ("id", "study", "number", "annotator", "topic", "time")
-    talks: list[Talk] = []
+    talks: list[TalkSession] = []
     for row in rows:
         talks.append(
-            Talk(
+            TalkSession(
                 **{name: row[name] for name in talk_fields},
                 sides=sides[row["id"]],
                 left=row["id"] in left,
@@ -491,11 +502,11 @@ def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
     return talks
 
 
-async def reply(
+async def ask_for_reply(
     store: Store,
     study: Study,
-    talk: Talk,
-    side: Side,
+    talk: TalkSession,
+    side: TalkSide,
     model: ModelOptions,
     budget: Budget | None,
     texts_so_far: dict[int, str] | None,
@@ -532,8 +543,8 @@ async def reply(
             model.endpoint(), StoreLedger(store), model.limits, budget=budget
         ) as gateway:
             # a dialogue system finds documents first, a model is asked as it is
-            if isinstance(model, Speaker):
-                text, outcome, sources = await _spoken(
+            if isinstance(model, SpeakerOptions):
+                text, outcome, sources = await _generate_reply(
                     gateway,
                     store.secret,
                     study,
@@ -554,7 +565,7 @@ async def reply(
     # how long the participant waited for the reply
     ms = (time.perf_counter() - began) * 1000
     # a reply that names its model is marked: the participant may know it by that
-    named = bool(NAMES_A_MODEL.search(text))
+    named = bool(MODEL_NAME_PATTERN.search(text))
     if model.model:
         named |= model.model.lower() in text.lower()
     return TalkTurnRow(
@@ -571,16 +582,16 @@ async def reply(
     )
 
 
-async def _spoken(
+async def _generate_reply(
     gateway: ModelClient,
     salt: bytes,
     study: Study,
-    talk: Talk,
-    side: Side,
-    model: Speaker,
+    talk: TalkSession,
+    side: TalkSide,
+    model: SpeakerOptions,
 ) -> tuple[str, str, list[dict[str, Any]]]:
     """Return what a dialogue system says, or why it says nothing; and the documents that it was shown and quotes."""
-    from pollex.gateway.probe import probe_endpoint  # see `reply`
+    from pollex.gateway.probe import probe_endpoint  # see `ask_for_reply`
 
     # the endpoint is probed once for all sessions
     if not model.found:
@@ -590,7 +601,7 @@ async def _spoken(
             )
         )
 
-    settings = model.settings.but(max_tokens=MAX_TOKENS)
+    settings = model.settings.but(max_tokens=MAX_REPLY_TOKENS)
     asker = PromptAsker(
         gateway,
         model.found[0],
@@ -599,7 +610,7 @@ async def _spoken(
         salt,
     )
     # a session without a topic of its own searches by its first message
-    topic = Topic(
+    topic = SimulatedTopic(
         talk.id,
         talk.topic or side.turns[0]["text"],
         study.documents(talk.topic),
@@ -609,16 +620,16 @@ async def _spoken(
     for source in side.sources:
         before.append(Source.model_validate(source))
 
-    dialogue = Dialogue(
+    dialogue = SimulatedDialogue(
         [Turn(role=turn["role"], content=turn["text"]) for turn in side.turns],
         sources=before,
     )
     count_before = len(before)
     # A reply that can't be read is asked for twice, and again when the participant wants: never the
     # kept one.
-    replicate = 2 * (talk.number + MANY * side.failed)
-    scene = Scene(model.system, topic, Persona("participant", ""))
-    ended = await Simulator(asker, model.passages, 0).answer(
+    replicate = 2 * (talk.number + MAX_SESSIONS_OF_STUDY * side.failed)
+    scene = DialogueScene(model.system, topic, SimulatedPersona("participant", ""))
+    ended = await DialogueSimulator(asker, model.passages, 0).answer(
         scene,
         dialogue,
         stage="talk",
@@ -636,10 +647,10 @@ async def _spoken(
     return text, "" if text else "unparsable: an empty turn", [*shown, *dialogue.quotes]
 
 
-def replies(
+def ask_for_replies(
     store: Store,
     study: Study,
-    talk: Talk,
+    talk: TalkSession,
     profiles: Mapping[str, ModelOptions],
     budgets: Mapping[str, Budget],
     texts_so_far: dict[int, str] | None = None,
@@ -663,7 +674,7 @@ def replies(
             models.append((side, profiles[side.system], budgets.get(side.system)))
 
         return await asyncio.gather(
-            *(reply(store, study, talk, *model, texts_so_far) for model in models)
+            *(ask_for_reply(store, study, talk, *model, texts_so_far) for model in models)
         )
 
     # stored together, so that no system's reply comes before another's

@@ -7,7 +7,7 @@ from hostile_words import hostile, items_in
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from web_site import conversation, made_store
 
-from pollex.rooms.exchange.cli.agent_server import TOOLS
+from pollex.rooms.exchange.cli.agent_server import AGENT_TOOL_NAMES
 from pollex.rooms.exchange.services.agent_tools import AgentTools
 
 START = "from pollex.cli.main import main; main()"
@@ -27,7 +27,7 @@ async def test_an_agent_finds_tools_that_only_read_and_nothing_of_thirty_hostile
             None,
         )
         listed = (await session.list_tools()).tools
-        assert [tool.name for tool in listed] == [*TOOLS, *of_rooms]
+        assert [tool.name for tool in listed] == [*AGENT_TOOL_NAMES, *of_rooms]
         assert all(tool.annotations and tool.annotations.read_only_hint for tool in listed)
         for number in range(30):
             named = {"run": "learn", "conversation": conversation(number, hostile).id}

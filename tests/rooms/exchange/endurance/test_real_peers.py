@@ -21,8 +21,8 @@ import yaml
 from openai import OpenAI
 from rubric_set_by_hand import rubric, rubric_set
 
-from pollex.rooms.exchange.formats.peer_scores import requests_of
-from pollex.rooms.exchange.formats.peers.targets import TARGETS, sheet_of
+from pollex.rooms.exchange.formats.peer_scores import make_requests
+from pollex.rooms.exchange.formats.peers.targets import EXPORT_TARGETS, make_sheet
 from pollex.rooms.remedy.formats.cases import CaseCheck, ReplyCase, render_case_files
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.records import JudgeRecord
@@ -142,7 +142,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def exported(tool: str, folder: Path) -> Any:
     """The module that was exported for a tool."""
-    ((file, text),) = TARGETS[tool].files(sheet_of(asked_a_model())).items()
+    ((file, text),) = EXPORT_TARGETS[tool].files(make_sheet(asked_a_model())).items()
     (folder / file).write_text(text, encoding="utf-8")
     return loaded(f"exported_{tool}", folder / file)
 
@@ -257,7 +257,7 @@ def test_promptfoo_comes_to_netsat_and_a_mean_without_what_it_could_not_read(
 ) -> None:
     if (promptfoo := shutil.which("promptfoo")) is None:
         pytest.skip("promptfoo, a package of Node's, isn't installed")
-    for name, text in TARGETS["promptfoo"].files(sheet_of(asked_a_model())).items():
+    for name, text in EXPORT_TARGETS["promptfoo"].files(make_sheet(asked_a_model())).items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     config = yaml.safe_load((tmp_path / "promptfooconfig.yaml").read_text())
     config["tests"] = [{"vars": {"conversation": words}} for words in (SAID, UNREADABLE)]
@@ -283,7 +283,7 @@ def test_promptfoo_comes_to_netsat_and_a_mean_without_what_it_could_not_read(
 async def test_autorubrics_raw_sum_of_the_criteria_is_netsat(tmp_path: Path) -> None:
     autorubric = pytest.importorskip("autorubric")
     graders = pytest.importorskip("autorubric.graders")
-    (text,) = TARGETS["autorubric"].files(sheet_of(asked_a_model())).values()
+    (text,) = EXPORT_TARGETS["autorubric"].files(make_sheet(asked_a_model())).values()
     (tmp_path / "rubric.yaml").write_text(text, encoding="utf-8")
     read = autorubric.Rubric.from_file(str(tmp_path / "rubric.yaml"))
     model = autorubric.LLMConfig(model="openai/gpt-4o-mini", cache_enabled=False)
@@ -318,9 +318,11 @@ def test_langfuses_client_takes_the_scores_the_evaluators_and_the_configs() -> N
         entropy=0.7,
         answers=answers,
     )
-    for request in requests_of("langfuse", [score], rubrics).requests:
+    for request in make_requests("langfuse", [score], rubrics).requests:
         parsed(api.CreateScoreRequest, request)
-    evaluators, configs = map(json.loads, TARGETS["langfuse"].files(sheet_of(rubrics)).values())
+    evaluators, configs = map(
+        json.loads, EXPORT_TARGETS["langfuse"].files(make_sheet(rubrics)).values()
+    )
     for one in evaluators["evaluators"]:
         evaluator = parsed(api.CreateLlmAsJudgeEvaluatorRequest, one)
         assert evaluator.output_definition.categories == ANSWERS

@@ -20,7 +20,7 @@ from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
 from pollex.rooms.exchange.services.exchange import write_requests
-from pollex.rooms.exchange.services.transfer import pull, push
+from pollex.rooms.exchange.services.transfer import pull_logs, push_scores
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.score import Score
 
@@ -98,7 +98,7 @@ def pushed(logs: Logs, tool: str, folder: Path, environment: dict[str, str], net
     """Write scores as the tool's requests, and send them."""
     file = folder / f"{tool}.json"
     write_requests(file, tool, scored(logs, netsat), rubric_set(), logs.conversations)
-    push(file, to=tool, progress=NullProgress(), environment=environment)
+    push_scores(file, to=tool, progress=NullProgress(), environment=environment)
 
 
 def test_phoenix_gives_spans_and_thumbs_and_takes_scores_once(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def fetched(tool: str, out: Path, environment: dict[str, str], turns: int = FIRS
 
     Fetched again into the same file, they go on with what is new.
     """
-    pull(tool, out=out, project="shop", progress=NullProgress(), environment=environment)
+    pull_logs(tool, out=out, project="shop", progress=NullProgress(), environment=environment)
     logs = read_logs(out)
     (conversation,) = logs
     assert [turn.content for turn in conversation.turns] == [

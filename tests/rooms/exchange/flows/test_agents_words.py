@@ -12,7 +12,7 @@ import pytest
 from small_runs import Learnt, Pollex
 
 from pollex.errors import WrongUse
-from pollex.rooms.exchange.cli.agent_server import MendedLines, mended
+from pollex.rooms.exchange.cli.agent_server import RepairedRequestLines, repair_request_line
 from pollex.rooms.exchange.services.agent_tools import AgentTools
 from pollex.store.database import FILE
 from pollex.text import SURROGATE_PATTERN
@@ -29,13 +29,13 @@ def test_half_characters_of_a_line_become_whole_ones_and_everything_else_stays(t
         "params": {"name": text, text: [text]},
     }
     line = json.dumps(asked).encode() + b"\n"
-    found = mended(line)
+    found = repair_request_line(line)
     assert found.endswith(b"\n")
     assert SURROGATE_PATTERN.search(json.loads(found)["params"]["name"]) is None
     if not SURROGATE_PATTERN.search(text):
         assert json.loads(found) == asked
     source = io.BytesIO(line * 3 + b"no \\ud800 json\n")
-    assert io.BufferedReader(MendedLines(source)).readlines() == [found] * 3 + [
+    assert io.BufferedReader(RepairedRequestLines(source)).readlines() == [found] * 3 + [
         b"no \\ud800 json\n"
     ]
 

@@ -14,7 +14,7 @@ import pytest
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
-from pollex.rooms.exchange.services.transfer import Transferred, pull, push
+from pollex.rooms.exchange.services.transfer import TransferResult, pull_logs, push_scores
 
 EXPORTS = Path(__file__).parents[3] / "unit" / "formats" / "exchange"
 PROJECT = "1e0a6012-8763-57cc-996d-f7578ec627c8"
@@ -113,8 +113,8 @@ def keys(url: str) -> dict[str, str]:
     }
 
 
-def fetched(what: str, out: Path, environment: dict[str, str], **given: Any) -> Transferred:
-    return pull(what, out=out, **{"progress": NullProgress()} | given, environment=environment)
+def fetched(what: str, out: Path, environment: dict[str, str], **given: Any) -> TransferResult:
+    return pull_logs(what, out=out, **{"progress": NullProgress()} | given, environment=environment)
 
 
 def test_all_pages_and_scores_of_a_busy_interface_become_a_log_with_thumbs_and_each_page_is_told(
@@ -302,19 +302,19 @@ def test_scores_are_sent_as_the_tool_takes_them(tool: tuple[Tool, str], tmp_path
     file.write_text(
         json.dumps([{"id": "pollex-1", "sessionId": "s1", "name": "pollex_netsat", "value": 2.5}])
     )
-    push(file, to="langfuse", progress=NullProgress(), environment=keys(url))
+    push_scores(file, to="langfuse", progress=NullProgress(), environment=keys(url))
     assert known.asked[-1] == ("POST", "/api/public/scores", {}, json.loads(file.read_text()))
     file.write_text(
         '{"data": [{"session_id": "s1", "name": "pollex_netsat"}, {"trace_id": "t", "name": "x"}]}'
     )
-    push(file, to="phoenix", progress=NullProgress(), environment=keys(url))
+    push_scores(file, to="phoenix", progress=NullProgress(), environment=keys(url))
     assert [one[1] for one in known.asked[-2:]] == [
         "/v1/session_annotations",
         "/v1/trace_annotations",
     ]
     file.write_text('{"half')
     with pytest.raises(BadInput, match="not JSON"):
-        push(file, to="langfuse", progress=NullProgress(), environment=keys(url))
+        push_scores(file, to="langfuse", progress=NullProgress(), environment=keys(url))
 
 
 def test_mlflows_traces_are_fetched_whole_and_a_repeated_score_takes_the_place_of_the_older(
@@ -356,7 +356,7 @@ def test_mlflows_traces_are_fetched_whole_and_a_repeated_score_takes_the_place_o
         "metadata": {"id": "pollex-x"},
     }
     (tmp_path / "a.json").write_text(json.dumps([request]))
-    push(tmp_path / "a.json", to="mlflow", progress=NullProgress(), environment=environment)
+    push_scores(tmp_path / "a.json", to="mlflow", progress=NullProgress(), environment=environment)
     place = "/api/3.0/mlflow/traces/tr-1/assessments"
     assert [asked[:2] for asked in known.asked[-2:]] == [
         ("DELETE", f"{place}/a-1"),
@@ -404,7 +404,7 @@ def test_what_a_tool_does_not_take_is_told_before_anything_is_sent(
     known, _ = tool
     (tmp_path / "scores.json").write_text(content)
     with pytest.raises(BadInput, match=r"entry 1 |not JSON"):
-        push(tmp_path / "scores.json", to=to, progress=NullProgress(), environment={})
+        push_scores(tmp_path / "scores.json", to=to, progress=NullProgress(), environment={})
     assert known.asked == []
 
 
@@ -417,7 +417,7 @@ def test_ids_stay_below_their_addresses(tool: tuple[Tool, str], tmp_path: Path) 
         "/api/3.0/mlflow/traces/batchGet": {"traces": [{"trace_info": {"assessments": stale}}]}
     }
     (tmp_path / "a.json").write_text(json.dumps([entry]))
-    push(tmp_path / "a.json", to="mlflow", progress=NullProgress(), environment=environment)
+    push_scores(tmp_path / "a.json", to="mlflow", progress=NullProgress(), environment=environment)
     place = "/api/3.0/mlflow/traces/..%2F..%2Fadmin/assessments"
     assert [path for method, path, *_ in known.asked if method != "GET"] == [
         f"{place}/..%2F..%2Fdanger",
@@ -448,7 +448,9 @@ def test_an_id_of_dots_is_refused(tool: tuple[Tool, str], tmp_path: Path, number
     (tmp_path / "a.json").write_text(json.dumps([entry]))
     environment = {"MLFLOW_TRACKING_URI": url}
     with pytest.raises(WrongUse, match="can't stand in an address"):
-        push(tmp_path / "a.json", to="mlflow", progress=NullProgress(), environment=environment)
+        push_scores(
+            tmp_path / "a.json", to="mlflow", progress=NullProgress(), environment=environment
+        )
     assert not [method for method, *_ in known.asked if method == "DELETE"]
 
 

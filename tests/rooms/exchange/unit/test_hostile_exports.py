@@ -9,7 +9,7 @@ from rubric_set_by_hand import rubric, rubric_set
 
 from pollex.errors import BadRubrics
 from pollex.formats.peers.quoting import escape_nunjucks, fill_template, separate_braces
-from pollex.rooms.exchange.formats.peers.targets import TARGETS, sheet_of
+from pollex.rooms.exchange.formats.peers.targets import EXPORT_TARGETS, make_sheet
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
@@ -62,11 +62,11 @@ FIELDS: Mapping[str, Change] = {
 
 
 @pytest.mark.parametrize("field", FIELDS)
-@pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
+@pytest.mark.parametrize("target", EXPORT_TARGETS.values(), ids=lambda target: target.name)
 def test_no_field_of_a_set_becomes_code_or_structure_of_an_export(target: Any, field: str) -> None:
-    expected = shapes(target.files(sheet_of(stranger())))
+    expected = shapes(target.files(make_sheet(stranger())))
     for words in HOSTILE:
-        files = target.files(sheet_of(FIELDS[field](stranger(), words)))
+        files = target.files(make_sheet(FIELDS[field](stranger(), words)))
         assert shapes(files) == expected, f"{field}: {words!r}"
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pollex.rooms.exchange.formats.peers.interfaces import INTERFACES
+from pollex.rooms.exchange.formats.peers.interfaces import PEER_INTERFACES
 from pollex.web.faults import Fault
 from pollex.web.pages.logs import make_environment
 
@@ -25,18 +25,18 @@ class Everything(dict[str, str]):
 
 
 def test_every_key_that_a_tool_is_sent_is_known() -> None:
-    for interface in INTERFACES.values():
+    for interface in PEER_INTERFACES.values():
         secrets_of_tool = (*interface.keys, *interface.optional)
         assert secrets_of_tool == KEYS.get(interface.name, ())
         sent = str(interface.headers(dict.fromkeys(secrets_of_tool, "canary")))
         assert sent == str(interface.headers(Everything()))
 
 
-@pytest.mark.parametrize("tool", [tool for tool in KEYS if INTERFACES[tool].streams])
+@pytest.mark.parametrize("tool", [tool for tool in KEYS if PEER_INTERFACES[tool].streams])
 def test_no_key_of_the_server_goes_to_an_address_that_a_visitor_typed(
     tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interface = INTERFACES[tool]
+    interface = PEER_INTERFACES[tool]
     for name in KEYS[tool]:
         monkeypatch.setenv(name, "canary")
     typed = {f"key-{name}": "typed" for name in interface.keys}

@@ -16,10 +16,16 @@ from pollex.formats.peers.rubrics_in import load_rubrics_of_any_tool
 from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import make_answer_row
 from pollex.graphs.context import NullProgress
-from pollex.rooms.exchange.formats.peer_scores import FORMS, NEEDS_TRACE, Aim, lines_of, requests_of
-from pollex.rooms.exchange.formats.peers.targets import TARGETS, Target, sheet_of
-from pollex.rooms.exchange.services.exchange import export_rubrics, export_texts, target_of
-from pollex.rubrics.answers import NEVER_CAME_UP, Answer
+from pollex.rooms.exchange.formats.peer_scores import (
+    FORMS_THAT_NEED_TRACE,
+    REQUEST_FORMS,
+    PeerIds,
+    iterate_file_lines,
+    make_requests,
+)
+from pollex.rooms.exchange.formats.peers.targets import EXPORT_TARGETS, ExportTarget, make_sheet
+from pollex.rooms.exchange.services.exchange import export_rubrics, export_texts, find_target
+from pollex.rubrics.answers import NEVER_CAME_UP_OPTION, Answer
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
@@ -46,9 +52,11 @@ def asked_a_model(words: str = "The user says thanks.") -> RubricSet:
     return rubric_set(rubrics=rubrics, judge=judge, rubrics_digest=hash_rubrics(rubrics))
 
 
-@pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
-def test_every_file_can_be_parsed_whatever_the_rubrics_say(target: Target, tmp_path: Path) -> None:
-    for name, text in target.files(sheet_of(asked_a_model(ODD))).items():
+@pytest.mark.parametrize("target", EXPORT_TARGETS.values(), ids=lambda target: target.name)
+def test_every_file_can_be_parsed_whatever_the_rubrics_say(
+    target: ExportTarget, tmp_path: Path
+) -> None:
+    for name, text in target.files(make_sheet(asked_a_model(ODD))).items():
         if name.endswith(".py"):
             names = {
                 node.targets[0].id: node.value
@@ -75,8 +83,8 @@ def _raw(config: Any) -> bool:
 def test_an_export_is_what_was_saved_has_every_rubric_in_order_and_no_theta_of_the_built_in_judge() -> (
     None
 ):
-    for target in TARGETS.values():
-        files = target.files(sheet_of(asked_a_model()))
+    for target in EXPORT_TARGETS.values():
+        files = target.files(make_sheet(asked_a_model()))
         for name, text in files.items():
             # no module of ours
             saved = SAVED / target.name / (f"{name}.txt" if name.endswith(".py") else name)
@@ -89,7 +97,7 @@ def test_an_export_is_what_was_saved_has_every_rubric_in_order_and_no_theta_of_t
         assert places == sorted(places)
         for told in ("learn-1", "pollex 0.1.0", "figures differ", "Strongly Disagree"):
             assert told in texts, target.name
-        embedded = "\n".join(target.files(sheet_of(rubric_set())).values())
+        embedded = "\n".join(target.files(make_sheet(rubric_set())).values())
         assert "θ is left out" in embedded, target.name
         assert "THETA = None" in embedded or "THETA" not in embedded
         assert "threshold: 0.5" not in embedded
@@ -100,7 +108,7 @@ def test_an_edited_set_is_not_exported(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="edited"):
         export_texts(edited, "promptfoo")
     with pytest.raises(WrongUse, match="no tool is called 'excel' → one of: autorubric, deepeval"):
-        target_of("excel")
+        find_target("excel")
     made = export_rubrics(
         asked_a_model(), to="ragas", out=tmp_path / "new" / "folder", progress=NullProgress()
     )
@@ -108,7 +116,7 @@ def test_an_edited_set_is_not_exported(tmp_path: Path) -> None:
 
 
 def test_the_sum_of_promptfoo_is_netsat_and_void_where_an_answer_is_missing(tmp_path: Path) -> None:
-    files = TARGETS["promptfoo"].files(sheet_of(asked_a_model()))
+    files = EXPORT_TARGETS["promptfoo"].files(make_sheet(asked_a_model()))
     (tmp_path / "netsat.cjs").write_text(files["netsat.cjs"], encoding="utf-8")
     ask = (
         "const f = require('./netsat.cjs'); const n = ['sat_10e878080f41', 'dsat_20e878080f41'];"
@@ -152,44 +160,44 @@ def scored(rubrics: RubricSet, id_: str = "shop-001") -> Score:
     )
 
 
-AIMS = {"shop-001": Aim("shop-001", "t2", "s2", "t1")}
+AIMS = {"shop-001": PeerIds("shop-001", "t2", "s2", "t1")}
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", REQUEST_FORMS)
 def test_scores_are_requests_with_ids_that_make_a_repeat_an_update_and_nothing_is_written_without_figures(
     form: str,
 ) -> None:
     rubrics = asked_a_model()
     score = scored(asked_a_model())
-    made = requests_of(form, [score], rubrics, AIMS)
+    made = make_requests(form, [score], rubrics, AIMS)
     assert len(made.requests) == 4
-    assert made.requests == requests_of(form, [score], rubrics, AIMS).requests
-    text = "".join(lines_of(form, made.requests))
+    assert made.requests == make_requests(form, [score], rubrics, AIMS).requests
+    text = "".join(iterate_file_lines(form, made.requests))
     assert "pollex" in text
     assert "NetSAT 2.50" in text
-    made = requests_of(form, [Score(conversation_id="x", outcome="refused")], rubrics)
+    made = make_requests(form, [Score(conversation_id="x", outcome="refused")], rubrics)
     assert (made.requests, made.left_out) == ([], [("x", "refused")])
-    if form in NEEDS_TRACE:
-        assert requests_of(form, [score], rubrics).left_out == [
+    if form in FORMS_THAT_NEED_TRACE:
+        assert make_requests(form, [score], rubrics).left_out == [
             ("shop-001", "no trace of it is known")
         ]
     never = score.answers[0].model_copy(update={"chosen": 5})
     unasked = score.model_copy(update={"answers": (never, score.answers[1])})
-    assert len(requests_of(form, [unasked], rubrics, AIMS).requests) == 3, (
+    assert len(make_requests(form, [unasked], rubrics, AIMS).requests) == 3, (
         "an occasion that never came up has none"
     )
     row = make_answer_row(
         never, "sat", rubrics.model_copy(update={"never": {never.question_id: 3.25}})
     )
-    assert (row["option"], row["value"], row["outcome"]) == (NEVER_CAME_UP, 3.25, "answered")
+    assert (row["option"], row["value"], row["outcome"]) == (NEVER_CAME_UP_OPTION, 3.25, "answered")
     assert make_answer_row(never, "sat", rubrics)["value"] == 5.0
 
 
 def test_an_event_has_its_time_and_how_sure_the_score_is() -> None:
     record = json.loads(
         "".join(
-            lines_of(
-                "otel", requests_of("otel", [scored(asked_a_model())], asked_a_model()).requests
+            iterate_file_lines(
+                "otel", make_requests("otel", [scored(asked_a_model())], asked_a_model()).requests
             )
         )
     )
@@ -212,13 +220,15 @@ def test_what_pollex_wrote_back_is_never_read_as_a_thumb(tmp_path: Path) -> None
         "sessionId": "shop-001",
     }
     row = {**span, "startTime": "2026-01-01T00:00:00Z", "input": "Hello", "output": "Good day"}
-    made = requests_of("langfuse", [scored(rubrics)], rubrics)
+    made = make_requests("langfuse", [scored(rubrics)], rubrics)
     back = [{"source": "API", "traceId": None, **request} for request in made.requests]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(one) + "\n" for one in [row, *back]))
     logs = read_logs(tmp_path / "log.jsonl")
     assert logs.conversations[0].label.value == "none"
     record = json.loads(
-        "".join(lines_of("otel", requests_of("otel", [scored(rubrics)], rubrics).requests))
+        "".join(
+            iterate_file_lines("otel", make_requests("otel", [scored(rubrics)], rubrics).requests)
+        )
     )
     (tmp_path / "otel.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(record) + "\n")
     assert read_logs(tmp_path / "otel.jsonl").conversations[0].label.value == "none"
@@ -230,7 +240,9 @@ def test_what_pollex_wrote_back_is_never_read_as_a_thumb(tmp_path: Path) -> None
 @pytest.mark.parametrize("words", ["The user says thanks.", ODD])
 def test_what_was_exported_is_read_back(tool: str, name: str, words: str, tmp_path: Path) -> None:
     rubrics = asked_a_model(words)
-    (tmp_path / name).write_text(TARGETS[tool].files(sheet_of(rubrics))[name], encoding="utf-8")
+    (tmp_path / name).write_text(
+        EXPORT_TARGETS[tool].files(make_sheet(rubrics))[name], encoding="utf-8"
+    )
     found = load_rubrics_of_any_tool(tmp_path / name)
     assert [(one.text, one.polarity) for one in found] == [
         (one.text, one.polarity) for one in rubrics.rubrics
@@ -281,7 +293,9 @@ def test_criteria_in_sections_assertions_in_sets_and_questions_by_their_names_ar
 
 def test_python_exports_what_the_command_line_does() -> None:
     rubrics = asked_a_model()
-    assert pollex.export_rubrics(rubrics, to="ragas") == TARGETS["ragas"].files(sheet_of(rubrics))
+    assert pollex.export_rubrics(rubrics, to="ragas") == EXPORT_TARGETS["ragas"].files(
+        make_sheet(rubrics)
+    )
     assert len(pollex.export_scores([scored(rubrics)], rubrics, as_="phoenix")) == 4
     mine = pollex.RubricSet.parse(rubrics.model_dump(mode="json"))
     assert mine.export(to="ragas") == pollex.export_rubrics(rubrics, to="ragas")

@@ -10,8 +10,8 @@ from small_log import write_log
 from small_runs import Pollex
 
 from pollex.formats.write import write_rows
-from pollex.rooms.grade.conversations.references import Case, Cases
-from pollex.rooms.grade.services.grade import profile_for
+from pollex.rooms.grade.conversations.references import ReferenceCase, ReferenceCases
+from pollex.rooms.grade.services.grade import choose_profile
 
 QUESTION = {
     "question_id": 1,
@@ -58,9 +58,9 @@ def test_the_profile_is_in_the_questions_language_unless_one_is_named() -> None:
         "为什么天空是蓝色的？": "中文",
         "Why does the sky look blue?": "English",
     }.items():
-        cases = Cases((Case(id="1", question=question),))
-        assert language in profile_for(None, cases).language
-        assert "English" in profile_for("english", cases).language
+        cases = ReferenceCases((ReferenceCase(id="1", question=question),))
+        assert language in choose_profile(None, cases).language
+        assert "English" in choose_profile("english", cases).language
 
 
 def test_rows_are_the_same_in_every_format_and_those_that_fail_half_way_leave_no_file(

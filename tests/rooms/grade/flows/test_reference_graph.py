@@ -10,12 +10,20 @@ from web_site import client_of, made_app
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import ModelUnavailable, ResumeRefused
-from pollex.rooms.grade.agents.llm.reference_judge import PLAIN, TYPE, Grading
-from pollex.rooms.grade.conversations.references import Case, Cases, Evidence
-from pollex.rooms.grade.formats.grade_summary import summary
-from pollex.rooms.grade.prompts.grading.profile import EVIDENCE, ReferencingProfile
-from pollex.rooms.grade.services.answer import respond, responses_of
-from pollex.rooms.grade.services.grade import grade_cases, gradings_of
+from pollex.rooms.grade.agents.llm.reference_judge import (
+    PLAIN_QUESTION_ID,
+    TYPE_QUESTION_ID,
+    CaseGrading,
+)
+from pollex.rooms.grade.conversations.references import (
+    ReferenceCase,
+    ReferenceCases,
+    ReferenceEvidence,
+)
+from pollex.rooms.grade.formats.grade_summary import summarize_grades
+from pollex.rooms.grade.prompts.grading.profile import EVIDENCE_QUESTION_ID, ReferencingProfile
+from pollex.rooms.grade.services.answer import collect_responses, iterate_responses
+from pollex.rooms.grade.services.grade import grade_cases, iterate_gradings
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.runs.run import RunSettings
 from pollex.store.store import Store
@@ -23,17 +31,17 @@ from pollex.store.store import Store
 PROFILE = ReferencingProfile.load("english")
 
 
-def case(number: int, **changed: Any) -> Case:
+def case(number: int, **changed: Any) -> ReferenceCase:
     known = {
         "question": f"Why {number}?",
         "reference": "So.",
         "answer": "Thus.",
         "category": "logical",
     }
-    return Case(id=f"c{number}", **(known | changed))
+    return ReferenceCase(id=f"c{number}", **(known | changed))
 
 
-CASES = Cases(tuple(case(number) for number in range(7)))
+CASES = ReferenceCases(tuple(case(number) for number in range(7)))
 
 
 class Fixed:
@@ -91,10 +99,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 async def graded(
-    store: Store, cases: Cases = CASES, judge: Fixed | None = None, **changes: Any
-) -> list[Grading]:
+    store: Store, cases: ReferenceCases = CASES, judge: Fixed | None = None, **changes: Any
+) -> list[CaseGrading]:
     roles = {
-        "classifier": changes.pop("classifier", None) or Fixed({TYPE: "advice"}),
+        "classifier": changes.pop("classifier", None) or Fixed({TYPE_QUESTION_ID: "advice"}),
         "plain": changes.pop("plain", None),
     }
     run, _ = await grade_cases(
@@ -104,18 +112,18 @@ async def graded(
         setting=RunSettings.of(store, **changes),
         **roles,
     )
-    return list(gradings_of(store, run, PROFILE, cases))
+    return list(iterate_gradings(store, run, PROFILE, cases))
 
 
 async def test_every_case_is_graded_once_in_batches_of_whatever_size(store: Store) -> None:
     for batch in (1, 2, 100):
         judge = Fixed({"overall": "6"})
-        plain = Fixed({PLAIN: "9"})
+        plain = Fixed({PLAIN_QUESTION_ID: "9"})
         found = await graded(store, judge=judge, plain=plain, batch=batch)
         assert [one.case.id for one in found] == [one.id for one in CASES]
         assert {one.outcome for one in found} == {"graded"}
         assert set(judge.asked.values()) == set(plain.asked.values()) == {1}
-    assert await graded(store, Cases(())) == []
+    assert await graded(store, ReferenceCases(())) == []
 
 
 async def test_a_judge_that_fails_fails_its_case_alone_and_a_resume_asks_again_what_may_be_mended(
@@ -145,7 +153,7 @@ async def test_an_endpoint_that_is_gone_stops_the_run_and_a_resume_asks_only_the
     with pytest.raises(ModelUnavailable):
         await graded(store, judge=Fixed(breaks={"c4": ModelUnavailable("gone")}), batch=2)
     with pytest.raises(ResumeRefused, match="data"):
-        await graded(store, Cases((case(0, reference="Other."),)), resume=True)
+        await graded(store, ReferenceCases((case(0, reference="Other."),)), resume=True)
     judge = Fixed()
     found = await graded(store, judge=judge, batch=2, resume=True)
     assert {one.outcome for one in found} == {"graded"}
@@ -156,7 +164,7 @@ async def test_types_are_asked_for_only_where_no_category_tells_and_something_ca
     store: Store,
 ) -> None:
     martian = {"category": "martian"}
-    cases = Cases(
+    cases = ReferenceCases(
         (
             case(0),
             case(1, **martian),
@@ -165,7 +173,7 @@ async def test_types_are_asked_for_only_where_no_category_tells_and_something_ca
             case(4, **martian),
         )
     )
-    classifier = Fixed({TYPE: "advice"}, breaks={"c4": "refused"})
+    classifier = Fixed({TYPE_QUESTION_ID: "advice"}, breaks={"c4": "refused"})
     found = await graded(store, cases, classifier=classifier)
     assert set(classifier.asked) == {"c1", "c4"}
     told = [(one.type, one.type_from) for one in found if one.case.id != "c3"]
@@ -178,7 +186,7 @@ async def test_types_are_asked_for_only_where_no_category_tells_and_something_ca
         "overall",
     ]
     (unsure,) = await graded(
-        store, Cases((case(4, **martian),)), classifier=Fixed({TYPE: "unsure"})
+        store, ReferenceCases((case(4, **martian),)), classifier=Fixed({TYPE_QUESTION_ID: "unsure"})
     )
     for one, told_by in ((found[4], "unanswered"), (unsure, "unsure")):
         assert (one.type, one.type_from, one.outcome) == (None, told_by, "graded")
@@ -191,28 +199,32 @@ async def test_a_reference_that_could_not_be_held_against_its_evidence_is_flagge
 ) -> None:
     class Unable(Fixed):
         def _answer(self, question: Question) -> Any:
-            if question.id == EVIDENCE:
+            if question.id == EVIDENCE_QUESTION_ID:
                 return Unanswered(question_id=question.id, outcome="unparsable")
             return super()._answer(question)
 
-    evidences = (Evidence(quote="q"),)
-    cases = Cases((case(0, evidences=evidences), case(1, evidences=evidences, answer=None)))
+    evidences = (ReferenceEvidence(quote="q"),)
+    cases = ReferenceCases(
+        (case(0, evidences=evidences), case(1, evidences=evidences, answer=None))
+    )
     found = await graded(store, cases, Unable(breaks={"c1": "not_scorable"}))
     flagged = [(one.flags, one.outcome) for one in found]
     assert flagged == [(("reference and evidence: not checked",), "graded"), ((), "not_scorable")]
 
 
 async def test_means_by_category_and_dimension_by_hand(store: Store) -> None:
-    cases = Cases(
+    cases = ReferenceCases(
         (
             case(0, category="logical", human=4.0),
-            case(1, category="advice", evidences=(Evidence(quote="q"),)),
+            case(1, category="advice", evidences=(ReferenceEvidence(quote="q"),)),
             case(2, category="advice", reference=""),
         )
     )
     says = {"evidence": "consistent", "overall": "6", "correctness": "8", "creativity": "2"}
     judge = Fixed(says, breaks={"c2": "not_scorable"})
-    found = summary(PROFILE, await graded(store, cases, judge, plain=Fixed({PLAIN: "9"})))
+    found = summarize_grades(
+        PROFILE, await graded(store, cases, judge, plain=Fixed({PLAIN_QUESTION_ID: "9"}))
+    )
     assert found.categories == ("all", "logical", "advice")
     places = {(m.category, m.dimension): (m.figure.value, m.figure.n) for m in found.means}
     assert found.outcomes == {"graded": 2, "not_scorable": 1}
@@ -245,19 +257,19 @@ class Speaker:
 
 
 async def answered(
-    store: Store, speaker: Speaker, cases: Cases = CASES, **setting: Any
+    store: Store, speaker: Speaker, cases: ReferenceCases = CASES, **setting: Any
 ) -> list[tuple[str | None, str]]:
-    run, _ = await respond(
+    run, _ = await collect_responses(
         cases, respondent=speaker, profile=PROFILE, setting=RunSettings.of(store, **setting)
     )  # type: ignore[arg-type]
-    return [(found.answer, found.outcome) for found in responses_of(store, run, cases)]
+    return [(found.answer, found.outcome) for found in iterate_responses(store, run, cases)]
 
 
 async def test_every_question_is_answered_once_at_the_temperature_of_its_category(
     store: Store,
 ) -> None:
     speaker = Speaker()
-    cases = Cases((case(0), case(1, category="writing"), case(2, category="martian")))
+    cases = ReferenceCases((case(0), case(1, category="writing"), case(2, category="martian")))
     said = [answer for answer, _ in await answered(store, speaker, cases, batch=2)]
     assert said == ["Why 0? At 0.1.", "Why 1? At 0.7.", "Why 2? At 0.7."]
     assert speaker.asked == ["c0", "c1", "c2"]
@@ -284,13 +296,14 @@ async def test_a_question_that_fails_fails_alone_and_a_resume_asks_the_rest_and_
 async def test_the_page_of_the_run_has_means_curves_and_an_answer_with_what_the_judge_said(
     store: Store,
 ) -> None:
-    cases = Cases(
+    cases = ReferenceCases(
         tuple(
-            case(n, human=float(n), evidences=(Evidence(quote="scattered most"),)) for n in range(3)
+            case(n, human=float(n), evidences=(ReferenceEvidence(quote="scattered most"),))
+            for n in range(3)
         )
     )
-    judge = Fixed({"overall": "6", EVIDENCE: "consistent"})
-    await graded(store, cases, judge, plain=Fixed({PLAIN: "9"}))
+    judge = Fixed({"overall": "6", EVIDENCE_QUESTION_ID: "consistent"})
+    await graded(store, cases, judge, plain=Fixed({PLAIN_QUESTION_ID: "9"}))
     async with client_of(made_app(store)) as client:
         page = (await client.get("/runs/grade-1")).text
     shown = page.partition('id="distribution"')[2].partition('id="graph"')[0]

@@ -30,32 +30,32 @@ from pollex.rooms.grade.agents.llm.reference_judge import (
     PlainJudge,
     ReferenceJudge,
     TaskClassifier,
-    evidence_question,
     is_text,
+    list_plain_questions,
+    list_rule_questions,
+    make_answer_schema,
+    make_evidence_question,
+    make_plain_question,
+    make_type_question,
     pad_numbers,
-    plain_question,
-    plain_questions,
-    rule_questions,
-    schema_of,
-    type_question,
 )
-from pollex.rooms.grade.conversations.references import Case, Evidence
-from pollex.rooms.grade.prompts.grading.profile import COMPARISON, ReferencingProfile
+from pollex.rooms.grade.conversations.references import ReferenceCase, ReferenceEvidence
+from pollex.rooms.grade.prompts.grading.profile import COMPARISON_QUESTION_ID, ReferencingProfile
 from pollex.rubrics.answers import Answer, Unanswered
 
 PROFILE = ReferencingProfile.load("english")
-CASE = Case(
+CASE = ReferenceCase(
     id="secret-id",
     question="When did Oppenheimer join the academy?",
     reference="In 1941.",
-    evidences=(Evidence(url="https://example.org", quote="elected in 1941"),),
+    evidences=(ReferenceEvidence(url="https://example.org", quote="elected in 1941"),),
     category="knowledge",
     answer="It was 1941.",
     human=3,
 )
 ASKED = [
     question
-    for question in rule_questions(PROFILE, "factual", evidence=True)
+    for question in list_rule_questions(PROFILE, "factual", evidence=True)
     if not is_text(question)
 ]
 IDS = ["evidence", "correctness", "need", "clarity", "completeness", "overall"]
@@ -80,7 +80,7 @@ AGREES = sheet("consistent")
 
 
 async def judged(
-    *queue: Any, case: Case = CASE, able: Capabilities = ABLE, **options: Any
+    *queue: Any, case: ReferenceCase = CASE, able: Capabilities = ABLE, **options: Any
 ) -> tuple[list[Answer | Unanswered], Scripted]:
     """What is judged when the evidence agrees and the model writes `queue`."""
     checked = [AGREES] * options.get("samples", 1) if case.evidences else []
@@ -88,15 +88,15 @@ async def judged(
 
 
 async def checked_and_judged(
-    *queue: Any, case: Case = CASE, able: Capabilities = ABLE, **options: Any
+    *queue: Any, case: ReferenceCase = CASE, able: Capabilities = ABLE, **options: Any
 ) -> tuple[list[Answer | Unanswered], Scripted]:
     """What is judged when the model writes `queue`, first of the evidence."""
     door = Scripted(queue=list(queue))
     judge = ReferenceJudge(asker(door, able, **options), PROFILE)
     found = await judge.judge(
-        case.conversation, rule_questions(PROFILE, "factual", evidence=bool(case.evidences))
+        case.conversation, list_rule_questions(PROFILE, "factual", evidence=bool(case.evidences))
     )
-    return [one for one in found if one.question_id != COMPARISON], door
+    return [one for one in found if one.question_id != COMPARISON_QUESTION_ID], door
 
 
 NO_GRADES = [
@@ -190,7 +190,7 @@ async def test_no_grade_is_believed_where_the_reference_contradicts_its_evidence
     found, door = await judged(good(), case=CASE.model_copy(update={"evidences": ()}))
     assert [one.question_id for one in found if isinstance(one, Answer)] == IDS[1:]
     assert len(door.history) == 1, "without evidence nothing is asked about it"
-    assert [option.text for option in evidence_question(PROFILE).options] == [
+    assert [option.text for option in make_evidence_question(PROFILE).options] == [
         "consistent",
         "unsure",
         "contradicts",
@@ -242,7 +242,9 @@ async def test_the_plain_judge_sees_documents_too_and_no_prompt_speaks_of_any_wh
     for sources, numbers in (((Source(text="Elected in 1941."),), [1]), ((), [])):
         door = Scripted(queue=[explained])
         case = CASE.model_copy(update={"sources": sources})
-        await PlainJudge(asker(door), PROFILE).judge(case.conversation, plain_questions(PROFILE))
+        await PlainJudge(asker(door), PROFILE).judge(
+            case.conversation, list_plain_questions(PROFILE)
+        )
         (call,) = door.history
         assert [
             item["source"] for item in unseal(call.messages[1]["content"]) if "source" in item
@@ -308,10 +310,10 @@ async def test_no_probability_is_lost_between_1_and_10_whatever_the_tokenizer() 
         outcome = Completed(text=f"{begin}09{end}", logprobs=[token(begin), *entries, token(end)])
         door = Scripted(queue=[outcome])
         (found,) = await PlainJudge(asker(door, LISTING), PROFILE).judge(
-            CASE.conversation, [plain_question(PROFILE)]
+            CASE.conversation, [make_plain_question(PROFILE)]
         )
         assert isinstance(found, Answer)
-        assert (found.source, found.mode(plain_question(PROFILE).options)) == ("logprobs", 9)
+        assert (found.source, found.mode(make_plain_question(PROFILE).options)) == ("logprobs", 9)
         assert found.probabilities == pytest.approx([0.3, *[0.0] * 7, 0.6, 0.1])
         assert '"enum": ["01",' in json.dumps(door.history[0].schema)
 
@@ -322,7 +324,7 @@ def test_only_numbers_of_different_length_are_padded_and_only_numbers_are_asked_
     assert pad_numbers(["1", "10"]) == ["01", "10"]
     assert pad_numbers(["1", "5"]) == ["1", "5"]
     assert pad_numbers(["no", "yes"]) == ["no", "yes"]
-    kinds = schema_of([["1", "2"], ["no", "yes"], ["01", "10"], ["1", "2"]])["$defs"]
+    kinds = make_answer_schema([["1", "2"], ["no", "yes"], ["01", "10"], ["1", "2"]])["$defs"]
     answers = [kind["properties"]["answer"] for kind in kinds.values()]
     assert answers == [
         {"type": "integer", "enum": [1, 2]},
@@ -334,7 +336,7 @@ def test_only_numbers_of_different_length_are_padded_and_only_numbers_are_asked_
 async def test_the_comparison_is_kept_and_is_no_grade_and_one_that_is_not_written_is_missing() -> (
     None
 ):
-    graded = rule_questions(PROFILE, "factual", evidence=False)
+    graded = list_rule_questions(PROFILE, "factual", evidence=False)
     case = CASE.model_copy(update={"evidences": ()})
     door = Scripted(queue=[good(), json.dumps(json.loads(good()) | {"comparison": " "})])
     first, second = [
@@ -355,11 +357,14 @@ async def test_the_plain_judge_explains_before_it_grades_and_sees_neither_refere
 ):
     door = Scripted(queue=[json.dumps({"explanation": "short", "1": {"why": "so", "answer": 9}})])
     found = await PlainJudge(asker(door), PROFILE).judge(
-        CASE.conversation, plain_questions(PROFILE)
+        CASE.conversation, list_plain_questions(PROFILE)
     )
     assert [getattr(one, "justification", "") for one in found] == ["short", "so"]
     assert isinstance(found[1], Answer)
-    assert (found[1].question_id, found[1].mode(plain_question(PROFILE).options)) == ("plain", 9)
+    assert (found[1].question_id, found[1].mode(make_plain_question(PROFILE).options)) == (
+        "plain",
+        9,
+    )
     assert list((door.history[0].schema or {})["properties"]) == ["explanation", "1"]
     said = "".join(message["content"] for message in door.history[0].messages)
     assert "In 1941" not in said
@@ -368,7 +373,7 @@ async def test_the_plain_judge_explains_before_it_grades_and_sees_neither_refere
 
 
 async def test_the_type_of_a_task_is_told_from_the_question_alone_and_may_be_unsure() -> None:
-    question = type_question(PROFILE)
+    question = make_type_question(PROFILE)
     for said, type_ in (("logical", "logical"), ("unsure", "unsure"), ("poetry", "unparsable")):
         door = Scripted(queue=[sheet(said)])
         (found,) = await TaskClassifier(asker(door), PROFILE).judge(CASE.conversation, [question])
@@ -417,7 +422,7 @@ async def test_grades_on_a_server_have_its_true_distribution() -> None:
             judge = PlainJudge(
                 PromptAsker(door, able, role.profile, role.settings, role.salt), PROFILE
             )
-            (found,) = await judge.judge(CASE.conversation, [plain_question(PROFILE)])
+            (found,) = await judge.judge(CASE.conversation, [make_plain_question(PROFILE)])
     assert isinstance(found, Answer)
     (call,) = door.calls
     options = pad_numbers([str(grade) for grade in PROFILE.grades])

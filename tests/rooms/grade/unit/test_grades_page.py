@@ -8,15 +8,19 @@ import pytest
 from pages_read import Reader, loud
 
 from pollex.rooms.grade.agents.llm.reference_judge import (
-    PLAIN,
-    Grading,
-    plain_question,
-    questions_for,
+    PLAIN_QUESTION_ID,
+    CaseGrading,
+    list_case_questions,
+    make_plain_question,
 )
-from pollex.rooms.grade.conversations.references import Case
-from pollex.rooms.grade.formats.grade_summary import GradeSummary, summary
+from pollex.rooms.grade.conversations.references import ReferenceCase
+from pollex.rooms.grade.formats.grade_summary import GradeSummary, summarize_grades
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
-from pollex.rooms.grade.reports.grades import cumulative_chart, grades_page, steps
+from pollex.rooms.grade.reports.grades import (
+    compute_step_corners,
+    draw_cumulative_chart,
+    render_grades_page,
+)
 from pollex.rubrics.answers import Answer, Unanswered
 
 PROFILE = ReferencingProfile.load("english")
@@ -25,8 +29,8 @@ HOSTILE = '<img src="http://evil.example" onerror=alert(1)>'
 
 def grading(
     number: int, rules: int | None, plain: int | None = None, human: float | None = None
-) -> Grading:
-    case = Case(
+) -> CaseGrading:
+    case = ReferenceCase(
         id=str(number),
         question="Why?",
         reference="So.",
@@ -35,15 +39,17 @@ def grading(
         human=human,
     )
     answers: dict[str, Answer | Unanswered] = {}
-    for question in questions_for(PROFILE, case, None):
+    for question in list_case_questions(PROFILE, case, None):
         answers[question.id] = (
             Unanswered(question_id=question.id, outcome="unparsable", detail="off the scale")
             if rules is None
             else point(question.id, rules)
         )
     if plain is not None:
-        answers[PLAIN] = point(plain_question(PROFILE).id, plain)
-    return Grading(case, None, "unsure", tuple(questions_for(PROFILE, case, None)), answers)
+        answers[PLAIN_QUESTION_ID] = point(make_plain_question(PROFILE).id, plain)
+    return CaseGrading(
+        case, None, "unsure", tuple(list_case_questions(PROFILE, case, None)), answers
+    )
 
 
 def point(id_: str, grade: int) -> Answer:
@@ -57,19 +63,19 @@ def added_up(
     rules: Sequence[int | None], plain: Sequence[int] = (), human: Sequence[float] = ()
 ) -> GradeSummary:
     others = [list(given) + [None] * (len(rules) - len(given)) for given in (plain, human)]
-    return summary(
+    return summarize_grades(
         PROFILE, [grading(i, *grades) for i, grades in enumerate(zip(rules, *others, strict=True))]
     )
 
 
 def page_of(found: GradeSummary) -> str:
-    return grades_page(found, judge="<b>judge</b>", pivot=8)
+    return render_grades_page(found, judge="<b>judge</b>", pivot=8)
 
 
 def test_steps_rise_at_their_levels_and_stay_between_them() -> None:
-    xs, ys = steps(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5, 1.0]), 0.5)
+    xs, ys = compute_step_corners(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5, 1.0]), 0.5)
     assert list(zip(xs, ys, strict=True)) == [(0.5, 0), (1, 0), (1, 0.5), (3, 0.5), (3, 1), (3, 1)]
-    xs, ys = steps(np.array([1.0, 2.0]), np.array([0.0, 0.0]), 0.5)
+    xs, ys = compute_step_corners(np.array([1.0, 2.0]), np.array([0.0, 0.0]), 0.5)
     assert list(zip(xs, ys, strict=True)) == [(0.5, 0), (2, 0)], (
         "grades that are all above the scale's end"
     )
@@ -105,7 +111,7 @@ def test_a_difference_that_may_be_chance_is_called_noise_and_a_clear_one_is_not(
 
 
 def test_each_judge_has_a_curve_and_the_references_grade_is_marked() -> None:
-    drawn = cumulative_chart(added_up([7, 8, 8], [9, 9, 10], [6, 7, 8]), 8.0)
+    drawn = draw_cumulative_chart(added_up([7, 8, 8], [9, 9, 10], [6, 7, 8]), 8.0)
     assert re.findall(r'class="curve (\w+)"', drawn) == ["ink", "negative", "positive"]
     assert ">reference</text>" in drawn
     assert "(3\N{NO-BREAK SPACE}grades)" in drawn

@@ -4,13 +4,13 @@ import pytest
 
 from pollex.errors import WrongUse
 from pollex.rooms.grade.prompts.grading.profile import (
-    HOME,
+    PROFILES_FOLDER,
     ReferencingProfile,
-    bundled_profiles,
-    prompts,
+    list_bundled_profiles,
+    list_prompts,
 )
 
-ENGLISH = (HOME / "english.toml").read_text(encoding="utf-8")
+ENGLISH = (PROFILES_FOLDER / "english.toml").read_text(encoding="utf-8")
 PAPER = {
     "factual": ("correctness", "need", "clarity", "completeness"),
     "logical": ("correctness", "need", "coherence", "completeness"),
@@ -112,7 +112,7 @@ def test_rules_are_listed_from_the_worst_on_and_another_rule_makes_another_finge
     assert (
         changed.fingerprint != profile.fingerprint == ReferencingProfile.parse(ENGLISH).fingerprint
     )
-    assert bundled_profiles() == ["chinese", "english"]
+    assert list_bundled_profiles() == ["chinese", "english"]
     with pytest.raises(WrongUse, match=r"klingon: the profile can't be read.*chinese, english"):
         ReferencingProfile.load("klingon")
 
@@ -120,7 +120,7 @@ def test_rules_are_listed_from_the_worst_on_and_another_rule_makes_another_finge
 def test_every_prompt_of_referencing_says_what_it_is_for_and_that_material_gives_no_orders() -> (
     None
 ):
-    found = prompts()
+    found = list_prompts()
     assert {prompt.name for prompt in found} == {
         "check_evidence",
         "classify_task",

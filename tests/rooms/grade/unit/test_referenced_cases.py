@@ -10,18 +10,18 @@ from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import write_rows
 from pollex.rooms.grade.conversations.references import (
-    ANSWER_LANGUAGE,
-    NO_REFERENCE,
-    REFERENCE_LANGUAGE,
-    Case,
-    Evidence,
-    script_of,
+    ANSWER_LANGUAGE_FLAG,
+    NO_REFERENCE_FLAG,
+    REFERENCE_LANGUAGE_FLAG,
+    ReferenceCase,
+    ReferenceEvidence,
+    detect_script,
 )
 from pollex.rooms.grade.formats.references import (
+    add_answers,
+    add_human_grades,
+    drop_unusable_grades,
     read_cases,
-    usable_grades,
-    with_answers,
-    with_humans,
 )
 
 ROW = {
@@ -76,28 +76,33 @@ def test_a_row_is_read_as_alignbench_has_it_once_and_evidence_from_a_cell_of_csv
     tmp_path: Path,
 ) -> None:
     (case,) = read_cases([written(tmp_path / "q.jsonl", ROW, ROW)])
-    quote = Evidence(url="https://example.org/a", quote="1941年，当选为美国国家科学院院士")
+    quote = ReferenceEvidence(url="https://example.org/a", quote="1941年，当选为美国国家科学院院士")
     question = str(ROW["question"])
     reference = str(ROW["reference"])
     kind = {"category": "专业能力", "subcategory": "历史"}
-    assert case == Case(id="7", question=question, reference=reference, evidences=(quote,), **kind)
+    assert case == ReferenceCase(
+        id="7", question=question, reference=reference, evidences=(quote,), **kind
+    )
     assert case.flags == ()
     file = tmp_path / "q.csv"
     file.write_text(
         'id,question,reference,evidence\na,Why?,So.,"[{""url"": ""u"", ""quote"": ""q""}]"\n'
     )
     (case,) = read_cases([str(file)])
-    assert case.evidences == (Evidence(url="u", quote="q"),)
+    assert case.evidences == (ReferenceEvidence(url="u", quote="q"),)
 
 
 def test_a_case_survives_the_way_through_a_conversation_and_a_changed_copy_has_flags_of_its_own() -> (
     None
 ):
-    case = Case(id="1", question=CHINESE, reference=CHINESE, answer=CHINESE, human=8)
-    assert Case.of(case.conversation) == case
+    case = ReferenceCase(id="1", question=CHINESE, reference=CHINESE, answer=CHINESE, human=8)
+    assert ReferenceCase.of(case.conversation) == case
     assert [turn.role for turn in case.conversation.turns] == ["user", "assistant"]
     changed = case.model_copy(update={"answer": ENGLISH})
-    assert (changed.flags, changed.conversation.turns[1].content) == ((ANSWER_LANGUAGE,), ENGLISH)
+    assert (changed.flags, changed.conversation.turns[1].content) == (
+        (ANSWER_LANGUAGE_FLAG,),
+        ENGLISH,
+    )
 
 
 def test_answers_are_joined_by_id_or_words_and_those_missing_strange_and_repeated_are_told(
@@ -105,7 +110,7 @@ def test_answers_are_joined_by_id_or_words_and_those_missing_strange_and_repeate
 ) -> None:
     cases = read_cases([written(tmp_path / "q.jsonl", ROW, ROW | {"question_id": 8})])
     refused = {"id": "7", "answer": None, "outcome": "refused", "detail": "no"}
-    joined = with_answers(
+    joined = add_answers(
         cases, [written(tmp_path / "a.jsonl", refused, {"id": "99", "answer": "x"})]
     )
     assert [(case.answer, case.unanswered) for case in joined] == [
@@ -125,12 +130,12 @@ def test_answers_are_joined_by_id_or_words_and_those_missing_strange_and_repeate
     ):
         source = written(tmp_path / "a.jsonl", eight, bad)
         with pytest.raises(BadInput, match=says):
-            with_answers(cases, [source])
+            add_answers(cases, [source])
         assert [
-            case.answer for case in with_answers(cases, [source], ReadOptions(max_bad=1))
+            case.answer for case in add_answers(cases, [source], ReadOptions(max_bad=1))
         ] == answers
     by_words = read_cases([written(tmp_path / "q.jsonl", {"question": "Why?", "reference": "So."})])
-    (found,) = with_answers(
+    (found,) = add_answers(
         by_words, [written(tmp_path / "a.jsonl", {"question": "Why?", "answer": "Yes."})]
     )
     assert found.answer == "Yes."
@@ -147,7 +152,7 @@ def test_what_a_table_guards_from_spreadsheets_is_graded_and_joined_as_it_was(
     )
     for name in ("a.csv", "a.jsonl"):
         write_rows(tmp_path / name, rows, columns)
-        found = with_answers(cases, [str(tmp_path / name)])
+        found = add_answers(cases, [str(tmp_path / name)])
         assert [(case.id, case.answer) for case in found] == [
             (f"={n}", one.strip()) for n, one in enumerate(odd)
         ]
@@ -173,9 +178,9 @@ def test_documents_come_with_the_question_or_with_the_answer_and_leave_the_finge
     answer = {"id": "7", "answer": "In 1941.", "passages": ["Another page."]}
     plain = read_cases([written(tmp_path / "q.jsonl", ROW)])
     named = ReadOptions(sources_field="passages")
-    (answered,) = with_answers(plain, [written(tmp_path / "a.jsonl", answer)], named)
+    (answered,) = add_answers(plain, [written(tmp_path / "a.jsonl", answer)], named)
     assert [source.text for source in answered.sources] == ["Another page."]
-    assert Case.of(answered.conversation) == answered
+    assert ReferenceCase.of(answered.conversation) == answered
     assert "sources" not in plain.cases[0].conversation.metadata
 
 
@@ -185,7 +190,8 @@ def test_grades_of_people_come_from_a_file_by_id_and_second_ones_and_those_of_ot
     cases = read_cases([written(tmp_path / "q.jsonl", ROW, ROW | {"question_id": 8})])
     (tmp_path / "h.csv").write_text("id,score\n8,6.5\n7,\n")
     assert [
-        case.human for case in with_humans(cases, [str(tmp_path / "h.csv")], human_field="score")
+        case.human
+        for case in add_human_grades(cases, [str(tmp_path / "h.csv")], human_field="score")
     ] == [None, 6.5]
     graded = [
         {"id": "7", "grade": 5},
@@ -195,8 +201,8 @@ def test_grades_of_people_come_from_a_file_by_id_and_second_ones_and_those_of_ot
     ]
     human = written(tmp_path / "h.jsonl", *graded)
     with pytest.raises(BadInput, match=r"h\.jsonl:3: a second grade of '7'"):
-        with_humans(cases, [human])
-    found = with_humans(cases, [human], ReadOptions(max_bad=1))
+        add_human_grades(cases, [human])
+    found = add_human_grades(cases, [human], ReadOptions(max_bad=1))
     assert [case.human for case in found] == [5, None]
     (note,) = found.notes
     assert note.startswith("1 grade is of none of the questions, the first at ")
@@ -205,18 +211,18 @@ def test_grades_of_people_come_from_a_file_by_id_and_second_ones_and_those_of_ot
         BadInput,
         match=r"h\.jsonl:1: 1 grade is of none of the questions → give them the questions' ids",
     ):
-        with_humans(cases, [written(tmp_path / "h.jsonl", graded[3])])
+        add_human_grades(cases, [written(tmp_path / "h.jsonl", graded[3])])
 
 
 @pytest.mark.parametrize(
     ("question", "reference", "answer", "flags"),
     [
-        (CHINESE, "", None, (NO_REFERENCE,)),
-        (CHINESE, ENGLISH, CHINESE, (REFERENCE_LANGUAGE,)),
-        (CHINESE, CHINESE, ENGLISH, (ANSWER_LANGUAGE,)),
+        (CHINESE, "", None, (NO_REFERENCE_FLAG,)),
+        (CHINESE, ENGLISH, CHINESE, (REFERENCE_LANGUAGE_FLAG,)),
+        (CHINESE, CHINESE, ENGLISH, (ANSWER_LANGUAGE_FLAG,)),
         (CHINESE, CHINESE, CHINESE, ()),
         ("请把这段话翻译成英文：今天天气很好", ENGLISH, ENGLISH, ()),
-        ("请把这段话翻译成英文：今天天气很好", ENGLISH, CHINESE, (ANSWER_LANGUAGE,)),
+        ("请把这段话翻译成英文：今天天气很好", ENGLISH, CHINESE, (ANSWER_LANGUAGE_FLAG,)),
         (CHINESE, "B", "C", ()),
         (CHINESE, "f'(x) = sin(x) + cos(x) * tan(x) - log(x)", CHINESE, ()),
     ],
@@ -224,7 +230,9 @@ def test_grades_of_people_come_from_a_file_by_id_and_second_ones_and_those_of_ot
 def test_a_missing_reference_and_texts_in_other_languages_are_flagged(
     question: str, reference: str, answer: str | None, flags: tuple[str, ...]
 ) -> None:
-    assert Case(id="1", question=question, reference=reference, answer=answer).flags == flags
+    assert (
+        ReferenceCase(id="1", question=question, reference=reference, answer=answer).flags == flags
+    )
 
 
 def test_a_script_is_told_only_where_most_of_the_prose_is_in_it() -> None:
@@ -237,7 +245,7 @@ def test_a_script_is_told_only_where_most_of_the_prose_is_in_it() -> None:
         "Это совсем другой язык и другой алфавит": "Cyrillic",
         **dict.fromkeys(("yes", "", "A B C D E F G H", ENGLISH + CHINESE, code, link)),
     }.items():
-        assert script_of(text) == script, text
+        assert detect_script(text) == script, text
 
 
 @pytest.mark.parametrize(("unit", "language"), [("a", False), ("饭", True), ("`a", False)])
@@ -245,7 +253,7 @@ def test_a_long_text_without_spaces_is_read_once_and_not_from_each_of_its_charac
     unit: str, language: bool
 ) -> None:
     # From each it would take many times the suite's limit for a test.
-    found = Case(id="1", question=WHY, reference=unit * 400_000, answer="a@b").flags
+    found = ReferenceCase(id="1", question=WHY, reference=unit * 400_000, answer="a@b").flags
     assert any("language" in flag for flag in found) is language
 
 
@@ -263,7 +271,7 @@ def test_peoples_grades_off_the_scale_or_of_no_answer_are_left_out_and_told(tmp_
         for i, grade in enumerate((0.5, 1, 10, 85))
     ]
     rows += [ROW | {"question_id": 4, "human": 7}]
-    found = usable_grades(read_cases([written(tmp_path / "q.jsonl", *rows)]), 1, 10)
+    found = drop_unusable_grades(read_cases([written(tmp_path / "q.jsonl", *rows)]), 1, 10)
     assert [case.human for case in found] == [None, 1, 10, None, None]
     assert found.notes == (
         "2 of people's grades are off the scale from 1 to 10, the first that of '0', and left out → correct them",

@@ -11,10 +11,10 @@ from recorded_runs import Recorded
 
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.errors import Interrupted, ResumeRefused, WrongUse
-from pollex.rooms.judge.agents.votes import Ensemble, Rule, Task, make_question
-from pollex.rooms.judge.graphs.state import Tallied
-from pollex.rooms.judge.services.judge_runs import People, answered_by_people, ask_and_rate
-from pollex.rooms.judge.store.votes import verdicts_of
+from pollex.rooms.judge.agents.votes import JudgeEnsemble, RatingRule, RatingTask, make_question
+from pollex.rooms.judge.graphs.state import RunTally
+from pollex.rooms.judge.services.judge_runs import AskPeople, apply_people_answers, ask_and_rate
+from pollex.rooms.judge.store.votes import iterate_verdicts
 from pollex.rubrics.answers import Answer
 from pollex.runs.run import RunSettings
 from pollex.store.resume import answers_of, conversations_of, runs
@@ -39,17 +39,17 @@ def talk(id_: str, label: Label = Label.NONE, *, parties: bool = True) -> Conver
 LOG = [talk(id_) for id_ in RUNS]
 
 
-def task(**changes: Any) -> Task:
-    return Task(QUESTION, **{"rule": Rule.of(7), "by": "recorded", **changes})
+def task(**changes: Any) -> RatingTask:
+    return RatingTask(QUESTION, **{"rule": RatingRule.of(7), "by": "recorded", **changes})
 
 
 async def judged(
-    store: Store, people: People | None = None, log: Sequence[Conversation] = LOG, **changes: Any
-) -> Tallied:
+    store: Store, people: AskPeople | None = None, log: Sequence[Conversation] = LOG, **changes: Any
+) -> RunTally:
     settings = {name: changes.pop(name) for name in ("resume", "batch") if name in changes}
     found = changes.pop("judge", Recorded(RUNS))
     asked_for = task(**changes)
-    ensemble = Ensemble(found, rule=asked_for.rule)
+    ensemble = JudgeEnsemble(found, rule=asked_for.rule)
     setting = RunSettings.of(store, **settings)
     return await ask_and_rate(
         log, ensemble, asked_for, data_fingerprint="d" * 64, setting=setting, people=people
@@ -77,7 +77,7 @@ async def test_a_run_that_is_none_of_judge_or_not_there_is_wrong_use(store: Stor
     run = store.begin("score", arguments={}, fingerprint={}, versions={})
     for name in (run.id, "nothing", "last"):
         with pytest.raises(WrongUse):
-            await answered_by_people(store, name, RunSettings.of(store), None)
+            await apply_people_answers(store, name, RunSettings.of(store), None)
 
 
 async def test_a_run_with_conversations_that_nobody_was_asked_about_is_not_taken_up_for_people(
@@ -90,7 +90,7 @@ async def test_a_run_with_conversations_that_nobody_was_asked_about_is_not_taken
     with pytest.raises(Interrupted):
         await judged(store, judge=Dies(RUNS))
     with pytest.raises(ResumeRefused, match="6 conversations were not asked about yet"):
-        await answered_by_people(store, "last", RunSettings.of(store), None)
+        await apply_people_answers(store, "last", RunSettings.of(store), None)
     assert runs(store)[-1].status == "interrupted"
 
 
@@ -101,7 +101,7 @@ def test_a_precision_that_thumbs_cannot_tell_is_wrong_use() -> None:
         (make_question("How?", ["a", "b", "c"]), 0.9),
     ):
         with pytest.raises(WrongUse):
-            Task(question, Rule.of(7), precision)
+            RatingTask(question, RatingRule.of(7), precision)
 
 
 async def test_verdicts_and_what_waits_are_those_of_the_votes_the_most_contested_first(
@@ -119,7 +119,7 @@ async def test_verdicts_and_what_waits_are_those_of_the_votes_the_most_contested
     ]
     decided = {
         one.conversation_id: one
-        for one in verdicts_of(store, found.run, found.task, found.rule, LOG)
+        for one in iterate_verdicts(store, found.run, found.task, found.rule, LOG)
     }
     assert {id_: one.final for id_, one in decided.items()} == dict.fromkeys(RUNS) | {
         "sure": "yes",
@@ -147,7 +147,7 @@ async def test_what_a_person_answers_stands_the_rest_is_asked_again_and_what_was
         ["five", "few", "mute"],
         ["five", "mute"],
     ]
-    decided = verdicts_of(store, found.run, found.task, found.rule, LOG)
+    decided = iterate_verdicts(store, found.run, found.task, found.rule, LOG)
     ratings = {one.conversation_id: (one.final, one.person) for one in decided}
     assert [ratings[id_] for id_ in ("split", "few", "five")] == [
         ("no", "no"),
@@ -165,7 +165,7 @@ async def test_a_run_is_taken_up_for_people_in_another_process_without_its_judge
         first = await judged(store)
     with Store.open(tmp_path / "store") as store:
         person = Somebody({"split": "no", "mute": "no"})
-        found = await answered_by_people(store, first.run, RunSettings.of(store), person)
+        found = await apply_people_answers(store, first.run, RunSettings.of(store), person)
         assert person.asked[0]["conversations"] == ["split", "five", "few", "mute"]
         assert (found.run, len(found.waiting), found.counts(found.tallies)["by a person"]) == (
             first.run,
@@ -173,13 +173,13 @@ async def test_a_run_is_taken_up_for_people_in_another_process_without_its_judge
             2,
         )
     with Store.open(tmp_path / "store") as store:
-        found = await answered_by_people(
+        found = await apply_people_answers(
             store, "last", RunSettings.of(store), Somebody({"five": "yes", "few": "no"})
         )
         assert len(found.waiting) == 0
         assert runs(store)[-1].status == "done"
         decided = list(
-            verdicts_of(
+            iterate_verdicts(
                 store, found.run, found.task, found.rule, list(conversations_of(store, found.run))
             )
         )
@@ -225,7 +225,7 @@ async def test_tau_is_fitted_to_thumbs_when_all_runs_are_in_and_too_few_runs_are
     log = [
         talk(id_, Label.POSITIVE if up == "up" else Label.NEGATIVE) for id_, up in labels.items()
     ]
-    found = await judged(store, log=log, precision=0.9, rule=Rule(7, 4, None))
+    found = await judged(store, log=log, precision=0.9, rule=RatingRule(7, 4, None))
     assert found.fitted is not None
     assert (found.fitted.n, found.fitted.passed, found.fitted.right) == (4, 3, 3)
     assert found.unseen is not None
@@ -241,10 +241,10 @@ async def test_what_a_fitted_tau_does_to_unseen_thumbs_is_the_same_after_a_resum
     runs_ |= {f"down{i}": ["no"] * (7 - i % 4) + ["yes"] * (i % 4) for i in range(12)}
     log = [talk(id_, Label.POSITIVE if id_.startswith("up") else Label.NEGATIVE) for id_ in runs_]
     wrong = {"up0": runs_["up0"][::-1], "down11": ["yes"] * 5 + ["no"] * 2}
-    changes = {"judge": Recorded(runs_ | wrong), "precision": 0.97, "rule": Rule(7, 4, None)}
+    changes = {"judge": Recorded(runs_ | wrong), "precision": 0.97, "rule": RatingRule(7, 4, None)}
     found = await judged(store, log=log, **changes)
     again = await judged(store, log=log, resume=True, batch=5, **changes)
-    taken_up = await answered_by_people(store, found.run, RunSettings.of(store), None)
+    taken_up = await apply_people_answers(store, found.run, RunSettings.of(store), None)
     turned = await judged(store, log=log[::-1], **changes)
     assert found.fitted is not None
     assert found.unseen is not None

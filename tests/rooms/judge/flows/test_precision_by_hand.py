@@ -11,11 +11,11 @@ from web_site import client_of, made_app
 
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.measures.intervals import compute_share_interval
-from pollex.rooms.judge.agents.votes import Ensemble, Rule, Task, make_question
-from pollex.rooms.judge.formats.verdicts import vote_rows
-from pollex.rooms.judge.selection.consensus import ends_of
+from pollex.rooms.judge.agents.votes import JudgeEnsemble, RatingRule, RatingTask, make_question
+from pollex.rooms.judge.formats.verdicts import iterate_vote_rows
+from pollex.rooms.judge.selection.consensus import get_interval_ends
 from pollex.rooms.judge.services.judge_runs import ask_and_rate
-from pollex.rooms.judge.services.verdicts import Precision, precision_of
+from pollex.rooms.judge.services.verdicts import RatingPrecision, measure_precision
 from pollex.runs.run import RunSettings
 from pollex.store.rows import label_row
 from pollex.store.store import Store
@@ -45,29 +45,31 @@ LOG = [talk(id_, label) for id_, (_, label) in VOTES.items()]
 
 
 async def judged(
-    store: Store, conversations: list[Conversation], rule: Rule, **options: Any
-) -> tuple[str, Task]:
+    store: Store, conversations: list[Conversation], rule: RatingRule, **options: Any
+) -> tuple[str, RatingTask]:
     runs = {
         one.id: [{"y": "yes", "n": "no"}[vote] for vote in VOTES[one.id[0]][0]]
         for one in conversations
     }
-    task = Task(QUESTION, rule)
-    ensemble = Ensemble(Recorded(runs), rule=rule, **options)
+    task = RatingTask(QUESTION, rule)
+    ensemble = JudgeEnsemble(Recorded(runs), rule=rule, **options)
     setting = RunSettings.of(store)
     found = await ask_and_rate(
         conversations, ensemble, task, data_fingerprint="d" * 64, setting=setting
     )
-    rows = list(vote_rows(store, found, conversations, "v2"))
+    rows = list(iterate_vote_rows(store, found, conversations, "v2"))
     assert len(rows) == sum(tally.asked for tally in found.tallies.values())
     told = [rows[0][name] for name in ("conversation", "run", "answer", "variant", "outcome")]
     assert told == [conversations[0].id, 1, "yes", "v2", "answered"]
     return found.run, task
 
 
-async def precision(store: Store, conversations: list[Conversation], **options: Any) -> Precision:
-    rule = Rule.of(5)
+async def precision(
+    store: Store, conversations: list[Conversation], **options: Any
+) -> RatingPrecision:
+    rule = RatingRule.of(5)
     run, task = await judged(store, conversations, rule, **options)
-    found = precision_of(store, run, task, rule, conversations)
+    found = measure_precision(store, run, task, rule, conversations)
     assert found is not None
     return found
 
@@ -91,7 +93,7 @@ async def test_precision_and_its_curves_over_runs_and_tau_are_those_counted_by_h
         1 / 3,
         4 / 7,
     )
-    assert ends_of(passed.precision) == pytest.approx(compute_share_interval(3, 4))
+    assert get_interval_ends(passed.precision) == pytest.approx(compute_share_interval(3, 4))
     assert found.people[0].texts == found.people[1].texts == 0
     by_runs = {point.n: point.sides for point in found.by_runs}
     assert list(by_runs) == [1, 2, 3, 4, 5]
@@ -135,11 +137,11 @@ async def test_people_stand_beside_on_the_side_where_the_runs_put_their_conversa
 async def test_the_page_of_the_run_has_ratings_entropies_and_both_figures_where_thumbs_can_tell_them(
     store: Store,
 ) -> None:
-    run, task = await judged(store, LOG, Rule.of(5))
+    run, task = await judged(store, LOG, RatingRule.of(5))
     unlabelled = [one.model_copy(update={"label": Label.NONE}) for one in LOG]
-    three = Task(make_question("How?", ["a", "b", "c"]), task.rule)
-    assert precision_of(store, run, task, task.rule, unlabelled) is None
-    assert precision_of(store, run, three, task.rule, LOG) is None
+    three = RatingTask(make_question("How?", ["a", "b", "c"]), task.rule)
+    assert measure_precision(store, run, task, task.rule, unlabelled) is None
+    assert measure_precision(store, run, three, task.rule, LOG) is None
     async with client_of(made_app(store)) as client:
         page = (await client.get(f"/runs/{run}")).text
     shown = page.partition('id="ratings"')[2].partition('id="graph"')[0]

@@ -7,15 +7,15 @@ import pytest
 from scipy.stats import binomtest, entropy
 
 from pollex.measures.intervals import compute_share_interval
-from pollex.rooms.judge.agents.votes import diversity_entropy, mode
+from pollex.rooms.judge.agents.votes import compute_diversity_entropy, find_mode
 from pollex.rooms.judge.selection.consensus import (
-    TIE,
+    TIE_MODE,
     TauSide,
+    compute_entropies,
     crossfit_tau,
-    ends_of,
-    entropies,
-    fitted_tau,
-    modes,
+    find_modes,
+    fit_tau,
+    get_interval_ends,
     split_at,
 )
 
@@ -29,21 +29,21 @@ def picks(*given: int) -> np.ndarray:
 
 def test_entropies_are_those_of_the_ensemble_and_of_scipy_and_without_votes_there_is_none() -> None:
     voted = [0, 1, 2, 4, 5]
-    found = entropies(VOTES)
+    found = compute_entropies(VOTES)
     assert np.isnan(found[3])
     np.testing.assert_allclose(found[voted], entropy(VOTES[voted], axis=1), atol=1e-12)
     np.testing.assert_allclose(
-        found[voted], [diversity_entropy(row) for row in VOTES[voted].tolist()], atol=1e-12
+        found[voted], [compute_diversity_entropy(row) for row in VOTES[voted].tolist()], atol=1e-12
     )
     assert not np.signbit(found[voted]).any()
-    assert modes(VOTES).tolist() == [0, 0, TIE, TIE, TIE, 2]
-    assert [mode(row) for row in VOTES.tolist()] == [0, 0, None, None, None, 2]
+    assert find_modes(VOTES).tolist() == [0, 0, TIE_MODE, TIE_MODE, TIE_MODE, 2]
+    assert [find_mode(row) for row in VOTES.tolist()] == [0, 0, None, None, None, 2]
 
 
 def test_the_sides_of_tau_are_those_counted_by_hand_and_nothing_on_a_side_has_no_score() -> None:
     """Of six conversations three pass; two of these are right: (2 − 1)/3. Of the rest one of three is right."""
     de = np.array([0.0, 0.0, 0.4, 0.6, 0.7, np.nan])
-    picked = picks(0, 1, 1, 0, TIE, TIE)
+    picked = picks(0, 1, 1, 0, TIE_MODE, TIE_MODE)
     truth = picks(0, 0, 1, 0, 1, 1)
     found = split_at(de, picked, truth, 0.4)
     assert (found.passed, found.left) == (TauSide(3, 2, 0), TauSide(3, 1, 2))
@@ -83,7 +83,7 @@ def test_the_fitted_tau_is_the_highest_that_keeps_to_the_precision(
     de = np.array([0.0, 0.0, 0.0, 0.0, 0.4, 0.4, 0.6, 0.6])
     truth = np.isin(np.arange(8), wrong).astype(np.int64)
     order = np.random.default_rng(0).permutation(8)
-    found = fitted_tau(de[order], picks(*[0] * 8), truth[order], precision)
+    found = fit_tau(de[order], picks(*[0] * 8), truth[order], precision)
     assert (found.tau, found.n, found.passed, found.right) == (tau, 8, passed, right)
     assert found.precision.value == (right / passed if passed else None)
     assert (found.precision.low is None) == (tau is None)
@@ -94,10 +94,10 @@ def test_conversations_of_one_entropy_pass_together_and_ties_are_never_fitted_to
     """Of three at the same entropy two are right: not the first two alone may pass."""
     de = np.full(3, log(2) / 2)
     truth = picks(0, 0, 1)
-    found = fitted_tau(de, picks(0, 0, 0), truth, 1.0)
+    found = fit_tau(de, picks(0, 0, 0), truth, 1.0)
     assert (found.tau, found.best) == (None, 2 / 3)
-    assert fitted_tau(de, picks(0, 0, TIE), truth, 1.0).passed == 2
-    nothing = fitted_tau(np.full(3, np.nan), np.full(3, TIE), truth, 0.5)
+    assert fit_tau(de, picks(0, 0, TIE_MODE), truth, 1.0).passed == 2
+    nothing = fit_tau(np.full(3, np.nan), np.full(3, TIE_MODE), truth, 0.5)
     assert (nothing.tau, nothing.best) == (None, None)
 
 
@@ -110,9 +110,9 @@ def test_each_fold_is_cut_at_the_tau_of_the_others_as_counted_by_hand() -> None:
     found = crossfit_tau(de, picked, truth, 0.9, folds)
     assert (found.passed, found.left) == (TauSide(5 + 3, 3 + 3, 0), TauSide(1 + 3, 1 + 3, 0))
     assert found.passed.precision.value == 6 / 8
-    assert ends_of(found.passed.precision) == pytest.approx(compute_share_interval(6, 8))
+    assert get_interval_ends(found.passed.precision) == pytest.approx(compute_share_interval(6, 8))
     # on what it was fitted to it looks better
-    assert fitted_tau(de, picked, truth, 0.9).precision.value == 1.0
+    assert fit_tau(de, picked, truth, 0.9).precision.value == 1.0
     # Where the others reach no precision a fold passes nothing; fold 1 goes by fold 0, which is
     # right.
     none = crossfit_tau(np.zeros(4), picks(0, 0, 0, 0), picks(0, 0, 1, 1), 0.9, picks(0, 0, 1, 1))
@@ -130,14 +130,18 @@ def test_conversations_that_go_together_count_as_one_in_intervals() -> None:
     )
     assert (paired.passed.n, paired.passed.right) == (alone.passed.n, alone.passed.right) == (8, 5)
     assert (paired.passed.units, paired.units, alone.passed.units) == (3, 3, None)
-    assert ends_of(paired.passed.precision) == pytest.approx(compute_share_interval(5 * 3 / 8, 3))
-    assert (ends_of(paired.coverage), ends_of(alone.coverage)) == (
+    assert get_interval_ends(paired.passed.precision) == pytest.approx(
+        compute_share_interval(5 * 3 / 8, 3)
+    )
+    assert (get_interval_ends(paired.coverage), get_interval_ends(alone.coverage)) == (
         compute_share_interval(3, 3),
         compute_share_interval(8, 8),
     )
-    fitted = fitted_tau(de, picked, truth, 0.7, users)
+    fitted = fit_tau(de, picked, truth, 0.7, users)
     assert (fitted.passed, fitted.right, fitted.units) == (4, 3, 2)
-    assert ends_of(fitted.precision) == pytest.approx(compute_share_interval(3 * 2 / 4, 2))
+    assert get_interval_ends(fitted.precision) == pytest.approx(
+        compute_share_interval(3 * 2 / 4, 2)
+    )
 
 
 def test_what_cross_fitting_tells_is_what_new_conversations_bring() -> None:
@@ -149,13 +153,13 @@ def test_what_cross_fitting_tells_is_what_new_conversations_bring() -> None:
         chance = np.where(rng.random(n) < 0.9, rng.uniform(0.7, 1.0, n), rng.uniform(0.0, 0.6, n))
         right = rng.binomial(7, chance)
         votes = np.where(truth[:, None] == [0, 1], right[:, None], 7 - right[:, None])
-        return entropies(votes), modes(votes), truth
+        return compute_entropies(votes), find_modes(votes), truth
 
     gaps = []
     for _ in range(40):
         known = drawn(200)
         new = drawn(20_000)
         told = crossfit_tau(*known, 0.85, np.arange(200) % 10).passed.precision.value
-        kept = split_at(*new, fitted_tau(*known, 0.85).tau).passed.precision.value  # type: ignore[arg-type]
+        kept = split_at(*new, fit_tau(*known, 0.85).tau).passed.precision.value  # type: ignore[arg-type]
         gaps.append(told - kept)  # type: ignore[operator]
     assert abs(np.mean(gaps)) < 0.02

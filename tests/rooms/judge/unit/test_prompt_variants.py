@@ -9,8 +9,8 @@ from sealed import unseal
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call, Completed, Failed, Outcome, Refused
-from pollex.rooms.judge.agents.llm.rater import VARIANTS, LlmRater, Variant
-from pollex.rooms.judge.agents.votes import Ensemble
+from pollex.rooms.judge.agents.llm.rater import PROMPT_VARIANTS, LlmRater, PromptVariant
+from pollex.rooms.judge.agents.votes import JudgeEnsemble
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 
 QUESTION = Question(
@@ -77,7 +77,7 @@ async def test_an_answer_that_is_no_option_is_asked_for_once_more_and_then_unpar
     ],
 )
 async def test_each_variant_adds_one_thing_to_the_one_before(
-    variant: Variant, calls: int, has: tuple[str, ...], lacks: tuple[str, ...]
+    variant: PromptVariant, calls: int, has: tuple[str, ...], lacks: tuple[str, ...]
 ) -> None:
     door = Scripted(otherwise=model)
     found = of(Answer, (await LlmRater(asker(door), variant).judge(TALK, [QUESTION]))[0])
@@ -119,7 +119,7 @@ async def test_instructions_of_a_file_stand_in_place_of_the_profile_and_the_ques
 
 
 def test_variants_and_instructions_have_fingerprints_of_their_own() -> None:
-    prints = [LlmRater(asker(Scripted()), variant).fingerprint for variant in VARIANTS]
+    prints = [LlmRater(asker(Scripted()), variant).fingerprint for variant in PROMPT_VARIANTS]
     prints.append(LlmRater(asker(Scripted()), "v1", "Be strict.").fingerprint)
     assert len(set(prints)) == 6
 
@@ -130,7 +130,7 @@ async def test_no_two_runs_share_a_call_even_where_a_run_asks_twice_and_chance_i
     door = Scripted(
         otherwise=lambda call: model(call) if call.replicate % 1000 else Completed(text="not JSON")
     )
-    await Ensemble(LlmRater(asker(door, seed=5)), n=7).votes(TALK, QUESTION)
+    await JudgeEnsemble(LlmRater(asker(door, seed=5)), n=7).votes(TALK, QUESTION)
     described = [call for call in door.history if call.stage == "describe"]
     # each is asked a second time, since the first is no JSON
     assert len(described) == 7 * 2 * 2
@@ -138,5 +138,5 @@ async def test_no_two_runs_share_a_call_even_where_a_run_asks_twice_and_chance_i
     assert {call.seed for call in described} == {5, 6, 7, 8, 9, 10, 11}
     assert {call.temperature for call in door.history} == {None}, "the model's own"
     door = Scripted(otherwise=model)
-    await Ensemble(LlmRater(asker(door, temperature=0.3)), n=3).votes(TALK, QUESTION)
+    await JudgeEnsemble(LlmRater(asker(door, temperature=0.3)), n=3).votes(TALK, QUESTION)
     assert {call.temperature for call in door.history} == {0.3}

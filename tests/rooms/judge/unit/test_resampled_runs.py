@@ -17,7 +17,7 @@ from pollex.agents.embedded.view import (
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
 from pollex.rooms.judge.agents.embedded.rater import EmbeddedRater
-from pollex.rooms.judge.agents.votes import Ensemble, Rule, verdict
+from pollex.rooms.judge.agents.votes import JudgeEnsemble, RatingRule, decide_verdict
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
 
@@ -98,9 +98,10 @@ async def test_runs_on_resampled_turns_differ_and_each_is_the_same_whenever_it_i
 async def test_an_ensemble_of_the_rater_is_sure_where_all_turns_say_the_same_and_not_where_one_decides(
     log: list[Conversation], rater: EmbeddedRater
 ) -> None:
-    ensemble = Ensemble(rater, rule=Rule.of(25, tau=0.0))
+    ensemble = JudgeEnsemble(rater, rule=RatingRule.of(25, tau=0.0))
     clear, mixed = [
-        verdict("", WELL, await ensemble.votes(one, WELL), ensemble.rule) for one in (log[0], MIXED)
+        decide_verdict("", WELL, await ensemble.votes(one, WELL), ensemble.rule)
+        for one in (log[0], MIXED)
     ]
     assert (clear.rating, clear.entropy) == ("yes", 0.0)
     assert mixed.entropy is not None

@@ -14,7 +14,7 @@ import pollex as api
 from pollex.errors import BadInput
 from pollex.formats.questionnaires import load_questionnaire, parse_questions
 from pollex.rooms.questionnaire.formats.read_tables import read_answers
-from pollex.rooms.questionnaire.services.ask import PAPER
+from pollex.rooms.questionnaire.services.ask import PAPER_QUESTIONNAIRE
 
 TEXTS = 8
 QUESTIONS = 9
@@ -101,16 +101,20 @@ def test_an_endpoint_without_log_probabilities_gives_points_and_they_are_told(
 def test_python_asks_the_papers_questions_which_are_shipped(
     server: ProtocolServer, tmp_path: Path
 ) -> None:
-    shipped = load_questionnaire(PAPER)
+    shipped = load_questionnaire(PAPER_QUESTIONNAIRE)
     assert [one.id for one in shipped] == [*(f"Q{n}" for n in range(1, 9)), "Q0"]
     assert [len(one.options) for one in shipped] == [4] * 7 + [3, 4]
-    found = api.ask(small_log()[:2], PAPER, model="m", base_url=server.url, store=tmp_path)
+    found = api.ask(
+        small_log()[:2], PAPER_QUESTIONNAIRE, model="m", base_url=server.url, store=tmp_path
+    )
     assert (found.texts, found.sources, len(found.rows)) == (2, {"logprobs": 10, "rule": 8}, 70)
     with_sources = [
         {"id": "s", "messages": small_log()[0]["messages"], "sources": ["Trams run until one."]}
     ]
     (tmp_path / "s.jsonl").write_text(json.dumps(with_sources[0]))
-    found = api.ask(tmp_path / "s.jsonl", PAPER, model="m", base_url=server.url, store=tmp_path)
+    found = api.ask(
+        tmp_path / "s.jsonl", PAPER_QUESTIONNAIRE, model="m", base_url=server.url, store=tmp_path
+    )
     assert found.sources == {"logprobs": 9}, (
         "questions about sources are asked where there are some"
     )

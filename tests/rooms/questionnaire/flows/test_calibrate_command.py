@@ -27,7 +27,7 @@ from pollex.rooms.questionnaire.calibration.leverage import (
 from pollex.rooms.questionnaire.formats.read_tables import read_answers, read_judgments
 from pollex.rooms.questionnaire.services.calibrate import describe_model_choice
 from pollex.rooms.questionnaire.services.calibration_report import (
-    QUICK,
+    QUICK_EFFORT,
     measure_leverages,
     measure_saved,
     rebuild_unfitted_model,
@@ -430,7 +430,7 @@ def test_the_kept_calibrator_has_its_own_leverage_and_is_measured_as_it_is_on_te
     judgments = write(tmp_path / "j.csv", judgment_rows(rows))
     table = read_answers(answers, scales=model.questionnaire_.asked)
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
-    bench = split_bench(table, judged, 0, None, QUICK, NullProgress())
+    bench = split_bench(table, judged, 0, None, QUICK_EFFORT, NullProgress())
     (found,) = measure_leverages(model, bench)
     on_main = compute_main_gradient(model, table.X)
     on_length = compute_own_gradient(model.questionnaire_, table.X, "length")

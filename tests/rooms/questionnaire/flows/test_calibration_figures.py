@@ -17,7 +17,7 @@ from pollex.rooms.questionnaire.calibration.models.judge_mean import JudgeMean
 from pollex.rooms.questionnaire.formats.read_tables import read_answers, read_judgments
 from pollex.rooms.questionnaire.reports.calibration import PredictedScores
 from pollex.rooms.questionnaire.services.calibration_report import (
-    QUICK,
+    QUICK_EFFORT,
     choose_quick_model,
     measure_subgroups,
     predict_subsets,
@@ -128,7 +128,7 @@ def test_who_answered_and_who_judged_both_have_their_figures(tmp_path: Path) -> 
     (tmp_path / "j.csv").write_text("\n".join(["text_id,question,judge,answer", *judgments]))
     table = read_answers(tmp_path / "a.csv")
     judged = read_judgments(tmp_path / "j.csv", table)
-    bench = split_bench(table, judged, 0, None, QUICK, NullProgress())
+    bench = split_bench(table, judged, 0, None, QUICK_EFFORT, NullProgress())
     proba = np.full((len(bench.given), 2), 0.5)
     own = Predictions(proba, bench.given.answer, bench.given.row, (1.0, 2.0))
     found = measure_subgroups(bench, own, table, judged)

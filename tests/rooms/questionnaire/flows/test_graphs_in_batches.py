@@ -14,8 +14,8 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused, ResumeRefused, StoreDamaged
 from pollex.graphs.run import compile_on, make_thread_config
 from pollex.rooms.questionnaire.graphs.graph import build
-from pollex.rooms.questionnaire.services.ask import ask_all
-from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
+from pollex.rooms.questionnaire.services.ask import ask_all_conversations
+from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Question, Unanswered
 from pollex.runs import run as runs
 from pollex.runs.run import RunSettings
 from pollex.store.database import CHECKPOINTS
@@ -29,7 +29,7 @@ LOG = [
     )
     for n in range(10)
 ]
-QUESTIONS = [Question(id="q", text="Was it done?", options=LIKERT)]
+QUESTIONS = [Question(id="q", text="Was it done?", options=LIKERT_OPTIONS)]
 
 
 @pytest.fixture
@@ -44,7 +44,9 @@ def agreed(_conversation: Conversation, questions: Sequence[Question]) -> list[A
 
 async def asked(store: Store, judge: PlainJudge, **setting: Any) -> tuple[str, dict[str, int]]:
     settings = RunSettings.of(store, batch=3, **setting)
-    return await ask_all(LOG, QUESTIONS, judge=judge, data_fingerprint="d" * 64, setting=settings)
+    return await ask_all_conversations(
+        LOG, QUESTIONS, judge=judge, data_fingerprint="d" * 64, setting=settings
+    )
 
 
 async def states(store: Store, run: str) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
@@ -117,15 +119,15 @@ async def test_a_state_tells_what_its_node_found_before_the_batch_is_committed(
 
 
 async def test_questions_that_do_not_apply_are_named_and_are_in_no_mean(store: Store) -> None:
-    skipped = Question(id="skipped", text="Was a source named?", options=LIKERT)
+    skipped = Question(id="skipped", text="Was a source named?", options=LIKERT_OPTIONS)
 
     def answered(
         _conversation: Conversation, questions: Sequence[Question]
     ) -> list[Answer | Unanswered]:
-        chosen = {"q": 1, "skipped": len(LIKERT) - 1}
+        chosen = {"q": 1, "skipped": len(LIKERT_OPTIONS) - 1}
         return [likert(question, chosen[question.id]) for question in questions]
 
-    run, _ = await ask_all(
+    run, _ = await ask_all_conversations(
         LOG,
         [skipped, *QUESTIONS],
         judge=PlainJudge(answered),
@@ -161,7 +163,7 @@ async def test_checkpoints_of_another_version_or_other_settings_are_refused_and_
             await asked(store, PlainJudge(), resume=True)
     settings = RunSettings.of(store, resume=True)
     with pytest.raises(ResumeRefused, match="data: other conversations"):
-        await ask_all(
+        await ask_all_conversations(
             LOG, QUESTIONS, judge=PlainJudge(), data_fingerprint="e" * 64, setting=settings
         )
     with sqlite3.connect(store.folder / CHECKPOINTS) as database:

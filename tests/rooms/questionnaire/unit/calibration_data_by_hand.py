@@ -15,7 +15,7 @@ from pollex.measures.distributions import (
 from pollex.measures.intervals import Figure, LabelSupport
 from pollex.rooms.questionnaire.calibration.leverage import Leverage
 from pollex.rooms.questionnaire.calibration.model_choice import CandidateFigures, ModelChoice
-from pollex.rooms.questionnaire.formats.answers import Issue
+from pollex.rooms.questionnaire.formats.answers import TableIssue
 from pollex.rooms.questionnaire.reports.calibration import (
     CalibrationData,
     ComparedModel,
@@ -119,8 +119,10 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
             Leverage(words("Q2"), undefined=words("its options are not ordered")),
         ),
         faults=(
-            Issue("probability", words("below 0"), 12, (words("a.csv:3"),), words("mend them")),
-            Issue("judge", words("with one label only"), 1, (words("dee"),), left_out=False),
+            TableIssue(
+                "probability", words("below 0"), 12, (words("a.csv:3"),), words("mend them")
+            ),
+            TableIssue("judge", words("with one label only"), 1, (words("dee"),), left_out=False),
         ),
         predicted=tuple(
             PredictedScores(

@@ -21,7 +21,7 @@ ROWS = 40
 
 @pytest.fixture(autouse=True)
 def small_search(monkeypatch):
-    for name, value in {"SETTINGS_GRID": TINY, "FOLDS": 2, "NETWORKS_A_DRAW": 2}.items():
+    for name, value in {"SETTINGS_GRID": TINY, "SEARCH_FOLDS": 2, "NETWORKS_A_DRAW": 2}.items():
         monkeypatch.setattr(search, name, value)
 
 

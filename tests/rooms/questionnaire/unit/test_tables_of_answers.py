@@ -11,7 +11,7 @@ import pytest
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.csv_rows import escape_formula
-from pollex.rooms.questionnaire.formats.answer_tables import SHAPES
+from pollex.rooms.questionnaire.formats.answer_tables import TABLE_SHAPES
 from pollex.rooms.questionnaire.formats.answers import AnswerTable
 from pollex.rooms.questionnaire.formats.read_tables import read_answers, read_judgments
 
@@ -292,10 +292,10 @@ def test_the_authors_table_is_read_as_it_is(tmp_path: Path) -> None:
 
 
 def test_no_two_shapes_recognise_the_same_columns() -> None:
-    for shape in SHAPES:
+    for shape in TABLE_SHAPES:
         for side, columns in shape.columns.items():
             fields = dict.fromkeys(columns.removesuffix(" …").split(", "), "1")
-            assert [other.name for other in SHAPES if other.recognises(fields, side)] == [
+            assert [other.name for other in TABLE_SHAPES if other.recognises(fields, side)] == [
                 shape.name
             ]
 

@@ -33,7 +33,7 @@ from pollex.rooms.remedy.agents.assistant import (
     build_assistant,
 )
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
-from pollex.rubrics.answers import NEVER_CAME_UP
+from pollex.rubrics.answers import NEVER_CAME_UP_OPTION
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import Quote, Reason
@@ -319,7 +319,11 @@ def test_a_models_set_is_judged_by_the_reply_alone_and_never_asked_more_than_pla
             "match": "of the last reply alone",
             "content": judgment("Disagree"),
         }
-        never = {"do": "message", "match": "on Friday at 7 pm", "content": judgment(NEVER_CAME_UP)}
+        never = {
+            "do": "message",
+            "match": "on Friday at 7 pm",
+            "content": judgment(NEVER_CAME_UP_OPTION),
+        }
         server.script([never, fails, fine])
         asked += ("--store", "other")
         plan = proving(*asked, "--dry-run").last["plan"]["judge"]["calls"]

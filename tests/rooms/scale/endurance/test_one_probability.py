@@ -16,9 +16,9 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import make_logs
 from pollex.graphs.context import NullProgress
 from pollex.langgraph import score_node
-from pollex.rooms.scale.services.distill import scores_before
-from pollex.rooms.scale.web.live.app import application
-from pollex.rooms.scale.web.live.waiting_line import Figures, WaitingLine, opened
+from pollex.rooms.scale.services.distill import score_by_old_set
+from pollex.rooms.scale.web.live.app import make_application
+from pollex.rooms.scale.web.live.waiting_line import ServiceMetrics, WaitingLine, open_scorer
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.score import Score
 from pollex.runs.options import ModelOptions, RunOptions
@@ -38,9 +38,9 @@ ROWS = slice(388, 404)
 
 
 async def over_http(rubrics: Path, store: Path, rows: list[dict[str, Any]]) -> list[float]:
-    line = WaitingLine(rubrics, opened(rubrics, store), 40, Figures(), store)
+    line = WaitingLine(rubrics, open_scorer(rubrics, store), 40, ServiceMetrics(), store)
     working = asyncio.create_task(line.work())
-    transport = httpx2.ASGITransport(application(line, "t"))
+    transport = httpx2.ASGITransport(make_application(line, "t"))
     async with httpx2.AsyncClient(
         transport=transport, base_url="http://here", headers={"Authorization": "Bearer t"}
     ) as client:
@@ -114,7 +114,7 @@ def test_a_conversation_has_one_probability_whatever_asks_for_it(
         ],
         "share": score_probabilities(log, found, run, model, progress),
         "compare": arms[0].probability,
-        "distill": [score.probability for score in scores_before(found, list(log), given)],
+        "distill": [score.probability for score in score_by_old_set(found, list(log), given)],
         "live": asyncio.run(over_http(Path("set.json"), store, rows)),
         "node": in_graph,
         "draft": [score.probability for score in drafted(store, found, [one.id for one in log])],

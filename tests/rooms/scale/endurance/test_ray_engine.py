@@ -13,7 +13,7 @@ from small_runs import Learnt
 
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
-from pollex.rooms.scale.services.score_parts import score_parts
+from pollex.rooms.scale.services.score_parts import score_in_parts
 from pollex.runs.options import ModelOptions
 
 pytest.importorskip("ray", reason='pip install "pollex[ray]"')
@@ -25,11 +25,11 @@ from pathlib import Path
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
 from pollex.runs.options import ModelOptions
-from pollex.rooms.scale.services.score_parts import score_parts
+from pollex.rooms.scale.services.score_parts import score_in_parts
 
 log, rubrics, out, unit_bytes = sys.argv[1:]
 given = dict(reading=ReadOptions(), model=ModelOptions(), progress=NullProgress(), unit_bytes=int(unit_bytes))
-found = score_parts(log, Path(rubrics), out=out, workers=2, **given)
+found = score_in_parts(log, Path(rubrics), out=out, workers=2, **given)
 print(len(found.lost), found.there)
 """
 
@@ -84,7 +84,9 @@ def test_a_killed_worker_and_a_killed_driver_cost_their_units_and_nothing_else(
         "progress": NullProgress(),
         "unit_bytes": UNIT_BYTES,
     }
-    wanted = score_parts(str(log), learnt.rubrics, out=str(tmp_path / "one"), engine="one", **given)
+    wanted = score_in_parts(
+        str(log), learnt.rubrics, out=str(tmp_path / "one"), engine="one", **given
+    )
     out = tmp_path / "many"
 
     first = driver(log, learnt.rubrics, out)

@@ -20,7 +20,7 @@ from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import iterate_score_rows
 from pollex.gateway.budget import Limits
 from pollex.graphs.context import NullProgress
-from pollex.rooms.scale.services.score_parts import PartsResult, score_parts
+from pollex.rooms.scale.services.score_parts import PartsResult, score_in_parts
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.runs.options import ModelOptions
@@ -36,7 +36,9 @@ def into_parts(log: Path | str, rubrics: Path, out: Path | str, **given: Any) ->
         "reading": ReadOptions(),
         "model": ModelOptions(),
     }
-    return score_parts(str(log), rubrics, out=str(out), progress=NullProgress(), **defaults | given)
+    return score_in_parts(
+        str(log), rubrics, out=str(out), progress=NullProgress(), **defaults | given
+    )
 
 
 def rows_of(file: Path) -> list[dict[str, Any]]:

@@ -13,8 +13,8 @@ from small_log import small_log
 from small_runs import Learnt
 
 import pollex
-from pollex.rooms.scale.web.live.app import application
-from pollex.rooms.scale.web.live.waiting_line import Figures, WaitingLine, opened
+from pollex.rooms.scale.web.live.app import make_application
+from pollex.rooms.scale.web.live.waiting_line import ServiceMetrics, WaitingLine, open_scorer
 
 TOKEN = "let me in"
 
@@ -24,7 +24,7 @@ async def line(learnt: Learnt, tmp_path: Path) -> AsyncIterator[WaitingLine]:
     """The queue over a set of its own, with nobody who works on it yet."""
     path = tmp_path / "set.json"
     pollex.RubricSet.load(learnt.rubrics).save(path)
-    made = WaitingLine(path, opened(path, tmp_path), 40, Figures(), tmp_path)
+    made = WaitingLine(path, open_scorer(path, tmp_path), 40, ServiceMetrics(), tmp_path)
     yield made
     made.close()
 
@@ -39,7 +39,7 @@ async def client(line: WaitingLine) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 def client_at(line: WaitingLine, token: str | None, host: str) -> httpx2.AsyncClient:
-    transport = httpx2.ASGITransport(application(line, token))
+    transport = httpx2.ASGITransport(make_application(line, token))
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     return httpx2.AsyncClient(transport=transport, base_url=f"http://{host}", headers=headers)
 

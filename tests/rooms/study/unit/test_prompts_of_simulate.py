@@ -23,7 +23,7 @@ TOLD: list[Item] = [
 
 
 def test_every_prompt_is_as_it_was_reviewed() -> None:
-    prompts = systems.prompts()
+    prompts = systems.list_prompts()
     for prompt, off in product(prompts, map(frozenset, ((), ("documents",)))):
         if off <= prompt.blocks:
             layout = Layout(b"salt", without=off, inline_schema=True)

@@ -8,22 +8,22 @@ from scripted import ABLE, SALT, Scripted
 from pollex.agents.llm.asker import PromptAsker
 from pollex.prompts.domain import DomainProfile
 from pollex.rooms.study.agents.llm.simulator import (
-    LONGEST,
-    Dialogue,
-    Passage,
-    Passages,
-    Persona,
-    Scene,
-    Simulator,
-    Topic,
-    passages_of,
+    MAX_PASSAGE_CHARACTERS,
+    DialogueScene,
+    DialogueSimulator,
+    DocumentPassage,
+    PassageIndex,
+    SimulatedDialogue,
+    SimulatedPersona,
+    SimulatedTopic,
+    split_into_passages,
 )
-from pollex.rooms.study.prompts.simulate.systems import systems
+from pollex.rooms.study.prompts.simulate.systems import load_systems
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.judge_settings import JudgeSettings
 
-TOPIC = Topic("kettle", "You want to return a kettle.", ("returns.md",))
-PERSONA = Persona("hurried", "Short of time.")
+TOPIC = SimulatedTopic("kettle", "You want to return a kettle.", ("returns.md",))
+PERSONA = SimulatedPersona("hurried", "Short of time.")
 DOCUMENTS = {
     "returns.md": "Return a faulty kettle\nwithin thirty days.",
     "lamps.md": "A lamp has a warranty.",
@@ -40,11 +40,11 @@ def assistant(text: str, *quotes: str, ends: bool = False) -> str:
     return json.dumps({"text": text, "sources": sources, "ends": ends})
 
 
-async def held(system: str, *replies: str) -> tuple[Dialogue | Unanswered, Scripted]:
+async def held(system: str, *replies: str) -> tuple[SimulatedDialogue | Unanswered, Scripted]:
     door = Scripted(queue=list(replies))
     asker = PromptAsker(door, ABLE, DomainProfile.neutral(), JudgeSettings(), SALT)
-    simulator = Simulator(asker, Passages(passages_of(DOCUMENTS)), TURNS)
-    return await simulator.dialogue(Scene(systems()[system], TOPIC, PERSONA)), door
+    simulator = DialogueSimulator(asker, PassageIndex(split_into_passages(DOCUMENTS)), TURNS)
+    return await simulator.dialogue(DialogueScene(load_systems()[system], TOPIC, PERSONA)), door
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ async def test_a_dialogue_ends_by_one_of_the_rules(
     replies: list[str], ended: str, turns: int
 ) -> None:
     found, door = await held("DS4", *replies)
-    assert isinstance(found, Dialogue)
+    assert isinstance(found, SimulatedDialogue)
     assert (found.ended, len(found.turns), len(door.history)) == (ended, turns, len(replies))
 
 
@@ -69,14 +69,17 @@ async def test_a_source_is_kept_only_if_its_document_has_the_quote() -> None:
     found, _ = await held(
         "DS4", user("A faulty kettle?"), assistant("Yes.", "within thirty days", "forty", ends=True)
     )
-    assert isinstance(found, Dialogue)
+    assert isinstance(found, SimulatedDialogue)
     assert found.quotes == [{"turn": 1, "document": "returns.md", "quote": "within thirty days"}]
     assert [(source.name, source.turn) for source in found.sources] == [("returns.md", 1)]
     assert found.unproven == 1
 
 
 def test_a_document_that_is_shown_again_keeps_its_number() -> None:
-    dialogue, (first, second) = Dialogue(), (Passage("a.md", "One."), Passage("b.md", "Two."))
+    dialogue, (first, second) = (
+        SimulatedDialogue(),
+        (DocumentPassage("a.md", "One."), DocumentPassage("b.md", "Two.")),
+    )
     assert [item["document"] for item in dialogue.show([first])] == [1]
     dialogue.say("assistant", "Yes [1].")
     assert [item["document"] for item in dialogue.show([second, first])] == [2, 1]
@@ -111,7 +114,7 @@ async def test_a_whole_dialogue_is_one_call_with_the_documents_of_its_system(
         {"role": "assistant", "text": "Yes.", "sources": sources},
     ]
     found, door = await held(system, json.dumps({"turns": turns}))
-    assert isinstance(found, Dialogue)
+    assert isinstance(found, SimulatedDialogue)
     (call,) = door.history
     assert ("thirty days" in str(call.messages[1]["content"])) is documents
     assert len(found.sources) == int(documents)
@@ -128,14 +131,14 @@ async def test_a_dialogue_of_one_side_is_none() -> None:
 
 def test_no_word_of_a_long_document_is_lost() -> None:
     paragraphs = [f"{number} " * 200 for number in range(30)]
-    found = passages_of({"long.md": "\n\n".join(paragraphs)})
+    found = split_into_passages({"long.md": "\n\n".join(paragraphs)})
     assert len(found) > 1
-    assert max(len(passage.text) for passage in found) <= LONGEST
+    assert max(len(passage.text) for passage in found) <= MAX_PASSAGE_CHARACTERS
     assert " ".join(passage.text for passage in found).split() == " ".join(paragraphs).split()
 
 
 def test_the_passage_that_shares_words_is_found_and_no_other() -> None:
-    index = Passages(passages_of(DOCUMENTS))
+    index = PassageIndex(split_into_passages(DOCUMENTS))
     assert [passage.document for passage in index.best("which WARRANTY?", 5)] == ["lamps.md"]
     assert [passage.document for passage in index.named(["returns.md"], 5)] == ["returns.md"]
     assert index.best("xyzzy", 5) == index.best("", 5) == []

@@ -7,7 +7,7 @@ import pytest
 
 from pollex.errors import BadInput
 from pollex.rooms.study.store.tables import StudyRow
-from pollex.rooms.study.web.studies import Study, read_studies, read_study, studies_of
+from pollex.rooms.study.web.studies import Study, read_stored_studies, read_studies, read_study
 from pollex.runs.options import ModelOptions
 from pollex.store.store import Store
 from pollex.store.tables import now
@@ -131,7 +131,7 @@ def test_a_store_that_was_made_without_the_room_gets_its_tables(tmp_path: Path) 
         for table in ("studies", "talks", "talk_turns", "talk_answers", "talk_ends"):
             connection.execute(f"DROP TABLE {table}")
     with Store.open(tmp_path, read_only=True) as store:
-        assert studies_of(store) == []
+        assert read_stored_studies(store) == []
     with Store.open(tmp_path) as store:
         store.put([StudyRow("s", now(), "{}")])
         store.flush()

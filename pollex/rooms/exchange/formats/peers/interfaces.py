@@ -17,7 +17,7 @@ Row = dict[str, Any]
 Environment = Mapping[str, str]
 
 
-class Ask(NamedTuple):
+class PeerRequest(NamedTuple):
     """One request.
 
     Attributes:
@@ -31,7 +31,7 @@ class Ask(NamedTuple):
     method: str = ""
 
 
-class Where(NamedTuple):
+class PagePosition(NamedTuple):
     """The position from which pages are wanted.
 
     Attributes:
@@ -46,7 +46,7 @@ class Where(NamedTuple):
     ids: tuple[str, ...] = ()
 
 
-class Page(NamedTuple):
+class PeerPage(NamedTuple):
     """An answer's rows, and the cursor of the next page; empty at the end."""
 
     rows: list[Row]
@@ -54,7 +54,7 @@ class Page(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class RowStream:
     """One kind of rows; `interfaces.toml` says what its fields mean."""
 
     name: str
@@ -70,31 +70,31 @@ class Stream:
     kept: bool = True
     counted: bool = False
 
-    def ask(self, where: Where) -> Ask:
+    def ask(self, where: PagePosition) -> PeerRequest:
         """Return the request for a page."""
         path, query, body = (
             _fill_places(form, where) for form in (self.path, self.query, self.body)
         )
-        return Ask(
+        return PeerRequest(
             path,
             [*((self.ids, id_) for id_ in where.ids if self.ids), *(query or {}).items()],
             body,
         )
 
-    def page(self, answer: Any) -> Page:
+    def page(self, answer: Any) -> PeerPage:
         """Read an answer."""
         cursor = next(
-            (text for name in self.next if (text := text_inside(answer, *name.split(".")))),
+            (text for name in self.next if (text := get_nested_text(answer, *name.split(".")))),
             "",
         )
-        return Page(
-            [ROWS.get(self.name, dict)(row) for row in rows_in(answer, self.rows)],
+        return PeerPage(
+            [ROW_CONVERTERS.get(self.name, dict)(row) for row in get_rows(answer, self.rows)],
             cursor,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class PeerInterface:
     """A tool's interface; `interfaces.toml` says what its fields mean.
 
     Attributes:
@@ -110,13 +110,13 @@ class Interface:
     url: tuple[tuple[str, ...], str]
     keys: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-    streams: tuple[Stream, ...] = ()
+    streams: tuple[RowStream, ...] = ()
     project: bool = False
-    push: Callable[[list[Row]], Iterator[Ask]] | None = None
+    push: Callable[[list[Row]], Iterator[PeerRequest]] | None = None
     sent: Sequence[Sequence[str]] = ()
     headers: Callable[[Environment], dict[str, str]] = lambda _: {}
-    named: Callable[[str], tuple[Ask, Callable[[Any], str]] | None] = lambda _: None
-    stale: Callable[[Row], tuple[Ask, Callable[[Any], list[Ask]]]] | None = None
+    named: Callable[[str], tuple[PeerRequest, Callable[[Any], str]] | None] = lambda _: None
+    stale: Callable[[Row], tuple[PeerRequest, Callable[[Any], list[PeerRequest]]]] | None = None
 
     def lacks(self, entry: Row) -> str:
         """Return the names of which an entry that is to be sent has none; empty where it has all."""
@@ -126,7 +126,7 @@ class Interface:
         return ""
 
 
-def _fill_places(value: Any, where: Where) -> Any:
+def _fill_places(value: Any, where: PagePosition) -> Any:
     """Return what a table has with the position in its places; None for what has a place and nothing for it."""
     # an empty place takes its whole entry with it, so that a request has no empty parameters
     if isinstance(value, Mapping):
@@ -150,7 +150,7 @@ def _fill_places(value: Any, where: Where) -> Any:
     return None
 
 
-def rows_in(answer: Any, name: str = "data") -> list[Row]:
+def get_rows(answer: Any, name: str = "data") -> list[Row]:
     if isinstance(answer, Mapping):
         listed = answer.get(name)
     else:
@@ -161,7 +161,7 @@ def rows_in(answer: Any, name: str = "data") -> list[Row]:
     return []
 
 
-def text_inside(row: Any, *names: str) -> str:
+def get_nested_text(row: Any, *names: str) -> str:
     """Return the text under names inside one another; empty where there is none."""
     for name in names:
         if isinstance(row, Mapping):
@@ -172,39 +172,39 @@ def text_inside(row: Any, *names: str) -> str:
     return str(row or "")
 
 
-PAGE = 100
+ROWS_A_PAGE = 100
 """Rows that are asked for at once."""
 
 
-def _basic_auth(environment: Environment) -> dict[str, str]:
+def _make_basic_auth(environment: Environment) -> dict[str, str]:
     pair = (
         f"{environment.get('LANGFUSE_PUBLIC_KEY', '')}:{environment.get('LANGFUSE_SECRET_KEY', '')}"
     )
     return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
 
-def _bearer_auth(name: str) -> Callable[[Environment], dict[str, str]]:
+def _make_bearer_auth(name: str) -> Callable[[Environment], dict[str, str]]:
     return lambda environment: (
         {"Authorization": f"Bearer {environment[name]}"} if environment.get(name) else {}
     )
 
 
-def _langfuse_scores(requests: list[Row]) -> Iterator[Ask]:
-    for begin in range(0, len(requests), PAGE):
-        yield Ask("/api/public/scores", body=requests[begin : begin + PAGE])
+def _make_langfuse_requests(requests: list[Row]) -> Iterator[PeerRequest]:
+    for begin in range(0, len(requests), ROWS_A_PAGE):
+        yield PeerRequest("/api/public/scores", body=requests[begin : begin + ROWS_A_PAGE])
 
 
-def _langsmith_project(name: str) -> tuple[Ask, Callable[[Any], str]] | None:
+def _find_langsmith_project(name: str) -> tuple[PeerRequest, Callable[[Any], str]] | None:
     try:
         UUID(name)
     except ValueError:
-        ask = Ask("/api/v1/sessions", [("name", name), ("limit", "1")])
-        return ask, lambda answer: str(rows_in(answer)[0]["id"])
+        ask = PeerRequest("/api/v1/sessions", [("name", name), ("limit", "1")])
+        return ask, lambda answer: str(get_rows(answer)[0]["id"])
 
     return None
 
 
-def _phoenix_annotations(annotations: list[Row]) -> Iterator[Ask]:
+def _make_phoenix_requests(annotations: list[Row]) -> Iterator[PeerRequest]:
     """Yield requests by kind of target; an identifier makes a repeat an update."""
     for name in ("session", "trace", "span"):
         # an annotation has the id of exactly one kind of target
@@ -213,15 +213,15 @@ def _phoenix_annotations(annotations: list[Row]) -> Iterator[Ask]:
             if annotation.get(f"{name}_id"):
                 of_kind.append(annotation)
 
-        for begin in range(0, len(of_kind), PAGE):
-            yield Ask(
+        for begin in range(0, len(of_kind), ROWS_A_PAGE):
+            yield PeerRequest(
                 f"/v1/{name}_annotations",
                 [("sync", "true")],
-                {"data": of_kind[begin : begin + PAGE]},
+                {"data": of_kind[begin : begin + ROWS_A_PAGE]},
             )
 
 
-def _opik_scores(requests: list[Row]) -> Iterator[Ask]:
+def _make_opik_requests(requests: list[Row]) -> Iterator[PeerRequest]:
     # scores of threads and of traces go to different addresses
     for key, path in (("thread_id", "threads"), ("id", "traces")):
         scores = []
@@ -230,63 +230,63 @@ def _opik_scores(requests: list[Row]) -> Iterator[Ask]:
             if score.get(key):
                 scores.append({k: v for k, v in score.items() if k != "request"})
 
-        for begin in range(0, len(scores), PAGE):
-            body = {"scores": scores[begin : begin + PAGE]}
-            yield Ask(
+        for begin in range(0, len(scores), ROWS_A_PAGE):
+            body = {"scores": scores[begin : begin + ROWS_A_PAGE]}
+            yield PeerRequest(
                 f"/v1/private/{path}/feedback-scores",
                 body=body,
                 method="PUT",
             )
 
 
-TRACES = "/api/3.0/mlflow/traces"
+MLFLOW_TRACES_PATH = "/api/3.0/mlflow/traces"
 
 
-def _ask_for_experiment(name: str) -> tuple[Ask, Callable[[Any], str]] | None:
+def _find_mlflow_experiment(name: str) -> tuple[PeerRequest, Callable[[Any], str]] | None:
     if name.isdigit():
         return None
 
-    ask = Ask("/api/2.0/mlflow/experiments/get-by-name", [("experiment_name", name)])
-    return ask, lambda answer: text_inside(answer, "experiment", "experiment_id")
+    ask = PeerRequest("/api/2.0/mlflow/experiments/get-by-name", [("experiment_name", name)])
+    return ask, lambda answer: get_nested_text(answer, "experiment", "experiment_id")
 
 
-def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
+def _find_stale_assessments(request: Row) -> tuple[PeerRequest, Callable[[Any], list[PeerRequest]]]:
     """Return a query for earlier assessments with the same id, and requests to delete them.
 
     MLflow keeps every assessment, so the earlier ones are deleted before one is sent again.
     """
     trace = str(request["trace_id"])
     # the id that an earlier sending wrote into the metadata
-    id_ = text_inside(request, "metadata", "id")
+    id_ = get_nested_text(request, "metadata", "id")
 
-    def removals(answer: Any) -> list[Ask]:
+    def removals(answer: Any) -> list[PeerRequest]:
         # assessments stand within the traces of the answer
         assessments = []
-        for row in rows_in(answer, "traces"):
-            assessments.extend(rows_in(row.get("trace_info"), "assessments"))
+        for row in get_rows(answer, "traces"):
+            assessments.extend(get_rows(row.get("trace_info"), "assessments"))
 
         # those that an earlier sending made
-        removals: list[Ask] = []
+        removals: list[PeerRequest] = []
         for assessment in assessments:
-            number = text_inside(assessment, "assessment_id")
-            if id_ and number and text_inside(assessment, "metadata", "id") == id_:
-                path = f"{_assessments_of(trace)}/{_quote_id(number)}"
-                removals.append(Ask(path, method="DELETE"))
+            number = get_nested_text(assessment, "assessment_id")
+            if id_ and number and get_nested_text(assessment, "metadata", "id") == id_:
+                path = f"{_get_assessments_path(trace)}/{_quote_id(number)}"
+                removals.append(PeerRequest(path, method="DELETE"))
 
         return removals
 
-    return Ask(f"{TRACES}/batchGet", [("trace_ids", trace)]), removals
+    return PeerRequest(f"{MLFLOW_TRACES_PATH}/batchGet", [("trace_ids", trace)]), removals
 
 
-def _sent_assessments(assessments: list[Row]) -> Iterator[Ask]:
+def _make_mlflow_requests(assessments: list[Row]) -> Iterator[PeerRequest]:
     for assessment in assessments:
-        path = _assessments_of(str(assessment["trace_id"]))
-        yield Ask(path, body={"assessment": assessment})
+        path = _get_assessments_path(str(assessment["trace_id"]))
+        yield PeerRequest(path, body={"assessment": assessment})
 
 
-def _assessments_of(trace: str) -> str:
+def _get_assessments_path(trace: str) -> str:
     """Return the address of a trace's assessments."""
-    return f"{TRACES}/{_quote_id(trace)}/assessments"
+    return f"{MLFLOW_TRACES_PATH}/{_quote_id(trace)}/assessments"
 
 
 def _quote_id(id_: str) -> str:
@@ -302,62 +302,62 @@ def _quote_id(id_: str) -> str:
     return quote(id_.encode("utf-8", "replace"), safe="")
 
 
-def _sent_whole(path: str) -> Callable[[list[Row]], Iterator[Ask]]:
+def _make_whole_sender(path: str) -> Callable[[list[Row]], Iterator[PeerRequest]]:
     """Return what sends each entry as it stands to a path."""
 
-    def requests_of(entries: list[Row]) -> Iterator[Ask]:
+    def requests_of(entries: list[Row]) -> Iterator[PeerRequest]:
         for entry in entries:
-            yield Ask(path, body=entry)
+            yield PeerRequest(path, body=entry)
 
     return requests_of
 
 
-ROWS: Mapping[str, Callable[[Row], Row]] = {
+ROW_CONVERTERS: Mapping[str, Callable[[Row], Row]] = {
     "traces": lambda row: {"info": row.get("trace_info"), "data": {"spans": row.get("spans") or []}}
 }
-CODE: Mapping[str, Mapping[str, Any]] = {
+INTERFACE_FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
     "langfuse": {
-        "headers": _basic_auth,
-        "push": _langfuse_scores,
+        "headers": _make_basic_auth,
+        "push": _make_langfuse_requests,
         "sent": (("name",), ("sessionId", "traceId", "observationId")),
     },
     "langsmith": {
         "headers": lambda environment: {"x-api-key": environment.get("LANGSMITH_API_KEY", "")},
-        "push": _sent_whole("/api/v1/feedback"),
+        "push": _make_whole_sender("/api/v1/feedback"),
         "sent": (("key",), ("run_id", "trace_id", "session_id")),
-        "named": _langsmith_project,
+        "named": _find_langsmith_project,
     },
     "phoenix": {
-        "headers": _bearer_auth("PHOENIX_API_KEY"),
-        "push": _phoenix_annotations,
+        "headers": _make_bearer_auth("PHOENIX_API_KEY"),
+        "push": _make_phoenix_requests,
         "sent": (("name",), ("session_id", "trace_id", "span_id")),
     },
     "mlflow": {
-        "headers": _bearer_auth("MLFLOW_TRACKING_TOKEN"),
-        "push": _sent_assessments,
+        "headers": _make_bearer_auth("MLFLOW_TRACKING_TOKEN"),
+        "push": _make_mlflow_requests,
         "sent": (("trace_id",), ("assessment_name",)),
-        "named": _ask_for_experiment,
-        "stale": _stale_assessments,
+        "named": _find_mlflow_experiment,
+        "stale": _find_stale_assessments,
     },
-    "open-webui": {"headers": _bearer_auth("OPEN_WEBUI_API_KEY")},
+    "open-webui": {"headers": _make_bearer_auth("OPEN_WEBUI_API_KEY")},
     "opik": {
         "headers": lambda environment: {"authorization": environment.get("OPIK_API_KEY", "")},
-        "push": _opik_scores,
+        "push": _make_opik_requests,
         "sent": (("name",), ("thread_id", "id")),
     },
-    "otel": {"push": _sent_whole("/v1/logs"), "sent": (("resourceLogs",),)},
+    "otel": {"push": _make_whole_sender("/v1/logs"), "sent": (("resourceLogs",),)},
 }
 """What no table can say of an interface."""
 
 
-def _read_interfaces() -> Iterator[Interface]:
+def _read_interfaces() -> Iterator[PeerInterface]:
     for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():
         # variables of the environment that may give the address, and the usual one
         names, usual = row["url"]
-        streams = tuple(Stream(**stream) for stream in row.get("streams", ()))
+        streams = tuple(RowStream(**stream) for stream in row.get("streams", ()))
         keys = tuple(row.get("keys", "").split())
         optional = tuple(row.get("optional", "").split())
-        yield Interface(
+        yield PeerInterface(
             name,
             (tuple(names.split()), usual),
             keys,
@@ -365,8 +365,8 @@ def _read_interfaces() -> Iterator[Interface]:
             streams,
             row.get("project", False),
             # what a table can't say: headers, requests that send, names of projects
-            **CODE[name],
+            **INTERFACE_FUNCTIONS[name],
         )
 
 
-INTERFACES = {interface.name: interface for interface in _read_interfaces()}
+PEER_INTERFACES = {interface.name: interface for interface in _read_interfaces()}

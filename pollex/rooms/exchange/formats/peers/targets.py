@@ -7,22 +7,25 @@ from typing import NamedTuple
 
 from pollex.errors import WrongUse
 from pollex.formats.peers.quoting import QuotedText, fill_template, quote_as_python, separate_braces
-from pollex.rooms import folders_of
-from pollex.rubrics.answers import SCALES
+from pollex.rooms import iterate_part_folders
+from pollex.rubrics.answers import OPTIONS_BY_SCALE
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 
-DIGEST = 12
+DIGEST_CHARACTERS = 12
 """Characters of the set's digest that are written."""
-EMBEDDED = (
+EMBEDDED_JUDGE_NOTE = (
     "θ is left out: it was fitted to the built-in judge's answers, and means nothing to a model. "
     "Fit it for a model first: pollex refit LOGS --rubrics R --model M"
 )
-MODE = "The option that the model picks counts; pollex adds up expected values over all options, so figures differ."
-STANDINGS = ("proven", "likely", "hint", "unknown")
-VOID = "A rubric without an answer voids the sum: it is never counted as 0."
+PICKED_OPTION_NOTE = (
+    "The option that the model picks counts; "
+    "pollex adds up expected values over all options, so figures differ."
+)
+STANDING_NAMES = ("proven", "likely", "hint", "unknown")
+VOID_SUM_NOTE = "A rubric without an answer voids the sum: it is never counted as 0."
 
 
-class Item(NamedTuple):
+class SheetRubric(NamedTuple):
     """A rubric.
 
     Attributes:
@@ -47,7 +50,7 @@ class TargetSheet(NamedTuple):
         notes: Notes for readers of the file.
     """
 
-    items: tuple[Item, ...]
+    items: tuple[SheetRubric, ...]
     options: tuple[tuple[str, float], ...]
     theta: float | None
     context: str
@@ -63,13 +66,14 @@ class TargetSheet(NamedTuple):
         theta = "none" if self.theta is None else f"{self.theta:g}"
         origin = f"pollex {self.pollex}, rubrics {self.digest}, run {self.run}, θ {theta}"
         groups = (
-            (word, [item.name for item in self.items if item.stands == word]) for word in STANDINGS
+            (word, [item.name for item in self.items if item.stands == word])
+            for word in STANDING_NAMES
         )
         stands = "; ".join(f"{word}: {', '.join(names)}" for word, names in groups if names)
         return [origin, f"How far thumbs bear rubrics out: {stands}.", *self.notes]
 
 
-def sheet_of(rubrics: RubricSet) -> TargetSheet:
+def make_sheet(rubrics: RubricSet) -> TargetSheet:
     """Make the sheet of a rubric set."""
     # θ of the built-in judge says nothing about a model, so the sheet leaves it out
     embedded = rubrics.judge.kind == "embedded"
@@ -82,25 +86,29 @@ def sheet_of(rubrics: RubricSet) -> TargetSheet:
     )
     # polarity in the name: ids alone may be equal on both sides of a set
     items = tuple(
-        Item(f"{rubric.polarity}_{rubric.id}", rubric.sign, rubric.text, rubric.stands)
+        SheetRubric(f"{rubric.polarity}_{rubric.id}", rubric.sign, rubric.text, rubric.stands)
         for rubric in rubrics.rubrics
     )
 
     # options by their value, in the order of the scale
     return TargetSheet(
         items=items,
-        options=tuple((option.text, float(option.value)) for option in SCALES[rubrics.judge.scale]),
+        options=tuple(
+            (option.text, float(option.value)) for option in OPTIONS_BY_SCALE[rubrics.judge.scale]
+        ),
         theta=None if embedded else rubrics.theta,
         context=context if rubrics.judge.scale == "likert-domain" else "",
-        digest=hash_rubrics(rubrics.rubrics)[:DIGEST],
+        digest=hash_rubrics(rubrics.rubrics)[:DIGEST_CHARACTERS],
         run=rubrics.run,
         pollex=rubrics.pollex,
         model="" if embedded else rubrics.judge.name,
-        notes=(EMBEDDED, MODE, VOID) if embedded else (MODE, VOID),
+        notes=(EMBEDDED_JUDGE_NOTE, PICKED_OPTION_NOTE, VOID_SUM_NOTE)
+        if embedded
+        else (PICKED_OPTION_NOTE, VOID_SUM_NOTE),
     )
 
 
-def constants_of(sheet: TargetSheet) -> QuotedText:
+def format_python_constants(sheet: TargetSheet) -> QuotedText:
     """Return the set as literals of Python: its origin, its rubrics, and how they are asked."""
     constants = {
         "ORIGIN": f"[\n{''.join(f'    {line!r},{chr(10)}' for line in sheet.header)}]",
@@ -112,7 +120,7 @@ def constants_of(sheet: TargetSheet) -> QuotedText:
     return QuotedText("\n".join(f"{name} = {literal}" for name, literal in constants.items()))
 
 
-def statement_prompt(
+def write_statement_prompt(
     sheet: TargetSheet,
     conversation: str,
     statement: str,
@@ -131,7 +139,7 @@ def statement_prompt(
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ExportTarget:
     """A tool that rubric sets are exported to; `targets.toml` says what its fields mean."""
 
     name: str
@@ -162,8 +170,8 @@ class Target:
         # templates divide by the highest value, so that the best option counts 1
         top = max(value for _, value in sheet.options)
         places = {
-            "prompt": statement_prompt,
-            "void": VOID,
+            "prompt": write_statement_prompt,
+            "void": VOID_SUM_NOTE,
             "top": top,
             "netsat": self.netsat,
         }
@@ -175,7 +183,7 @@ class Target:
 
     def _code(self, sheet: TargetSheet) -> str:
         # the domain's context goes into the prompt as an expression, not as text
-        prompt = statement_prompt(
+        prompt = write_statement_prompt(
             sheet._replace(context=""),
             self.conversation,
             self.statement,
@@ -191,18 +199,18 @@ class Target:
             self.name,
             prompt=prompt,
             model=model,
-            rubrics=constants_of(sheet),
+            rubrics=format_python_constants(sheet),
         )
         return f'"""{self.about}"""\n\n{code}'
 
 
-def _read_targets() -> Iterator[Target]:
+def _read_targets() -> Iterator[ExportTarget]:
     """Read the tables of all rooms."""
-    for folder in folders_of("formats/peers"):
+    for folder in iterate_part_folders("formats/peers"):
         if (file := folder / "targets.toml").is_file():
             tables = tomllib.loads(file.read_text("utf-8"))
             for name, row in tables.items():
-                yield Target(name, **row)
+                yield ExportTarget(name, **row)
 
 
-TARGETS = {target.name: target for target in _read_targets()}
+EXPORT_TARGETS = {target.name: target for target in _read_targets()}

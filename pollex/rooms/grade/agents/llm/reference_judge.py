@@ -28,24 +28,24 @@ from pollex.gateway.calls import Call, Completed
 from pollex.prompts.data_boundary import Item, escape_line
 from pollex.prompts.judging import write_option
 from pollex.prompts.prompt import Prompt
-from pollex.rooms.grade.conversations.references import Case
+from pollex.rooms.grade.conversations.references import ReferenceCase
 from pollex.rooms.grade.prompts.grading.profile import (
-    COMPARISON,
-    EVIDENCE,
-    EXPLANATION,
-    OVERALL,
-    UNSURE,
+    COMPARISON_QUESTION_ID,
+    EVIDENCE_QUESTION_ID,
+    EXPLANATION_QUESTION_ID,
+    OVERALL_QUESTION_ID,
+    UNSURE_OPTION,
     ReferencingProfile,
-    prompt,
+    load_prompt,
 )
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 from pollex.rubrics.judge_settings import JUDGMENT_FIELDS
 from pollex.text import is_visible
 
-Answers = list[Answer | Unanswered]
+AnswerList = list[Answer | Unanswered]
 
 
-class Values(AnswerSheet):
+class NumberedAnswerSheet(AnswerSheet):
     """Numbered answers where a number may name an option: 8 is the option `8`.
 
     Nothing is put right: 8.5, 11 and "9/10" are no options where grades are whole numbers from 1 to
@@ -69,7 +69,7 @@ class Values(AnswerSheet):
 
 
 @dataclass
-class Mixed:
+class MixedPrompt:
     """Asks one prompt, whose gaps are `items` and what `values` fills.
 
     Attributes:
@@ -90,7 +90,7 @@ class Mixed:
         item: str,
         data: Sequence[Item],
         questions: Sequence[Question],
-    ) -> Answers:
+    ) -> AnswerList:
         """Answer each question, in their order; make no call if there are none."""
         if not questions:
             return []
@@ -107,7 +107,7 @@ class Mixed:
         data: Sequence[Item],
         questions: Sequence[Question],
         replicate: int,
-    ) -> Answers:
+    ) -> AnswerList:
         """Answer in one call; ask once more for questions that the answer left out."""
         answers, missing = await self._ask(item, data, questions, replicate)
         if not missing:
@@ -141,7 +141,7 @@ class Mixed:
         data: Sequence[Item],
         questions: Sequence[Question],
         replicate: int,
-    ) -> tuple[Answers, list[Question]]:
+    ) -> tuple[AnswerList, list[Question]]:
         outcome = await self.asker.ask(self._call(item, data, questions, replicate))
         if not isinstance(outcome, Completed):
             # no reply at all: every question has the same failure
@@ -156,7 +156,7 @@ class Mixed:
             if not is_text(question):
                 numbered.append(question)
 
-        read = Values.of(outcome, [], len(numbered))
+        read = NumberedAnswerSheet.of(outcome, [], len(numbered))
         answers = {}
         for question in questions:
             if is_text(question):
@@ -232,7 +232,7 @@ class Mixed:
             self.prompt,
             data,
             {**self.values, "items": list_questions(texts, spellings)},
-            schema=schema_of(
+            schema=make_answer_schema(
                 spellings, [question.id for question in questions if is_text(question)]
             ),
             # without sources in the data the prompt says nothing of sources
@@ -252,7 +252,7 @@ class Mixed:
         return [texts]
 
 
-def text_question(id_: str, text: str) -> Question:
+def make_text_question(id_: str, text: str) -> Question:
     """Make a question that asks for a text."""
     return Question(
         id=id_,
@@ -287,7 +287,9 @@ def list_questions(texts: Sequence[str], spellings: Sequence[Sequence[str]]) -> 
     )
 
 
-def schema_of(spellings: Sequence[Sequence[str]], texts: Sequence[str] = ()) -> dict[str, Any]:
+def make_answer_schema(
+    spellings: Sequence[Sequence[str]], texts: Sequence[str] = ()
+) -> dict[str, Any]:
     """Build the schema of the answers: `texts` first, then one property for each question, in order.
 
     Options that are whole numbers, and written as such, are asked for as numbers.
@@ -308,11 +310,11 @@ def schema_of(spellings: Sequence[Sequence[str]], texts: Sequence[str] = ()) -> 
         | {number: {"$ref": f"#/$defs/{kind}"} for number, kind in numbers.items()},
         "required": [*texts, *numbers],
         "additionalProperties": False,
-        "$defs": {kind: _entry(options) for options, kind in kinds.items()},
+        "$defs": {kind: _make_schema_entry(options) for options, kind in kinds.items()},
     }
 
 
-def _entry(options: Sequence[str]) -> dict[str, Any]:
+def _make_schema_entry(options: Sequence[str]) -> dict[str, Any]:
     if all(option.isdecimal() and str(int(option)) == option for option in options):
         answer: dict[str, Any] = {"type": "integer", "enum": [int(option) for option in options]}
     else:
@@ -326,13 +328,13 @@ def _entry(options: Sequence[str]) -> dict[str, Any]:
     }
 
 
-CONSISTENT = "consistent"
-CONTRADICTS = "contradicts"
-EVIDENCE_SAYS = (CONSISTENT, UNSURE, CONTRADICTS)
+CONSISTENT_OPTION = "consistent"
+CONTRADICTS_OPTION = "contradicts"
+EVIDENCE_OPTIONS = (CONSISTENT_OPTION, UNSURE_OPTION, CONTRADICTS_OPTION)
 """What may be answered to whether a reference agrees with its evidence."""
 
-PLAIN = "plain"
-TYPE = "type"
+PLAIN_QUESTION_ID = "plain"
+TYPE_QUESTION_ID = "type"
 
 
 class _Grader(ModelRole, Judge):
@@ -340,7 +342,7 @@ class _Grader(ModelRole, Judge):
         self,
         asker: PromptAsker,
         profile: ReferencingProfile,
-        *mixed: Mixed,
+        *mixed: MixedPrompt,
     ) -> None:
         # settings that change a judgment belong to the judge's fingerprint
         facts = asker.settings.facts(JUDGMENT_FIELDS)
@@ -355,7 +357,9 @@ class _Grader(ModelRole, Judge):
 
 
 class ReferenceJudge(_Grader):
-    """Grades a conversation's answer against the reference in its metadata; see `conversations.references.Case`.
+    """Grades a conversation's answer against the reference in its metadata.
+
+    See `conversations.references.ReferenceCase`.
 
     Whether the reference agrees with its evidence is asked in a call of its own, which doesn't show
     the answer: so that can't talk its way out of being graded, and the call is bought once for all
@@ -370,36 +374,36 @@ class ReferenceJudge(_Grader):
             "rules": profile.rule_lines(),
             "steps": words.steps,
         }
-        self.check = Mixed(
+        self.check = MixedPrompt(
             asker,
-            prompt("check_evidence"),
+            load_prompt("check_evidence"),
             {"task": words.evidence_task},
         )
         super().__init__(
             asker,
             profile,
-            Mixed(asker, prompt("grade_reference"), values),
+            MixedPrompt(asker, load_prompt("grade_reference"), values),
             self.check,
         )
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> AnswerList:
         """Answer each question, in order; make no call without answer or reference."""
-        case = Case.of(conversation)
+        case = ReferenceCase.of(conversation)
         # nothing to grade, or nothing to grade against
-        if why := unanswered(case) or ("" if case.reference else "no reference"):
+        if why := explain_no_answer(case) or ("" if case.reference else "no reference"):
             return make_unanswered_for_all(questions, "not_scorable", why, self.asked.judge)
 
         # the evidence is checked without the answer, which must not lead the check
-        *before_answer, answer = material(case)
+        *before_answer, answer = list_case_material(case)
         shown = make_items_of_documents(case.sources, self.asker.settings.sources)
         checks = []
         for question in questions:
-            if question.id == EVIDENCE:
+            if question.id == EVIDENCE_QUESTION_ID:
                 checks.append(question)
 
         grades = []
         for question in questions:
-            if question.id != EVIDENCE:
+            if question.id != EVIDENCE_QUESTION_ID:
                 grades.append(question)
 
         # two calls at a time: they don't need each other
@@ -410,7 +414,7 @@ class ReferenceJudge(_Grader):
         # in the order in which the questions came
         by_id = {answer.question_id: answer for answers in answer_lists for answer in answers}
 
-        return mark_suspect(questions, [by_id[question.id] for question in questions])
+        return mark_suspect_grades(questions, [by_id[question.id] for question in questions])
 
 
 class PlainJudge(_Grader):
@@ -421,13 +425,13 @@ class PlainJudge(_Grader):
         super().__init__(
             asker,
             profile,
-            Mixed(asker, prompt("grade_plain"), values),
+            MixedPrompt(asker, load_prompt("grade_plain"), values),
         )
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> AnswerList:
         """Answer each question, in the questions' order."""
-        case = Case.of(conversation)
-        if why := unanswered(case):
+        case = ReferenceCase.of(conversation)
+        if why := explain_no_answer(case):
             return make_unanswered_for_all(questions, "not_scorable", why, self.asked.judge)
 
         shown = make_items_of_documents(case.sources, self.asker.settings.sources)
@@ -445,16 +449,16 @@ class TaskClassifier(_Grader):
         super().__init__(
             asker,
             profile,
-            Mixed(asker, prompt("classify_task"), values),
+            MixedPrompt(asker, load_prompt("classify_task"), values),
         )
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> AnswerList:
         """Answer each question, in the questions' order."""
-        data: list[Item] = [{"part": "question", "text": Case.of(conversation).question}]
+        data: list[Item] = [{"part": "question", "text": ReferenceCase.of(conversation).question}]
         return await self.asked.answers(conversation.id, data, questions)
 
 
-def unanswered(case: Case) -> str:
+def explain_no_answer(case: ReferenceCase) -> str:
     """Return why there is no answer to grade; empty if there is one."""
     if case.answer is not None:
         return ""
@@ -463,7 +467,7 @@ def unanswered(case: Case) -> str:
     return "no answer"
 
 
-def material(case: Case) -> list[Item]:
+def list_case_material(case: ReferenceCase) -> list[Item]:
     """Return the question, reference, evidence and answer as data; the answer last."""
     evidence: list[Item] = []
     for e in case.evidences:
@@ -484,18 +488,18 @@ def material(case: Case) -> list[Item]:
     ]
 
 
-def mark_suspect(questions: Sequence[Question], answers: Answers) -> Answers:
+def mark_suspect_grades(questions: Sequence[Question], answers: AnswerList) -> AnswerList:
     """Mark grades as suspect if the judge found that reference and evidence contradict."""
     # by the question's id, as questions about evidence are asked of some cases only
     by_id = {
         question.id: (question, answer) for question, answer in zip(questions, answers, strict=True)
     }
-    question, check = by_id.get(EVIDENCE, (None, None))
+    question, check = by_id.get(EVIDENCE_QUESTION_ID, (None, None))
     # unchecked or consistent references leave the grades as they are
     if (
         question is None
         or not isinstance(check, Answer)
-        or question.options[check.chosen].text != CONTRADICTS
+        or question.options[check.chosen].text != CONTRADICTS_OPTION
     ):
         return answers
 
@@ -505,18 +509,20 @@ def mark_suspect(questions: Sequence[Question], answers: Answers) -> Answers:
         Unanswered(
             question_id=answer.question_id, outcome="suspect", detail=why, judge=answer.judge
         )
-        if isinstance(answer, Answer) and answer is not check and answer.question_id != COMPARISON
+        if isinstance(answer, Answer)
+        and answer is not check
+        and answer.question_id != COMPARISON_QUESTION_ID
         else answer
         for answer in answers
     ]
 
 
-def grade_options(profile: ReferencingProfile) -> tuple[Option, ...]:
+def list_grade_options(profile: ReferencingProfile) -> tuple[Option, ...]:
     """Return the grades as options."""
     return tuple(Option(text=str(grade), value=float(grade)) for grade in profile.grades)
 
 
-def rule_questions(
+def list_rule_questions(
     profile: ReferencingProfile,
     type_: str | None,
     *,
@@ -524,14 +530,14 @@ def rule_questions(
 ) -> list[Question]:
     """List the questions about an answer of a type: evidence, comparison, dimensions, and overall last."""
     # the same grades for every dimension and the whole
-    options = grade_options(profile)
+    options = list_grade_options(profile)
     if evidence:
-        questions = [evidence_question(profile)]
+        questions = [make_evidence_question(profile)]
     else:
         questions = []
 
     # the comparison is written first: grades rest on it
-    questions.append(text_question(COMPARISON, profile.words.steps))
+    questions.append(make_text_question(COMPARISON_QUESTION_ID, profile.words.steps))
     # dimensions in the profile's order, the whole after them
     for key in profile.dimensions_of(type_):
         dimension = profile.dimensions[key]
@@ -543,60 +549,66 @@ def rule_questions(
             )
         )
 
-    return [*questions, Question(id=OVERALL, text=profile.words.overall, options=options)]
+    return [
+        *questions,
+        Question(id=OVERALL_QUESTION_ID, text=profile.words.overall, options=options),
+    ]
 
 
-def questions_for(
+def list_case_questions(
     profile: ReferencingProfile,
-    case: Case,
+    case: ReferenceCase,
     type_by_model: str | None,
 ) -> list[Question]:
     """List the questions about a case's answer, of its category's type or type `told`."""
     type_ = profile.type_of(case.category, case.subcategory) or type_by_model
-    return rule_questions(profile, type_, evidence=bool(case.evidences))
+    return list_rule_questions(profile, type_, evidence=bool(case.evidences))
 
 
-def evidence_question(profile: ReferencingProfile) -> Question:
+def make_evidence_question(profile: ReferencingProfile) -> Question:
     """Ask whether the reference agrees with its evidence."""
     options = tuple(
         Option(text=text, value=value)
-        for text, value in zip(EVIDENCE_SAYS, (1.0, 0.5, 0.0), strict=True)
+        for text, value in zip(EVIDENCE_OPTIONS, (1.0, 0.5, 0.0), strict=True)
     )
-    return Question(id=EVIDENCE, text=profile.words.evidence, options=options)
+    return Question(id=EVIDENCE_QUESTION_ID, text=profile.words.evidence, options=options)
 
 
-def plain_questions(profile: ReferencingProfile) -> list[Question]:
+def list_plain_questions(profile: ReferencingProfile) -> list[Question]:
     """List the questions of the judge without reference and rules: its explanation, then its grade."""
-    return [text_question(EXPLANATION, profile.words.plain_steps), plain_question(profile)]
+    return [
+        make_text_question(EXPLANATION_QUESTION_ID, profile.words.plain_steps),
+        make_plain_question(profile),
+    ]
 
 
-def plain_question(profile: ReferencingProfile) -> Question:
+def make_plain_question(profile: ReferencingProfile) -> Question:
     """Ask for a grade without reference and rules."""
     return Question(
-        id=PLAIN,
+        id=PLAIN_QUESTION_ID,
         text=profile.words.plain_overall,
-        options=grade_options(profile),
+        options=list_grade_options(profile),
     )
 
 
-def type_question(profile: ReferencingProfile) -> Question:
+def make_type_question(profile: ReferencingProfile) -> Question:
     """Ask for the type of a task, or that it is unknown."""
     described = {name: part.text for name, part in profile.types.items()} | {
-        UNSURE: profile.words.unsure
+        UNSURE_OPTION: profile.words.unsure
     }
     text = " ".join(
         [profile.words.type, *(f"[{name}: {words}]" for name, words in described.items())]
     )
     options = tuple(Option(text=name, value=float(place)) for place, name in enumerate(described))
-    return Question(id=TYPE, text=text, options=options)
+    return Question(id=TYPE_QUESTION_ID, text=text, options=options)
 
 
-TypeFrom = Literal["category", "model", "unsure", "unanswered", ""]
+TypeSource = Literal["category", "model", "unsure", "unanswered", ""]
 """Who told the type of a task; `unanswered` where the model was asked and failed, empty where nobody was asked."""
 
 
 @dataclass(frozen=True)
-class Grading:
+class CaseGrading:
     """All results for one case.
 
     Attributes:
@@ -605,9 +617,9 @@ class Grading:
         answers: By question id; includes `plain` and `type` if they were asked.
     """
 
-    case: Case
+    case: ReferenceCase
     type: str | None
-    type_from: TypeFrom
+    type_from: TypeSource
     questions: tuple[Question, ...]
     answers: Mapping[str, Answer | Unanswered]
 
@@ -616,7 +628,7 @@ class Grading:
         """The questions whose answers are grades: the dimensions, and overall last."""
         questions: list[Question] = []
         for question in self.questions:
-            if question.id not in (EVIDENCE, COMPARISON):
+            if question.id not in (EVIDENCE_QUESTION_ID, COMPARISON_QUESTION_ID):
                 questions.append(question)
         return questions
 
@@ -664,10 +676,10 @@ class Grading:
         """Warnings for readers of the grades."""
         # warnings of the case itself come first
         warnings = list(self.case.flags)
-        check = self.answers.get(EVIDENCE)
+        check = self.answers.get(EVIDENCE_QUESTION_ID)
         if (
             isinstance(check, Answer)
-            and (contradiction := EVIDENCE_SAYS[check.chosen]) != CONSISTENT
+            and (contradiction := EVIDENCE_OPTIONS[check.chosen]) != CONSISTENT_OPTION
         ):
             warnings.append(f"reference and evidence: {contradiction}")
 
@@ -680,30 +692,30 @@ class Grading:
         return tuple(warnings)
 
 
-def told_type(
+def get_type_by_model(
     profile: ReferencingProfile, answers: Mapping[str, Answer | Unanswered]
 ) -> str | None:
     """Return the type that the model chose; None if it was unsure or not asked."""
-    type_answer = answers.get(TYPE)
+    type_answer = answers.get(TYPE_QUESTION_ID)
     if not isinstance(type_answer, Answer):
         return None
 
-    named = type_question(profile).options[type_answer.chosen].text
+    named = make_type_question(profile).options[type_answer.chosen].text
     return named if named in profile.types else None
 
 
-def grading_of(
+def make_grading(
     profile: ReferencingProfile,
-    case: Case,
+    case: ReferenceCase,
     answers: Mapping[str, Answer | Unanswered],
-) -> Grading:
+) -> CaseGrading:
     """Return a case's grading by its answers, by question."""
     # a category of the data stands above what a model says
     by_category = profile.type_of(case.category, case.subcategory)
-    type_by_model = told_type(profile, answers)
-    type_answer = answers.get(TYPE)
+    type_by_model = get_type_by_model(profile, answers)
+    type_answer = answers.get(TYPE_QUESTION_ID)
     # why the model gave no type, if it was asked
-    untold: TypeFrom
+    untold: TypeSource
     if type_answer is None:
         untold = ""
     elif isinstance(type_answer, Answer):
@@ -711,7 +723,7 @@ def grading_of(
     else:
         untold = "unanswered"
 
-    source: TypeFrom
+    source: TypeSource
     if by_category:
         source = "category"
     elif type_by_model:
@@ -719,10 +731,10 @@ def grading_of(
     else:
         source = untold
 
-    return Grading(
+    return CaseGrading(
         case,
         by_category or type_by_model,
         source,
-        tuple(questions_for(profile, case, type_by_model)),
+        tuple(list_case_questions(profile, case, type_by_model)),
         answers,
     )

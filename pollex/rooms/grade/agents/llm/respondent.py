@@ -6,7 +6,7 @@ from pollex.gateway.thoughts import remove_thoughts
 from pollex.rubrics.answers import Unanswered
 from pollex.text import is_visible
 
-WRITTEN = 500
+ASSUMED_ANSWER_TOKENS = 500
 """Tokens of an answer, about."""
 
 
@@ -45,7 +45,7 @@ class Respondent:
             seed=self.asker.settings.seed,
             max_tokens=self.asker.settings.max_tokens,
             stage="answer",
-            written=WRITTEN,
+            written=ASSUMED_ANSWER_TOKENS,
             apart=True,
             item=item,
         )

@@ -20,26 +20,34 @@ from pollex.prompts.domain import Text, describe_faults
 from pollex.prompts.prompt import Prompt, parse_prompt
 from pollex.text import parse_toml, read_file_text
 
-HOME = Path(__file__).parent
-DEFAULT = "chinese"
-MOST_GRADES = 100
+PROFILES_FOLDER = Path(__file__).parent
+DEFAULT_PROFILE_NAME = "chinese"
+MAX_GRADES = 100
 """Each is an option that judges choose among, and a column of figures."""
-UNSURE = "unsure"
-OVERALL = "overall"
-EVIDENCE = "evidence"
-COMPARISON, EXPLANATION = "comparison", "explanation"
+UNSURE_OPTION = "unsure"
+OVERALL_QUESTION_ID = "overall"
+EVIDENCE_QUESTION_ID = "evidence"
+COMPARISON_QUESTION_ID, EXPLANATION_QUESTION_ID = "comparison", "explanation"
 """What a judge writes before its grades: with a reference, and without one."""
-RESERVED = {OVERALL, EVIDENCE, UNSURE, COMPARISON, EXPLANATION, "plain", "type"}
+RESERVED_NAMES = {
+    OVERALL_QUESTION_ID,
+    EVIDENCE_QUESTION_ID,
+    UNSURE_OPTION,
+    COMPARISON_QUESTION_ID,
+    EXPLANATION_QUESTION_ID,
+    "plain",
+    "type",
+}
 """What questions and answers of our own are called; no dimension or type may be."""
 
 Temperature = Annotated[float, Field(ge=0, le=2)]
 
 
-class _Part(BaseModel):
+class _ProfilePart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class GradeRule(_Part):
+class GradeRule(_ProfilePart):
     """The meaning of grades from `lowest` to `highest`."""
 
     lowest: int
@@ -47,14 +55,14 @@ class GradeRule(_Part):
     text: Text
 
 
-class Dimension(_Part):
+class Dimension(_ProfilePart):
     """One side of an answer that gets a grade of its own."""
 
     name: Text
     text: Text
 
 
-class TaskType(_Part):
+class TaskType(_ProfilePart):
     """A kind of task.
 
     Attributes:
@@ -71,14 +79,14 @@ class TaskType(_Part):
     temperature: Temperature
 
 
-class Unknown(_Part):
+class UnknownTaskType(_ProfilePart):
     """The settings for tasks of unknown type."""
 
     dimensions: tuple[str, ...] = Field(min_length=1)
     temperature: Temperature
 
 
-class ProfileWords(_Part):
+class ProfileWords(_ProfilePart):
     """The texts for the judge besides rules and dimensions.
 
     Attributes:
@@ -106,7 +114,7 @@ class ProfileWords(_Part):
     unsure: Text
 
 
-class ReferencingProfile(_Part):
+class ReferencingProfile(_ProfilePart):
     """A parsed grading profile; see the module.
 
     Attributes:
@@ -126,7 +134,7 @@ class ReferencingProfile(_Part):
     rules: tuple[GradeRule, ...] = Field(min_length=1)
     dimensions: dict[str, Dimension]
     types: dict[str, TaskType] = Field(min_length=1)
-    unknown: Unknown
+    unknown: UnknownTaskType
     temperatures: dict[str, Temperature] = {}
 
     @classmethod
@@ -138,15 +146,15 @@ class ReferencingProfile(_Part):
                 named.
         """
         # a bundled name wins over a file of the same name
-        if str(path) in bundled_profiles():
-            file = HOME / f"{path}.toml"
+        if str(path) in list_bundled_profiles():
+            file = PROFILES_FOLDER / f"{path}.toml"
         else:
             file = Path(path)
 
         try:
             return cls.parse(read_file_text(file), where=str(path))
         except (OSError, UnicodeDecodeError) as error:
-            hint = f"give a TOML file, or one of {', '.join(bundled_profiles())}"
+            hint = f"give a TOML file, or one of {', '.join(list_bundled_profiles())}"
             raise WrongUse(
                 f"the profile can't be read: {error}",
                 where=str(path),
@@ -167,13 +175,13 @@ class ReferencingProfile(_Part):
             raise WrongUse(
                 "; ".join(own_messages) or describe_faults(error),
                 where=where,
-                hint=_remedy(),
+                hint=_make_profile_hint(),
             ) from error
         except ValueError as error:
             raise WrongUse(
                 f"not valid TOML: {error}",
                 where=where,
-                hint=_remedy(),
+                hint=_make_profile_hint(),
             ) from error
 
     @model_validator(mode="after")
@@ -183,9 +191,9 @@ class ReferencingProfile(_Part):
             raise ValueError(
                 f"the pivot {self.pivot} is not on the scale from {self.lowest} to {self.highest}"
             )
-        if self.highest - self.lowest >= MOST_GRADES:
+        if self.highest - self.lowest >= MAX_GRADES:
             raise ValueError(
-                f"a scale from {self.lowest} to {self.highest} has more than {MOST_GRADES} grades"
+                f"a scale from {self.lowest} to {self.highest} has more than {MAX_GRADES} grades"
             )
         if any(
             not self.lowest <= rule.lowest <= rule.highest <= self.highest for rule in self.rules
@@ -206,7 +214,7 @@ class ReferencingProfile(_Part):
         if strange := used - self.dimensions.keys():
             raise ValueError(f"no such dimension: {', '.join(sorted(strange))}")
         # ids of questions that are always asked can't be used again
-        if reserved := RESERVED & {*self.dimensions, *self.types}:
+        if reserved := RESERVED_NAMES & {*self.dimensions, *self.types}:
             raise ValueError(f"a name that is taken: {', '.join(sorted(reserved))}")
 
         self._one_type_a_category()
@@ -216,7 +224,7 @@ class ReferencingProfile(_Part):
         every = []
         for part in self.types.values():
             for category in part.categories:
-                every.append(known_as(category))
+                every.append(normalize_category(category))
 
         if twice := {category for category in every if every.count(category) > 1}:
             raise ValueError(f"a category of two types: {', '.join(sorted(twice))}")
@@ -238,10 +246,14 @@ class ReferencingProfile(_Part):
         places = {}
         for name, part in self.types.items():
             for place in (*part.categories, name):
-                places[known_as(place)] = name
+                places[normalize_category(place)] = name
 
         return next(
-            (places[place] for place in _places(category, subcategory) if place in places),
+            (
+                places[place]
+                for place in _list_category_keys(category, subcategory)
+                if place in places
+            ),
             None,
         )
 
@@ -256,10 +268,10 @@ class ReferencingProfile(_Part):
         # places are compared as categories are: spelling and case don't count
         temperatures = {}
         for place, value in self.temperatures.items():
-            temperatures[known_as(place)] = value
+            temperatures[normalize_category(place)] = value
 
         # the subcategory before the category, then the type's own temperature
-        for place in _places(category, subcategory):
+        for place in _list_category_keys(category, subcategory):
             if place in temperatures:
                 return temperatures[place]
 
@@ -271,40 +283,41 @@ class ReferencingProfile(_Part):
     def rule_lines(self) -> str:
         """Return the rules, one a line, the worst grades first."""
         rules = sorted(self.rules, key=lambda rule: rule.lowest)
-        return "\n".join(f"{_interval(rule)}: {rule.text}" for rule in rules)
+        return "\n".join(f"{_format_grade_interval(rule)}: {rule.text}" for rule in rules)
 
 
-def _remedy() -> str:
-    return f"begin with a bundled one: {', '.join(str(HOME / f'{name}.toml') for name in bundled_profiles())}"
+def _make_profile_hint() -> str:
+    paths = [str(PROFILES_FOLDER / f"{name}.toml") for name in list_bundled_profiles()]
+    return f"begin with a bundled one: {', '.join(paths)}"
 
 
-def bundled_profiles() -> list[str]:
+def list_bundled_profiles() -> list[str]:
     """Return the names of the bundled profiles."""
-    return sorted(file.stem for file in HOME.glob("*.toml"))
+    return sorted(file.stem for file in PROFILES_FOLDER.glob("*.toml"))
 
 
-def prompt(name: str) -> Prompt:
+def load_prompt(name: str) -> Prompt:
     """Return one of the prompts beside this module."""
-    return parse_prompt(name, (HOME / f"{name}.md").read_text(encoding="utf-8"))
+    return parse_prompt(name, (PROFILES_FOLDER / f"{name}.md").read_text(encoding="utf-8"))
 
 
-def prompts() -> list[Prompt]:
+def list_prompts() -> list[Prompt]:
     """Return all of them."""
-    return [prompt(file.stem) for file in sorted(HOME.glob("*.md"))]
+    return [load_prompt(file.stem) for file in sorted(PROFILES_FOLDER.glob("*.md"))]
 
 
-def known_as(place: str) -> str:
+def normalize_category(place: str) -> str:
     """Return a category in one spelling."""
     return "/".join(part.strip() for part in place.casefold().split("/"))
 
 
-def _places(category: str, subcategory: str) -> Iterable[str]:
+def _list_category_keys(category: str, subcategory: str) -> Iterable[str]:
     if subcategory:
-        return [known_as(f"{category}/{subcategory}"), known_as(category)]
-    return [known_as(category)]
+        return [normalize_category(f"{category}/{subcategory}"), normalize_category(category)]
+    return [normalize_category(category)]
 
 
-def _interval(rule: GradeRule) -> str:
+def _format_grade_interval(rule: GradeRule) -> str:
     if rule.lowest == rule.highest:
         return str(rule.lowest)
     return f"{rule.lowest}–{rule.highest}"

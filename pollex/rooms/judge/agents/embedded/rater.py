@@ -46,16 +46,16 @@ from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric, make_content_id
 
-VERSION = "2"
-FEWEST = 10
+RATER_VERSION = "2"
+FEWEST_LABELS_TO_LEARN = 10
 """Thumbs of each kind from which on weights are learnt."""
 
-PENALTY = 0.01
-REMEMBERED = 256
-TOLD = 2
+WEIGHT_PENALTY = 0.01
+MAX_REMEMBERED_MEASURES = 256
+MAX_SIGNALS_NAMED = 2
 """So many signals are named as what an answer rests on."""
 
-Marks = list[npt.NDArray[np.float64]]
+SignalMeasures = list[npt.NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class EmbeddedRater(Judge):
         self._fold_weights: list[RaterWeights] = []
         self._folds: dict[str, int] = {}
         self._replicate: int | None = None
-        self._marks: dict[str, tuple[ConversationView, Marks]] = {}
+        self._marks: dict[str, tuple[ConversationView, SignalMeasures]] = {}
 
     @property
     def name(self) -> str:
@@ -101,14 +101,14 @@ class EmbeddedRater(Judge):
         else:
             learnt = [self._weights.weight.tobytes().hex(), str(self._weights.intercept)]
 
-        return make_content_id("rater", VERSION, self.embedder.identity, *learnt)
+        return make_content_id("rater", RATER_VERSION, self.embedder.identity, *learnt)
 
     @property
     def learned(self) -> Mapping[str, Any]:
         return {} if self._weights is None else {"labelled": self.labelled}
 
     def again(self, replicate: int) -> Self:
-        """Return the rater on resampled turns; see `Repeatable`."""
+        """Return the rater on resampled turns; see `RepeatableJudge`."""
         other = copy(self)
         other._replicate = replicate
         return other
@@ -132,7 +132,7 @@ class EmbeddedRater(Judge):
         # [conversation]; rows without a label count for middle and spread alone
         positive = np.array([c.label is Label.POSITIVE for c in ordered], dtype=bool)
         labelled = np.array([c.label is not Label.NONE for c in ordered], dtype=bool)
-        self._weights = fit_weights(measures, positive, labelled, self._leans())
+        self._weights = fit_rater_weights(measures, positive, labelled, self._leans())
         # a labelled conversation gets the weights of the other folds, never its own thumb's
         folds = np.full(len(ordered), -1)
         folds[labelled] = assign_stratified_folds(
@@ -140,14 +140,16 @@ class EmbeddedRater(Judge):
             positive[labelled],
         )
         self._fold_weights = [
-            fit_weights(measures, positive, labelled & (folds != fold), self._leans())
+            fit_rater_weights(measures, positive, labelled & (folds != fold), self._leans())
             for fold in range(SCALE_FOLDS)
         ]
         self._folds = {
             c.text_hash: fold for c, fold in zip(ordered, folds.tolist(), strict=True) if fold >= 0
         }
         # too few labels of either kind: the weights are the leans, and nothing was learned
-        enough = min(positive[labelled].sum(), (~positive[labelled]).sum()) >= FEWEST
+        enough = (
+            min(positive[labelled].sum(), (~positive[labelled]).sum()) >= FEWEST_LABELS_TO_LEARN
+        )
         self.labelled = int(labelled.sum()) if enough else 0
 
     async def judge(
@@ -205,7 +207,9 @@ class EmbeddedRater(Judge):
         p = float(1 / (1 + np.exp(-weights.odds(measures))))
         chosen = int(p < 0.5)
         # the signals that speak most for the chosen option come first
-        order = np.argsort(weights.parts(measures) * (1 if chosen else -1))[:TOLD].tolist()
+        order = np.argsort(weights.parts(measures) * (1 if chosen else -1))[
+            :MAX_SIGNALS_NAMED
+        ].tolist()
 
         return Answer(
             question_id=question.id,
@@ -221,9 +225,9 @@ class EmbeddedRater(Judge):
             judge=self.name,
         )
 
-    def _seen(self, conversation: Conversation) -> tuple[ConversationView, Marks]:
+    def _seen(self, conversation: Conversation) -> tuple[ConversationView, SignalMeasures]:
         if conversation.text_hash not in self._marks:
-            if len(self._marks) >= REMEMBERED:
+            if len(self._marks) >= MAX_REMEMBERED_MEASURES:
                 del self._marks[next(iter(self._marks))]
             view = ConversationView(conversation, self.embedder)
             self._marks[conversation.text_hash] = (
@@ -240,7 +244,7 @@ class EmbeddedRater(Judge):
             {party: view.of(party) for party in ("user", "assistant")},
         )
 
-    def _measures(self, marks: Marks, turns: Mapping[str, Indices]) -> Floats:
+    def _measures(self, marks: SignalMeasures, turns: Mapping[str, Indices]) -> Floats:
         parties = {**turns, "both": np.sort(np.concatenate(list(turns.values())))}
         return np.array(
             [
@@ -256,7 +260,7 @@ class EmbeddedRater(Judge):
         )
 
 
-def fit_weights(
+def fit_rater_weights(
     measures: Floats,
     positive: BoolArray,
     labelled: BoolArray,
@@ -276,7 +280,7 @@ def fit_weights(
     spread = np.where(spread > 1e-9, spread, 1.0)
     # too few of either kind: leans in place of weights, scaled down by how many there are
     y = positive[labelled]
-    if min(y.sum(), (~y).sum()) < FEWEST:
+    if min(y.sum(), (~y).sum()) < FEWEST_LABELS_TO_LEARN:
         return RaterWeights(
             middle,
             spread,
@@ -288,7 +292,7 @@ def fit_weights(
 
     # a single extreme measure must not decide the fit
     z = np.clip((measures[labelled] - middle) / spread, -MAX_STANDARD_SCORE, MAX_STANDARD_SCORE)
-    model = LogisticRegression(C=PENALTY, max_iter=2000).fit(z.reshape(len(z), -1), y)
+    model = LogisticRegression(C=WEIGHT_PENALTY, max_iter=2000).fit(z.reshape(len(z), -1), y)
 
     return RaterWeights(
         middle,

@@ -37,11 +37,11 @@ from pollex.prompts.judging import join_options, make_rating_schema
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
-Variant = Literal["v0", "v1", "v2", "v3", "v4"]
-VARIANTS: tuple[Variant, ...] = get_args(Variant)
-BLOCKS = ("instructions", "grounded", "expected", "actual")
+PromptVariant = Literal["v0", "v1", "v2", "v3", "v4"]
+PROMPT_VARIANTS: tuple[PromptVariant, ...] = get_args(PromptVariant)
+PROMPT_BLOCKS = ("instructions", "grounded", "expected", "actual")
 """The blocks of the prompt that v1, v2, v3 and v4 add, in this order."""
-END_STATES = BLOCKS[2:]
+END_STATE_BLOCKS = PROMPT_BLOCKS[2:]
 """Those that show what calls before have described."""
 
 
@@ -55,21 +55,23 @@ class LlmRater(ModelRole, Judge):
     def __init__(
         self,
         asker: PromptAsker,
-        variant: Variant = "v4",
+        variant: PromptVariant = "v4",
         instructions: str = "",
     ) -> None:
-        if variant not in VARIANTS:
+        if variant not in PROMPT_VARIANTS:
             raise WrongUse(
                 f"no prompt variant {variant!r}",
-                hint=f"choose from {', '.join(VARIANTS)}",
+                hint=f"choose from {', '.join(PROMPT_VARIANTS)}",
             )
 
         self.variant = variant
-        self.instructions = instructions.strip() or instructions_of(asker.profile)
+        self.instructions = instructions.strip() or format_rater_instructions(asker.profile)
         self.prompt = load_prompt("rate")
-        self.blocks = blocks_of(variant)
+        self.blocks = list_blocks_of_variant(variant)
         self.states = {
-            name: load_prompt(f"end_state_{name}") for name in END_STATES if name in self.blocks
+            name: load_prompt(f"end_state_{name}")
+            for name in END_STATE_BLOCKS
+            if name in self.blocks
         }
         # whatever changes an answer belongs to the facts, by which stored answers are found again
         facts = {
@@ -157,7 +159,7 @@ class LlmRater(ModelRole, Judge):
                 block = parse_last_object(outcome.text)
             option = None
             if block:
-                option = find_named_option(block.value.get("answer"), texts(question))
+                option = find_named_option(block.value.get("answer"), list_option_texts(question))
             if block is not None and option is not None:
                 return Answer(
                     question_id=question.id,
@@ -191,7 +193,7 @@ class LlmRater(ModelRole, Judge):
         described: Sequence[Item],
     ) -> Call:
         # line breaks in a question must not look like parts of the prompt
-        options = texts(question)
+        options = list_option_texts(question)
         evidence = self.asker.evidence(conversation)
         values = {
             "question": escape_line(question.text),
@@ -205,27 +207,27 @@ class LlmRater(ModelRole, Judge):
             [*evidence.items, *described],
             values,
             schema=make_rating_schema(self.prompt.schema, options),
-            without=evidence.without | (frozenset(BLOCKS) - frozenset(self.blocks)),
+            without=evidence.without | (frozenset(PROMPT_BLOCKS) - frozenset(self.blocks)),
             item=conversation.id,
         )
 
 
-def blocks_of(variant: Variant) -> tuple[str, ...]:
+def list_blocks_of_variant(variant: PromptVariant) -> tuple[str, ...]:
     """Return the blocks that a variant's prompt has besides the question."""
-    return BLOCKS[: VARIANTS.index(variant)]
+    return PROMPT_BLOCKS[: PROMPT_VARIANTS.index(variant)]
 
 
-def calls_of(variant: Variant) -> int:
+def count_calls_of_run(variant: PromptVariant) -> int:
     """Count the calls of one run on a conversation: end states, and the question."""
-    return 1 + sum(block in END_STATES for block in blocks_of(variant))
+    return 1 + sum(block in END_STATE_BLOCKS for block in list_blocks_of_variant(variant))
 
 
-def texts(question: Question) -> list[str]:
+def list_option_texts(question: Question) -> list[str]:
     """Return the texts of the options."""
     return [option.text for option in question.options]
 
 
-def instructions_of(profile: DomainProfile) -> str:
+def format_rater_instructions(profile: DomainProfile) -> str:
     """Return the instructions to raters in a domain profile."""
     expected = "\n".join(f"- {expectation}" for expectation in profile.expectations)
     return f"USER wants to {profile.task.removeprefix('to ')}\nRoughly ideal: {profile.ideal_conversation}\n{expected}"

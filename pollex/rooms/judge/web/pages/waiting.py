@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pollex.reports.transcript import mark_turns
-from pollex.rooms.judge.agents.votes import persons_question
-from pollex.rooms.judge.graphs.state import Tallied
-from pollex.rooms.judge.services.judge_runs import work_of
-from pollex.rooms.judge.web.links import WAITING
+from pollex.rooms.judge.agents.votes import make_person_question
+from pollex.rooms.judge.graphs.state import RunTally
+from pollex.rooms.judge.services.judge_runs import read_run_tally
+from pollex.rooms.judge.web.links import WAITING_PATH
 from pollex.store.labels import Opinion, read_opinions, settle_answers
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
@@ -24,13 +24,13 @@ from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
 
 
-@page(WAITING, "waiting.html", here="Waiting")
-def waits(site: Site, as_json: bool) -> Data:
+@page(WAITING_PATH, "waiting.html", here="Waiting")
+def list_waiting_runs(site: Site, as_json: bool) -> Data:
     """List the runs that wait for people."""
     # runs without open cases are left out
     waiting_by_run = []
     for run in site.runs():
-        if waiting := waiting_in(site, run):
+        if waiting := find_waiting_tally(site, run):
             waiting_by_run.append((run, waiting))
 
     if as_json:
@@ -44,25 +44,30 @@ def waits(site: Site, as_json: bool) -> Data:
 
     # what people answered so far, and where they differ
     opinions_by_run = [
-        (run, waiting, said_of(site, run, waiting)) for run, waiting in waiting_by_run
+        (run, waiting, list_opinions(site, run, waiting)) for run, waiting in waiting_by_run
     ]
     shown = [
-        (run, waiting, given(waiting, opinions), differ(opinions))
+        (
+            run,
+            waiting,
+            choose_answers_to_apply(waiting, opinions),
+            find_differing_opinions(opinions),
+        )
         for run, waiting, opinions in opinions_by_run
     ]
     return {"runs": [row for row in shown if row[1].waiting]}
 
 
-def waiting_in(site: Site, run: Run) -> Tallied | None:
+def find_waiting_tally(site: Site, run: Run) -> RunTally | None:
     """Return what a run waits for; None where it waits for nobody, or goes on."""
     if run.command != "judge" or run.finished is None:
         return None
-    return site.once("waiting", run, lambda: work_of(site.store, run))
+    return site.once("waiting", run, lambda: read_run_tally(site.store, run))
 
 
-def said_of(site: Site, run: Run, waiting: Tallied) -> list[Opinion]:
+def list_opinions(site: Site, run: Run, waiting: RunTally) -> list[Opinion]:
     """Return people's answers to a run's cases; those applied have no name."""
-    about = persons_question(waiting.task.question).id
+    about = make_person_question(waiting.task.question).id
     return [
         opinion
         for opinion in read_opinions(site.store, about)
@@ -70,7 +75,7 @@ def said_of(site: Site, run: Run, waiting: Tallied) -> list[Opinion]:
     ]
 
 
-def differ(opinions: Sequence[Opinion]) -> dict[str, list[Opinion]]:
+def find_differing_opinions(opinions: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     """Return differing answers by conversation, which are to be adjudicated."""
     answers: dict[str, list[Opinion]] = {}
     for every in list_disputed(opinions).values():
@@ -78,11 +83,11 @@ def differ(opinions: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     return answers
 
 
-def given(waiting: Tallied, opinions: Sequence[Opinion]) -> dict[str, str]:
+def choose_answers_to_apply(waiting: RunTally, opinions: Sequence[Opinion]) -> dict[str, str]:
     """Return the answers that a run can take up, by conversation."""
     # a case that people disagree on is held back until somebody decides
     open_ = set(waiting.waiting)
-    left = differ(opinions)
+    left = find_differing_opinions(opinions)
     value_by_id = {}
     for opinion in settle_answers(opinions).values():
         value_by_id[opinion.conversation] = opinion.value
@@ -95,8 +100,8 @@ def given(waiting: Tallied, opinions: Sequence[Opinion]) -> dict[str, str]:
     return answers
 
 
-@page(f"{WAITING}/{{run}}", "case.html", here="Waiting")
-def case(
+@page(f"{WAITING_PATH}/{{run}}", "case.html", here="Waiting")
+def show_case(
     site: Site,
     run: Run,
     as_json: bool,
@@ -105,8 +110,8 @@ def case(
     after: str = "",
 ) -> Data:
     """Show a case with question and turns; the votes only after an answer."""
-    waiting = run_that_waits(site, run)
-    opinions_here = said_of(site, run, waiting)
+    waiting = require_waiting_run(site, run)
+    opinions_here = list_opinions(site, run, waiting)
     question = waiting.task.question.text
     options = [option.text for option in waiting.task.question.options]
     if as_json:
@@ -115,7 +120,7 @@ def case(
             "options": options,
             "cases": [*waiting.waiting],
         }
-        return fields | {"given": given(waiting, opinions_here)}
+        return fields | {"given": choose_answers_to_apply(waiting, opinions_here)}
 
     # what this person has answered, by conversation
     own_values = {}
@@ -147,40 +152,41 @@ def case(
         "case": conversation,
         "turns": mark_turns(conversation.turns, {}) if conversation else [],
         "left": len(left),
-        "given": given(waiting, opinions_here),
-        "differ": differ(opinions_here),
+        "given": choose_answers_to_apply(waiting, opinions_here),
+        "differ": find_differing_opinions(opinions_here),
         "answers": [
             (chr(ord("A") + n % 26), opinion.value)
-            for n, opinion in enumerate(differ(opinions_here).get(at, ()))
+            for n, opinion in enumerate(find_differing_opinions(opinions_here).get(at, ()))
         ],
         "before": dict(zip(options, waiting.tallies[after].votes, strict=True))
         if after in own_values and after in waiting.waiting
         else None,
-        "words": _words(site, run, waiting, after) if after in own_values else [],
+        "words": _list_answer_words(site, run, waiting, after) if after in own_values else [],
         "states": {
-            id_: _state(waiting, opinions_here, id_, value) for id_, value in own_values.items()
+            id_: _describe_state_of_case(waiting, opinions_here, id_, value)
+            for id_, value in own_values.items()
         },
         "mine": own_values,
     }
 
 
-WORDS = """
+ANSWER_WORDS_QUERY = """
     SELECT chosen, justification FROM answers WHERE conversation = $1 AND starts_with(question, $2)
         AND justification <> '' AND chosen IS NOT NULL
     GROUP BY ALL ORDER BY chosen, justification LIMIT 20
 """
 
 
-def _words(
+def _list_answer_words(
     site: Site,
     run: Run,
-    waiting: Tallied,
+    waiting: RunTally,
     id_: str,
 ) -> list[tuple[str, str]]:
     """Return what the runs said of a case: option and reason, each once."""
     # runs of one question are told apart by a number after #
     question = waiting.task.question
-    rows = site.store.ask(run.id, WORDS, [id_, f"{question.id}#"])
+    rows = site.store.ask(run.id, ANSWER_WORDS_QUERY, [id_, f"{question.id}#"])
     words: list[tuple[str, str]] = []
     for row in rows:
         words.append((question.options[row["chosen"]].text, row["justification"]))
@@ -188,8 +194,8 @@ def _words(
     return words
 
 
-def _state(
-    waiting: Tallied,
+def _describe_state_of_case(
+    waiting: RunTally,
     opinions: Sequence[Opinion],
     id_: str,
     own_answer: str,
@@ -200,21 +206,21 @@ def _state(
         if taken_up == own_answer:
             return "taken up"
         return f"not taken up: {taken_up} was"
-    if id_ in differ(opinions):
+    if id_ in find_differing_opinions(opinions):
         return "not taken up yet: people differ, and somebody has to decide"
     if id_ not in waiting.waiting:
         return "not taken up: the run does not wait for it any more"
 
     # still waiting, with an answer that would be taken up
-    decided = given(waiting, opinions).get(id_, own_answer)
+    decided = choose_answers_to_apply(waiting, opinions).get(id_, own_answer)
     if decided == own_answer:
         return "kept, and not taken up yet"
     return f"not taken up: it was decided as {decided}"
 
 
-def run_that_waits(site: Site, run: Run) -> Tallied:
+def require_waiting_run(site: Site, run: Run) -> RunTally:
     """Return what a run waits for. Raises NotThere where it waits for nobody."""
-    waiting = waiting_in(site, run)
+    waiting = find_waiting_tally(site, run)
     if waiting is None:
         raise NotThere(
             f"{run.id} waits for nobody",
@@ -225,7 +231,7 @@ def run_that_waits(site: Site, run: Run) -> Tallied:
 
 
 @post("/api/given")
-def give(
+def keep_answer(
     site: Site,
     run: Run,
     conversation: str,
@@ -236,7 +242,7 @@ def give(
 ) -> Done:
     """Keep an answer; the run takes it up later."""
     # anything may have changed since the page was shown, so all of it is checked again
-    waiting = run_that_waits(site, run)
+    waiting = require_waiting_run(site, run)
     if option not in [option.text for option in waiting.task.question.options]:
         raise Fault(
             f"{option[:80]!r} is no option of the question",
@@ -250,9 +256,9 @@ def give(
         )
 
     about = next(conversations_of(site.store, run.id, ids=[conversation]))
-    opinions_here = said_of(site, run, waiting)
+    opinions_here = list_opinions(site, run, waiting)
     # a decision is for cases on which people differ, and says why
-    if decides and about.id not in differ(opinions_here):
+    if decides and about.id not in find_differing_opinions(opinions_here):
         raise Clash(
             "people don't differ on it, or somebody has decided",
             hint="answer it as yourself",
@@ -270,7 +276,7 @@ def give(
         text_hash=about.text_hash,
         conversation=about.id,
         run=run.id,
-        question=persons_question(waiting.task.question).id,
+        question=make_person_question(waiting.task.question).id,
         value=pack(option),
         source="adjudicated" if decides else "person",
         drawn="doubtful",
@@ -285,23 +291,23 @@ def give(
             [(label, SheetRow(label.id, comment=reason, saw=("votes",) if again else ()))],
         )
 
-    next_ = links.address(f"{WAITING}/{run.id}", who=who, after=about.id)
+    next_ = links.address(f"{WAITING_PATH}/{run.id}", who=who, after=about.id)
     return next_, {"label": label_kept, "kept": True}
 
 
 @post("/api/waiting/{run}/resume")
-def resume(site: Site, run: Run) -> Done:
+def resume_run(site: Site, run: Run) -> Done:
     """Start the command that applies people's answers to a run."""
     # answers on which people agree, in a file that the command removes when it ends
-    waiting = run_that_waits(site, run)
-    values_given = given(waiting, said_of(site, run, waiting))
+    waiting = require_waiting_run(site, run)
+    values_given = choose_answers_to_apply(waiting, list_opinions(site, run, waiting))
     if not values_given:
         raise Fault(
             "nobody has answered yet, or people differ",
             hint="answer a case first",
         )
 
-    path = _written(site.store.folder, values_given)
+    path = _write_answers_file(site.store.folder, values_given)
     # the same command that a person would type
     arguments = [
         "review",
@@ -316,13 +322,13 @@ def resume(site: Site, run: Run) -> Done:
     child = site.children.start(
         words,
         arguments,
-        back=f"{WAITING}/{run.id}",
+        back=f"{WAITING_PATH}/{run.id}",
         remove=[path],
     )
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
 
-def _written(folder: Path, answers: Mapping[str, str]) -> Path:
+def _write_answers_file(folder: Path, answers: Mapping[str, str]) -> Path:
     path = folder / f"answers-{secrets.token_hex(4)}.jsonl"
     with os.fdopen(
         os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"

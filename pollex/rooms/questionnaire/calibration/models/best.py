@@ -18,11 +18,11 @@ from pollex.rooms.questionnaire.calibration.crossfit import (
     predict_out_of_fold,
 )
 from pollex.rooms.questionnaire.calibration.model_choice import (
-    FEW,
+    FEW_LABELS_OF_JUDGE,
     Candidate,
     CandidateFigures,
+    ChoiceRule,
     ModelChoice,
-    Rule,
     find_best_trial,
     fit_mixture_weights,
     list_trials_near_best,
@@ -97,7 +97,7 @@ class Calibrator(JudgedEstimator):
         candidates: Sequence[Candidate] | None = None,
         folds: int = 5,
         shift: bool = False,
-        rule: Rule | None = None,
+        rule: ChoiceRule | None = None,
         network: bool = False,
         seed: int = 0,
     ) -> None:
@@ -131,7 +131,7 @@ class Calibrator(JudgedEstimator):
             )
 
         # the chosen ones are fitted to everything
-        rule: Rule = self.rule or ("stacked" if self.shift else "average")
+        rule: ChoiceRule = self.rule or ("stacked" if self.shift else "average")
         weights = _weigh_candidates(rule, trials, held_out, main.answer)
         self.choice_ = ModelChoice(
             how,
@@ -155,7 +155,7 @@ class Calibrator(JudgedEstimator):
         # judges with few labels can have an intercept of their own and no more
         labels = np.bincount(main.judge[main.judge != UNKNOWN_JUDGE], minlength=1)
         labels = labels[labels > 0]
-        judges_have_labels = len(labels) > 0 and float(np.median(labels)) >= FEW
+        judges_have_labels = len(labels) > 0 and float(np.median(labels)) >= FEW_LABELS_OF_JUDGE
         ordinal = ORDINAL_CANDIDATES if judges_have_labels else PLAIN_CANDIDATES
 
         with_network = self.network or not self.questionnaire_.scale().ordinal
@@ -241,7 +241,7 @@ class Calibrator(JudgedEstimator):
 
 
 def _weigh_candidates(
-    rule: Rule,
+    rule: ChoiceRule,
     trials: Sequence[CandidateFigures],
     held_out: Sequence[Floats | str],
     answers: Ints,

@@ -10,7 +10,7 @@ from pollex.calibration.judgments import Judgments
 from pollex.measures.arrays import Floats, Ints
 from pollex.rooms.questionnaire.calibration.models.as_is import find_own_block
 
-Curves = tuple[Floats, Floats]
+IsotonicCurves = tuple[Floats, Floats]
 """Scores at which a step begins or ends `[knot]`, ascending, and P(answer > k) there `[knot, options − 1]`."""
 
 
@@ -54,7 +54,7 @@ class IsotonicByJudge(JudgedEstimator):
         curves = []
         for j in range(len(counts)):
             curves.append(_fit_isotonic_curves(scores[judges == j], targets[judges == j]))
-        self.curves_: list[Curves] = curves
+        self.curves_: list[IsotonicCurves] = curves
         self.curves_.append(_fit_isotonic_curves(scores, targets))
         self.share_ = np.array([len(scores) / max(len(scores) + self.smoothing, 1e-12)])
 
@@ -111,7 +111,7 @@ class IsotonicByJudge(JudgedEstimator):
         self.curves_ = curves
 
 
-def _fit_isotonic_curves(scores: Floats, targets: Floats) -> Curves:
+def _fit_isotonic_curves(scores: Floats, targets: Floats) -> IsotonicCurves:
     """Isotonic fits of all columns of the targets, read off at each score that occurs."""
     knots = np.unique(scores)
     if not len(knots):
@@ -124,7 +124,7 @@ def _fit_isotonic_curves(scores: Floats, targets: Floats) -> Curves:
     return knots, np.stack(fits, axis=1)
 
 
-def _interpolate_levels(curves: Curves, scores: Floats, otherwise: Floats) -> Floats:
+def _interpolate_levels(curves: IsotonicCurves, scores: Floats, otherwise: Floats) -> Floats:
     """Interpolate levels at the scores `[row, options − 1]`; `otherwise` where undefined."""
     knots, levels = curves
     if not len(knots):

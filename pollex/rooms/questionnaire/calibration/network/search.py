@@ -35,7 +35,7 @@ SETTINGS_GRID = {
 }
 """The paper's units, and around the defaults what the recipe `shrunk` has in place of its batches and epochs."""
 
-FOLDS = 5
+SEARCH_FOLDS = 5
 NETWORKS_A_DRAW = 3
 """Networks that are averaged, of either side, when the best draw runs against the settings given."""
 
@@ -147,7 +147,7 @@ def search_settings(
     settings = model.get_params(deep=False)
     main = y.of_question(model.questionnaire_.index())
     rng = np.random.default_rng(settings["seed"])
-    count = min(FOLDS, len(np.unique(groups[main.row])))
+    count = min(SEARCH_FOLDS, len(np.unique(groups[main.row])))
     if count < 2:
         raise WrongUse(
             "one group of texts only to search a network's settings by",

@@ -13,16 +13,16 @@ from pollex.web.site import Site
 from pollex.web.soon import BackgroundValue
 from pollex.web.views import Data, page
 
-IN_RUN = "SELECT DISTINCT id FROM conversations WHERE id IN (SELECT unnest(?))"
-PATIENCE = 0.3
+TEXTS_IN_RUN_QUERY = "SELECT DISTINCT id FROM conversations WHERE id IN (SELECT unnest(?))"
+PATIENCE_SECONDS = 0.3
 """Seconds that a page waits for figures before it says that they are being worked out."""
 
 
-def calibrator_page(site: Site, name: str) -> Data:
+def show_calibrator_page(site: Site, name: str) -> Data:
     """Return what fills the page of a calibrator."""
-    soon = work_out(site, name)
+    soon = get_or_begin_figures(site, name)
     # short work is waited for, so that the page comes with its figures
-    soon.wait(PATIENCE)
+    soon.wait(PATIENCE_SECONDS)
     shown: Data = {"name": name, "soon": soon, "template": "calibrator.html"}
     if not soon.value:
         return shown | {"data": None, "opens": {}}
@@ -32,16 +32,16 @@ def calibrator_page(site: Site, name: str) -> Data:
         for text in prediction.tail:
             tails.add(text.id)
 
-    return shown | {"opens": opens_of(site, tails)} | prepare_page_values(soon.value)
+    return shown | {"opens": link_texts(site, tails)} | prepare_page_values(soon.value)
 
 
-def opens_of(site: Site, texts: set[str]) -> dict[str, str]:
+def link_texts(site: Site, texts: set[str]) -> dict[str, str]:
     """Return where texts are shown, of those that a run of this store has; the latest run first."""
     ids = sorted(texts)
     address_by_id: dict[str, str] = {}
     # runs come latest first, so that an address which is there already stays
     for run in site.runs():
-        rows = site.store.ask(run.id, IN_RUN, [ids])
+        rows = site.store.ask(run.id, TEXTS_IN_RUN_QUERY, [ids])
         address_by_id = {
             row["id"]: links.conversation(run.id, row["id"]) for row in rows
         } | address_by_id
@@ -50,13 +50,13 @@ def opens_of(site: Site, texts: set[str]) -> dict[str, str]:
 
 
 @page(f"{links.CALIBRATION}/{{calibrator}}/live", "soon.html")
-def live(site: Site, calibrator_id: str) -> Data:
+def show_live(site: Site, calibrator_id: str) -> Data:
     """Return the part of the page that says what is being worked out."""
-    soon = work_out(site, calibrator_id)
+    soon = get_or_begin_figures(site, calibrator_id)
     return {"headers": {"X-Pollex-Ended": "again" if soon.over else ""}, "soon": soon}
 
 
-def work_out(site: Site, name: str) -> BackgroundValue:
+def get_or_begin_figures(site: Site, name: str) -> BackgroundValue:
     """Return the figures of a calibrator, or how far they are.
 
     Raises:
@@ -69,10 +69,12 @@ def work_out(site: Site, name: str) -> BackgroundValue:
             hint="the page Calibration has those there are",
         )
 
-    return site.kept(("calibrator", name), lambda: BackgroundValue(partial(figures_of, folder)))
+    return site.kept(
+        ("calibrator", name), lambda: BackgroundValue(partial(measure_calibrator_of_folder, folder))
+    )
 
 
-def figures_of(folder: Path, progress: Progress) -> CalibrationData:
+def measure_calibrator_of_folder(folder: Path, progress: Progress) -> CalibrationData:
     """Measure a calibrator on the tables that it was fitted to.
 
     Raises:
@@ -80,10 +82,10 @@ def figures_of(folder: Path, progress: Progress) -> CalibrationData:
     """
     # scikit-learn comes with it, and takes a second to import
     from pollex.rooms.questionnaire.services.calibration_report import measure_calibrator
-    from pollex.rooms.questionnaire.services.training_record import training_of
+    from pollex.rooms.questionnaire.services.training_record import read_training_record
 
     # two tables: answers, then judgments
-    names = training_of(folder).files
+    names = read_training_record(folder).files
     if len(names) != 2:
         hint = "fit it again, or see `pollex calibrate report`"
         raise BadInput(

@@ -23,48 +23,48 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
-from pollex.rooms.scale.web.live.waiting_line import Full, Row, WaitingLine
+from pollex.rooms.scale.web.live.waiting_line import Row, WaitingLine, WaitingLineFull
 from pollex.services.scorer import parse_conversation
 from pollex.text import make_object_of_unique_keys, replace_surrogates
 from pollex.web.guard import is_loopback, is_same_site
 
-LARGEST = 16 << 20
+MAX_BODY_BYTES = 16 << 20
 """Bytes of a request, and of a line of a stream."""
-AHEAD = 64
+MAX_LINES_READ_AHEAD = 64
 """Conversations of one stream that wait at once."""
-LINES = ("application/x-ndjson", "application/jsonl", "application/ndjson")
-YES = ("1", "true", "yes")
-OPEN = ("/health", "/ready", "/openapi.json")
+JSON_LINES_MEDIA_TYPES = ("application/x-ndjson", "application/jsonl", "application/ndjson")
+TRUE_VALUES = ("1", "true", "yes")
+PATHS_WITHOUT_TOKEN = ("/health", "/ready", "/openapi.json")
 """Paths that need no token."""
 
 
-def application(line: WaitingLine, token: str | None) -> Starlette:
+def make_application(line: WaitingLine, token: str | None) -> Starlette:
     """Make the application; `line.work` has to run beside it."""
     routes = [
-        Route("/v1/score", score, methods=["POST"]),
-        Route("/health", health),
-        Route("/ready", ready),
-        Route("/metrics", metrics),
-        Route("/openapi.json", openapi),
+        Route("/v1/score", answer_score, methods=["POST"]),
+        Route("/health", answer_health),
+        Route("/ready", answer_ready),
+        Route("/metrics", answer_metrics),
+        Route("/openapi.json", answer_openapi),
     ]
     # errors that have an answer of their own; others are a status of 500
     handlers: dict[Any, Any] = {
-        HTTPException: _refused,
-        ClientDisconnect: _cut_off,
-        WrongUse: _wrong,
-        Full: _full,
+        HTTPException: _answer_http_error,
+        ClientDisconnect: _answer_cut_off,
+        WrongUse: _answer_bad_input,
+        WaitingLineFull: _answer_full_queue,
     }
     app = Starlette(
         routes=routes,
         exception_handlers=handlers,
-        middleware=[Middleware(Watched, line=line, token=token)],
+        middleware=[Middleware(GuardedApplication, line=line, token=token)],
     )
     app.state.line = line
 
     return app
 
 
-class Watched:
+class GuardedApplication:
     """The application with the token's check before it, and each answer counted."""
 
     def __init__(
@@ -97,13 +97,17 @@ class Watched:
                 await JSONResponse(words, 400)(scope, receive, noted)
             # a page in a browser could otherwise use the token of this machine
             elif scope["type"] == "http" and not is_same_site(
-                Headers(scope=scope), scope["method"], _origins(scope)
+                Headers(scope=scope), scope["method"], _list_own_origins(scope)
             ):
                 words = {
                     "error": "the request comes from a page of another site: only programs are answered"
                 }
                 await JSONResponse(words, 403)(scope, receive, noted)
-            elif scope["type"] == "http" and scope["path"] not in OPEN and not self._known(scope):
+            elif (
+                scope["type"] == "http"
+                and scope["path"] not in PATHS_WITHOUT_TOKEN
+                and not self._known(scope)
+            ):
                 words = {
                     "error": "the token is missing or wrong: send `Authorization: Bearer TOKEN`"
                 }
@@ -134,7 +138,7 @@ class Watched:
         return secrets.compare_digest(header, b"Bearer " + self.token.encode())
 
 
-def _origins(scope: Scope) -> list[str]:
+def _list_own_origins(scope: Scope) -> list[str]:
     """Return the origins that a page of the server itself would have."""
     origins: list[str] = []
     for host in Headers(scope=scope).getlist("host"):
@@ -153,7 +157,7 @@ class StreamedAnswer(StreamingResponse):
             await self.stream_response(send)
 
 
-async def score(request: Request) -> Response:
+async def answer_score(request: Request) -> Response:
     """Score one conversation, many, or a stream of lines."""
     line: WaitingLine = request.app.state.line
     # while stopping, nothing new is taken
@@ -167,28 +171,30 @@ async def score(request: Request) -> Response:
     # the kind of body decides the kind of answer
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     answers, turns = (
-        request.query_params.get(name, "").lower() in YES for name in ("answers", "turns")
+        request.query_params.get(name, "").lower() in TRUE_VALUES for name in ("answers", "turns")
     )
     # a stream is answered line by line, while the request still goes on
-    if kind in LINES:
-        return StreamedAnswer(_streamed(request, line, answers), media_type=LINES[0])
+    if kind in JSON_LINES_MEDIA_TYPES:
+        return StreamedAnswer(
+            _stream_rows(request, line, answers), media_type=JSON_LINES_MEDIA_TYPES[0]
+        )
     if kind != "application/json":
         raise HTTPException(
             415,
-            f"send application/json, or {LINES[0]} for a stream of lines",
+            f"send application/json, or {JSON_LINES_MEDIA_TYPES[0]} for a stream of lines",
         )
 
-    body = _parsed(await _body(request))
+    body = _parse_json(await _read_body(request))
     # one conversation: its score, and on request those of its beginnings
-    if (many := _many(body)) is None:
-        (future,) = line.put([conversation := _conversation(body)])
-        row = _shown(await future, answers)
+    if (many := _get_conversations_of_many(body)) is None:
+        (future,) = line.put([conversation := _parse_payload(body)])
+        row = _select_shown_fields(await future, answers)
         return JSONResponse(row | (await line.after_turns(conversation) if turns else {}))
 
     # many: what is no conversation becomes a row in its place
     tried = []
     for number, record in enumerate(many):
-        tried.append(_tried(record, number))
+        tried.append(_parse_or_explain(record, number))
 
     # conversations wait together, then rows are put back in the order of the request
     futures = iter(line.put([entry for entry in tried if isinstance(entry, Conversation)]))
@@ -196,10 +202,10 @@ async def score(request: Request) -> Response:
     for entry in tried:
         scored.append(entry if isinstance(entry, dict) else await next(futures))
 
-    return JSONResponse({"scores": [_shown(score, answers) for score in scored]})
+    return JSONResponse({"scores": [_select_shown_fields(score, answers) for score in scored]})
 
 
-async def health(request: Request) -> Response:
+async def answer_health(request: Request) -> Response:
     """Tell that the process lives, and with which set."""
     line: WaitingLine = request.app.state.line
     rubrics = line.scorer.rubrics
@@ -212,13 +218,13 @@ async def health(request: Request) -> Response:
     return JSONResponse(status | ({"stale": line.stale} if line.stale else {}))
 
 
-async def ready(request: Request) -> Response:
+async def answer_ready(request: Request) -> Response:
     """Tell whether conversations are taken."""
     line: WaitingLine = request.app.state.line
     return JSONResponse({"ready": not line.draining}, 503 if line.draining else 200)
 
 
-async def metrics(request: Request) -> Response:
+async def answer_metrics(request: Request) -> Response:
     """Answer with the figures for Prometheus."""
     return Response(
         request.app.state.line.figures.text(),
@@ -226,7 +232,7 @@ async def metrics(request: Request) -> Response:
     )
 
 
-async def openapi(_: Request) -> Response:
+async def answer_openapi(_: Request) -> Response:
     """Answer with the description of these routes."""
     document = json.loads(
         (files("pollex.rooms.scale.web.live") / "openapi.json").read_text(encoding="utf-8")
@@ -235,25 +241,25 @@ async def openapi(_: Request) -> Response:
     return JSONResponse(document)
 
 
-async def _body(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     parts = []
     total = 0
     async for part in request.stream():
         parts.append(part)
-        if (total := total + len(part)) > LARGEST:
+        if (total := total + len(part)) > MAX_BODY_BYTES:
             raise HTTPException(413, "the request is over 16 MB: send a stream of lines")
 
     return b"".join(parts)
 
 
-def _parsed(text: bytes) -> Any:
+def _parse_json(text: bytes) -> Any:
     try:
         return replace_surrogates(json.loads(text, object_pairs_hook=make_object_of_unique_keys))
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"not valid JSON: {error}") from error
 
 
-def _many(payload: Any) -> list[Any] | None:
+def _get_conversations_of_many(payload: Any) -> list[Any] | None:
     """Return the conversations of a request for many; None for one, a list of turns too."""
     if isinstance(payload, dict) and isinstance(records := payload.get("conversations"), list):
         return records
@@ -267,7 +273,7 @@ def _many(payload: Any) -> list[Any] | None:
     return None
 
 
-def _conversation(payload: Any) -> Conversation:
+def _parse_payload(payload: Any) -> Conversation:
     try:
         return parse_conversation(payload)
     except WrongUse:
@@ -279,10 +285,10 @@ def _conversation(payload: Any) -> Conversation:
         ) from error
 
 
-def _tried(payload: Any, number: int) -> Conversation | Row:
+def _parse_or_explain(payload: Any, number: int) -> Conversation | Row:
     """Return a conversation, or the row that says why it is none; without an id it is named by its place."""
     try:
-        conversation = _conversation(payload)
+        conversation = _parse_payload(payload)
     # an id that is readable names the row, else its place does
     except WrongUse as error:
         id_ = None
@@ -301,31 +307,33 @@ def _tried(payload: Any, number: int) -> Conversation | Row:
     return conversation.model_copy(update={"id": str(number)})
 
 
-def _shown(row: Row, answers: bool) -> Row:
+def _select_shown_fields(row: Row, answers: bool) -> Row:
     if answers:
         return row
     return {name: value for name, value in row.items() if name != "answers"}
 
 
-async def _streamed(request: Request, line: WaitingLine, answers: bool) -> AsyncIterator[bytes]:
+async def _stream_rows(request: Request, line: WaitingLine, answers: bool) -> AsyncIterator[bytes]:
     """Yield a line for each line of the request, in order; what can't be scored is a line, too."""
     # scores and rows in the order of the request
     waiting: deque[asyncio.Future[Row] | Row] = deque()
     number = 0
-    async with aclosing(_lines(request)) as lines:
+    async with aclosing(_read_lines(request)) as lines:
         async for text in lines:
-            waiting.append(await _taken(text, number, line))
+            waiting.append(await _queue_line(text, number, line))
             number += 1
             # what is ready goes out at once; a full line waits for its first
-            while waiting and (len(waiting) >= AHEAD or _done(waiting[0])):
-                yield await _written(waiting.popleft(), answers)
+            while waiting and (len(waiting) >= MAX_LINES_READ_AHEAD or _is_done(waiting[0])):
+                yield await _encode_row(waiting.popleft(), answers)
 
     # the request has ended, and what is left is waited for
     while waiting:
-        yield await _written(waiting.popleft(), answers)
+        yield await _encode_row(waiting.popleft(), answers)
 
 
-async def _taken(text: bytes | None, number: int, line: WaitingLine) -> asyncio.Future[Row] | Row:
+async def _queue_line(
+    text: bytes | None, number: int, line: WaitingLine
+) -> asyncio.Future[Row] | Row:
     if text is None:
         return {
             "id": str(number),
@@ -334,7 +342,7 @@ async def _taken(text: bytes | None, number: int, line: WaitingLine) -> asyncio.
         }
 
     try:
-        entry = _tried(_parsed(text), number)
+        entry = _parse_or_explain(_parse_json(text), number)
     except HTTPException as error:
         return {
             "id": str(number),
@@ -348,16 +356,19 @@ async def _taken(text: bytes | None, number: int, line: WaitingLine) -> asyncio.
     return await line.wait_and_put(entry)
 
 
-def _done(outcome: asyncio.Future[Row] | Row) -> bool:
+def _is_done(outcome: asyncio.Future[Row] | Row) -> bool:
     return isinstance(outcome, dict) or outcome.done()
 
 
-async def _written(outcome: asyncio.Future[Row] | Row, answers: bool) -> bytes:
+async def _encode_row(outcome: asyncio.Future[Row] | Row, answers: bool) -> bytes:
     row = outcome if isinstance(outcome, dict) else await outcome
-    return json.dumps(_shown(row, answers), ensure_ascii=True, allow_nan=False).encode() + b"\n"
+    return (
+        json.dumps(_select_shown_fields(row, answers), ensure_ascii=True, allow_nan=False).encode()
+        + b"\n"
+    )
 
 
-async def _lines(request: Request) -> AsyncGenerator[bytes | None, None]:
+async def _read_lines(request: Request) -> AsyncGenerator[bytes | None, None]:
     """Yield the lines of a request that aren't blank; None for one that is too long."""
     # the rest of a part is the beginning of the next line
     rest = b""
@@ -367,11 +378,11 @@ async def _lines(request: Request) -> AsyncGenerator[bytes | None, None]:
         # the end of a line that was too long is no line of its own
         for text in whole:
             if text.strip() or skipping:
-                yield None if skipping or len(text) > LARGEST else text
+                yield None if skipping or len(text) > MAX_BODY_BYTES else text
             skipping = False
 
         # a line that is too long is not kept, only skipped
-        if len(rest) > LARGEST:
+        if len(rest) > MAX_BODY_BYTES:
             rest = b""
             skipping = True
 
@@ -380,20 +391,20 @@ async def _lines(request: Request) -> AsyncGenerator[bytes | None, None]:
         yield None if skipping else rest
 
 
-def _refused(_: Request, error: HTTPException) -> Response:
+def _answer_http_error(_: Request, error: HTTPException) -> Response:
     return JSONResponse({"error": error.detail}, error.status_code)
 
 
-def _wrong(_: Request, error: WrongUse) -> Response:
+def _answer_bad_input(_: Request, error: WrongUse) -> Response:
     return JSONResponse({"error": str(error)}, 422)
 
 
-def _cut_off(_: Request, error: ClientDisconnect) -> Response:  # noqa: ARG001 - its contract
+def _answer_cut_off(_: Request, error: ClientDisconnect) -> Response:  # noqa: ARG001 - its contract
     # nobody reads it: whoever asked went away, and that is no fault of ours
     return JSONResponse({"error": "the request was cut off"}, 400)
 
 
-def _full(_: Request, error: Full) -> Response:
+def _answer_full_queue(_: Request, error: WaitingLineFull) -> Response:
     return JSONResponse(
         {"error": "too many conversations wait"},
         429,

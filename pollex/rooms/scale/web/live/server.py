@@ -12,16 +12,16 @@ from pathlib import Path
 import click
 
 from pollex.errors import WrongUse
-from pollex.rooms.scale.web.live.app import application
-from pollex.rooms.scale.web.live.waiting_line import Figures, WaitingLine, opened
+from pollex.rooms.scale.web.live.app import make_application
+from pollex.rooms.scale.web.live.waiting_line import ServiceMetrics, WaitingLine, open_scorer
 from pollex.services.telemetry import open_event_exporter
 from pollex.store.folder import STORE
 from pollex.usecases.serve import ServeStore
 from pollex.web.guard import is_loopback
 from pollex.web.server import Server, open_socket
 
-TOKEN = "POLLEX_TOKEN"  # noqa: S105 - the name of a variable
-GRACE = 30
+TOKEN_VARIABLE = "POLLEX_TOKEN"  # noqa: S105 - the name of a variable
+SHUTDOWN_SECONDS = 30
 """Seconds that requests under way have after SIGTERM."""
 
 
@@ -37,7 +37,7 @@ def serve_scores(serve_store: ServeStore) -> int:
         )
 
     # a token of the environment is never printed; one that is made up has to be
-    chosen_token = os.environ.get(TOKEN, "").strip()
+    chosen_token = os.environ.get(TOKEN_VARIABLE, "").strip()
     if not serve_store.no_token:
         token = chosen_token or secrets.token_urlsafe(24)
     else:
@@ -45,9 +45,9 @@ def serve_scores(serve_store: ServeStore) -> int:
 
     # the set is read before the port is taken
     store = serve_store.store or Path(STORE)
-    scorer = opened(rubrics, store)
+    scorer = open_scorer(rubrics, store)
     listening = open_socket(serve_store.host, serve_store.port)
-    tell(
+    print_address(
         serve_store,
         listening.getsockname()[1],
         None if chosen_token else token,
@@ -60,24 +60,24 @@ def serve_scores(serve_store: ServeStore) -> int:
                 rubrics,
                 scorer,
                 serve_store.queue,
-                Figures(),
+                ServiceMetrics(),
                 store,
                 emit,
             )
-            await _run(line, token, listening)
+            await _run_server(line, token, listening)
 
     asyncio.run(run())
     return 0
 
 
-async def _run(
+async def _run_server(
     line: WaitingLine,
     token: str | None,
     listening: socket.socket,
 ) -> None:
     server = Server(
-        application(line, token),
-        GRACE,
+        make_application(line, token),
+        SHUTDOWN_SECONDS,
         partial(setattr, line, "draining", True),
     )
     # the line scores and looks for a new set beside the server
@@ -94,7 +94,7 @@ async def _run(
         line.close()
 
 
-def tell(serve_store: ServeStore, port: int, token: str | None) -> None:
+def print_address(serve_store: ServeStore, port: int, token: str | None) -> None:
     """Print the address, and a token that was made up."""
     # an IPv6 address takes brackets in a URL
     if ":" in serve_store.host:
@@ -109,4 +109,4 @@ def tell(serve_store: ServeStore, port: int, token: str | None) -> None:
 
     click.echo(f"Scoring at {address}/v1/score; Ctrl-C ends it.")
     if token:
-        click.echo(f"Token: {token} (set {TOKEN} to choose one)")
+        click.echo(f"Token: {token} (set {TOKEN_VARIABLE} to choose one)")

@@ -22,20 +22,20 @@ from pollex.services.evaluate import count_user_turns, score_beginnings
 from pollex.services.named_sets import read_rubric_set
 from pollex.services.scorer import Scorer
 
-MOST = 16
+MAX_CONVERSATIONS_A_BATCH = 16
 """Conversations that are scored together: more would let one wait for the rest."""
-BEGINNINGS = 8
+MAX_BEGINNINGS_A_BATCH = 8
 """Beginnings of a conversation that are scored together, likewise."""
-EVERY = 1.0
+SET_CHECK_SECONDS = 1.0
 """Seconds between looks at the rubric set's file."""
-LATEST = 0.1
+LATEST_BATCH_WEIGHT = 0.1
 """Weight of the latest batch in the mean time."""
 
 Row = dict[str, Any]
-Emit = Callable[[Score], None] | None
+EmitScore = Callable[[Score], None] | None
 
 
-class Full(Exception):
+class WaitingLineFull(Exception):
     """The queue has no room.
 
     Args:
@@ -62,9 +62,9 @@ class WaitingLine:
     path: Path
     scorer: Scorer
     size: int
-    figures: Figures
+    figures: ServiceMetrics
     store: Path
-    emit: Emit = None
+    emit: EmitScore = None
     draining: bool = False
     stale: str = ""
     _queue: asyncio.Queue[tuple[Conversation, asyncio.Future[Row]]] = field(
@@ -95,7 +95,7 @@ class WaitingLine:
         """
         # how long to wait: what stands in line, at the mean time of one
         if self._open + len(conversations) > self.size:
-            raise Full(max(1, math.ceil(self._open * self._mean)))
+            raise WaitingLineFull(max(1, math.ceil(self._open * self._mean)))
 
         # a future for each, in the order of the request
         futures = []
@@ -112,7 +112,7 @@ class WaitingLine:
         while True:
             try:
                 return self.put([conversation])[0]
-            except Full:
+            except WaitingLineFull:
                 self._room.clear()
                 await self._room.wait()
 
@@ -122,21 +122,21 @@ class WaitingLine:
         while True:
             # whatever waits makes a batch, at least one
             batch = [await self._queue.get()]
-            while len(batch) < MOST and not self._queue.empty():
+            while len(batch) < MAX_CONVERSATIONS_A_BATCH and not self._queue.empty():
                 batch.append(self._queue.get_nowait())
             begun = time.perf_counter()
             conversations = [conversation for conversation, _ in batch]
             # one thread scores: arrays and models aren't shared between threads
             scores = await loop.run_in_executor(
                 self._thread,
-                scored,
+                score_batch,
                 self.scorer,
                 conversations,
                 self.emit,
             )
             # a running mean, in which the latest batch counts for little
             seconds_each = (time.perf_counter() - begun) / len(batch)
-            self._mean += LATEST * (seconds_each - self._mean)
+            self._mean += LATEST_BATCH_WEIGHT * (seconds_each - self._mean)
             # a client that has gone cancels its future
             for (_, future), row in zip(batch, scores, strict=True):
                 self.figures.scored(row, seconds_each)
@@ -151,8 +151,8 @@ class WaitingLine:
         def score_many(parts: list[Conversation]) -> list[Score]:
             # few at a time, so that batches of others come between them
             cuts = []
-            for start in range(0, len(parts), BEGINNINGS):
-                cuts.append(parts[start : start + BEGINNINGS])
+            for start in range(0, len(parts), MAX_BEGINNINGS_A_BATCH):
+                cuts.append(parts[start : start + MAX_BEGINNINGS_A_BATCH])
 
             scores: list[Score] = []
             for cut in cuts:
@@ -173,7 +173,7 @@ class WaitingLine:
     async def look(self) -> None:
         """Swap the set when its file changes, until canceled; a set that can't be used changes nothing."""
         while True:
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(SET_CHECK_SECONDS)
             await self.reload()
 
     async def reload(self) -> None:
@@ -186,7 +186,7 @@ class WaitingLine:
         try:
             # an unreadable set leaves the old one at work
             before = self.scorer
-            self.scorer = await asyncio.to_thread(opened, self.path, self.store)
+            self.scorer = await asyncio.to_thread(open_scorer, self.path, self.store)
         except PollexError as error:
             self.stale = str(error)
             self.figures.reloaded("refused")
@@ -218,7 +218,7 @@ class WaitingLine:
         return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def opened(path: Path, store: Path) -> Scorer:
+def open_scorer(path: Path, store: Path) -> Scorer:
     """Read a set, and make its scorer ready: the first conversation shall not wait for models.
 
     Raises:
@@ -230,10 +230,10 @@ def opened(path: Path, store: Path) -> Scorer:
     return Scorer(rubric_set, store=store)
 
 
-def scored(
+def score_batch(
     scorer: Scorer,
     conversations: Sequence[Conversation],
-    emit: Emit = None,
+    emit: EmitScore = None,
 ) -> list[Row]:
     """Score a batch; where that fails, each by itself: an error is one conversation's."""
     try:
@@ -244,7 +244,7 @@ def scored(
         return list(iterate_score_rows(scores, scorer.rubrics))
     except Exception as error:  # whatever it was, the others are scored
         if len(conversations) > 1:
-            return [scored(scorer, [conversation], emit)[0] for conversation in conversations]
+            return [score_batch(scorer, [conversation], emit)[0] for conversation in conversations]
         if isinstance(error, PollexError):
             what = str(error)
         else:
@@ -253,11 +253,25 @@ def scored(
         return [{"id": conversations[0].id, "outcome": "failed", "error": what}]
 
 
-BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+LATENCY_BUCKETS_SECONDS = (
+    0.001,
+    0.002,
+    0.005,
+    0.01,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+)
 """Seconds: the usual ones begin at five milliseconds, where scoring has ended."""
 
 
-class Figures:
+class ServiceMetrics:
     """Counters of one service, in a registry of its own."""
 
     def __init__(self) -> None:
@@ -271,7 +285,7 @@ class Figures:
         self._seconds = Histogram(
             "pollex_scoring_seconds",
             "Time to score one.",
-            buckets=BUCKETS,
+            buckets=LATENCY_BUCKETS_SECONDS,
             registry=registry,
         )
         self._requests = Counter(
@@ -283,7 +297,7 @@ class Figures:
         self._latency = Histogram(
             "pollex_request_seconds",
             "Time to answer one.",
-            buckets=BUCKETS,
+            buckets=LATENCY_BUCKETS_SECONDS,
             registry=registry,
         )
         self._reloads = Counter(

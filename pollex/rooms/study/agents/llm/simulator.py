@@ -13,17 +13,17 @@ from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import Source, Turn
 from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import Item
-from pollex.rooms.study.prompts.simulate.systems import System, prompt, prompts
+from pollex.rooms.study.prompts.simulate.systems import DialogueSystem, list_prompts, load_prompt
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import make_content_id
 from pollex.text import is_visible
 
-LONGEST = 1500
+MAX_PASSAGE_CHARACTERS = 1500
 """Characters of a passage, unless one paragraph is longer."""
 
 
 @dataclass(frozen=True)
-class Passage:
+class DocumentPassage:
     """A part of a document.
 
     Attributes:
@@ -38,32 +38,32 @@ class Passage:
         return bool(find_quoted_passage(self.text, quote))
 
 
-def passages_of(documents: Mapping[str, str]) -> list[Passage]:
+def split_into_passages(documents: Mapping[str, str]) -> list[DocumentPassage]:
     """Cut documents at empty lines into passages."""
-    passages: list[Passage] = []
+    passages: list[DocumentPassage] = []
     for name, text in documents.items():
         part = ""
         # paragraphs are joined up to the longest passage; a longer one stays whole
         for paragraph in filter(None, (part.strip() for part in text.split("\n\n"))):
-            if part and len(part) + len(paragraph) > LONGEST:
-                passages.append(Passage(name, part))
+            if part and len(part) + len(paragraph) > MAX_PASSAGE_CHARACTERS:
+                passages.append(DocumentPassage(name, part))
                 part = ""
             part = f"{part}\n\n{paragraph}".strip()
 
         if part:
-            passages.append(Passage(name, part))
+            passages.append(DocumentPassage(name, part))
 
     return passages
 
 
-class Passages:
+class PassageIndex:
     """An index of passages.
 
     Attributes:
         all: Every passage, in the order of the documents.
     """
 
-    def __init__(self, passages: Sequence[Passage]) -> None:
+    def __init__(self, passages: Sequence[DocumentPassage]) -> None:
         self.all = tuple(passages)
         if self.all and find_spec("bm25s") is None:
             raise WrongUse(
@@ -71,15 +71,15 @@ class Passages:
                 hint='pip install "pollex[simulate]"',
             )
 
-    def named(self, documents: Sequence[str], most: int) -> list[Passage]:
+    def named(self, documents: Sequence[str], most: int) -> list[DocumentPassage]:
         """Return the first passages of these documents."""
         return [passage for passage in self.all if passage.document in documents][:most]
 
-    def best(self, query: str, most: int) -> list[Passage]:
+    def best(self, query: str, most: int) -> list[DocumentPassage]:
         """Return passages that share words with the query, the best first."""
         # the index refuses words that no passage has
         known_words = []
-        for word in _words([query])[0]:
+        for word in _tokenize_texts([query])[0]:
             if word in self._index.vocab_dict:
                 known_words.append(word)
 
@@ -89,7 +89,7 @@ class Passages:
         scores = self._index.get_scores(known_words)
         # stable, so that equal scores keep the order of the documents
         order = np.argsort(-scores, kind="stable")[:most]
-        passages: list[Passage] = []
+        passages: list[DocumentPassage] = []
         for i in order:
             # a score of 0 shares no word that tells anything
             if scores[i] > 0:
@@ -103,14 +103,14 @@ class Passages:
 
         index = BM25()
         index.index(
-            _words([passage.text for passage in self.all]),
+            _tokenize_texts([passage.text for passage in self.all]),
             show_progress=False,
         )
 
         return index
 
 
-def _words(texts: list[str]) -> list[list[str]]:
+def _tokenize_texts(texts: list[str]) -> list[list[str]]:
     from bm25s import tokenize
 
     tokens: list[list[str]] = tokenize(
@@ -122,17 +122,17 @@ def _words(texts: list[str]) -> list[list[str]]:
     return tokens
 
 
-DOCUMENTS = 5
+MAX_PASSAGES_SHOWN = 5
 """Passages that an assistant sees, as in the paper."""
-TEMPERATURE = 0.7
-QUESTIONS = ("conversation", "pursues", "human")
+DEFAULT_TEMPERATURE = 0.7
+QUALITY_QUESTION_NAMES = ("conversation", "pursues", "human")
 
-Ending = Literal["whole", "user", "assistant", "turns", "repeat"]
+DialogueEnding = Literal["whole", "user", "assistant", "turns", "repeat"]
 """Why a dialogue ended: one call wrote it, a side ended it, the limit of turns, or a user who says the same again."""
 
 
 @dataclass(frozen=True)
-class Topic:
+class SimulatedTopic:
     """What a simulated user wants.
 
     Attributes:
@@ -145,7 +145,7 @@ class Topic:
 
 
 @dataclass(frozen=True)
-class Persona:
+class SimulatedPersona:
     """What kind of person a simulated user is."""
 
     id: str
@@ -153,12 +153,12 @@ class Persona:
 
 
 @dataclass(frozen=True)
-class Scene:
+class DialogueScene:
     """A dialogue to simulate."""
 
-    system: System
-    topic: Topic
-    persona: Persona
+    system: DialogueSystem
+    topic: SimulatedTopic
+    persona: SimulatedPersona
 
     @property
     def id(self) -> str:
@@ -172,7 +172,7 @@ class Scene:
 
 
 @dataclass
-class Dialogue:
+class SimulatedDialogue:
     """A dialogue as it is being held.
 
     Attributes:
@@ -185,10 +185,10 @@ class Dialogue:
     turns: list[Turn] = field(default_factory=list)
     quotes: list[dict[str, Any]] = field(default_factory=list)
     unproven: int = 0
-    ended: Ending = "whole"
+    ended: DialogueEnding = "whole"
     sources: list[Source] = field(default_factory=list)
 
-    def show(self, passages: Sequence[Passage]) -> list[Item]:
+    def show(self, passages: Sequence[DocumentPassage]) -> list[Item]:
         """Return passages for the next turn as data; one that was shown before keeps its number."""
         # numbers from 1, over the whole dialogue: a passage is known by name and text
         numbers = {}
@@ -236,7 +236,7 @@ class Dialogue:
             )
         )
 
-    def quote(self, sources: object, shown: Sequence[Passage]) -> None:
+    def quote(self, sources: object, shown: Sequence[DocumentPassage]) -> None:
         """Keep those sources of the last turn that their documents prove."""
         for source in sources if isinstance(sources, list) else []:
             # a model may write anything in place of a source
@@ -252,7 +252,7 @@ class Dialogue:
             ):
                 named = self.sources[number - 1]
                 # only passages that were shown for this turn can prove a quote
-                passage = Passage(named.name, named.text)
+                passage = DocumentPassage(named.name, named.text)
                 if passage in shown and passage.has(quote):
                     self.quotes.append(
                         {
@@ -268,7 +268,7 @@ class Dialogue:
 
 
 @dataclass(frozen=True)
-class Simulator:
+class DialogueSimulator:
     """Simulates dialogues with one model.
 
     Attributes:
@@ -276,7 +276,7 @@ class Simulator:
     """
 
     asker: PromptAsker
-    passages: Passages
+    passages: PassageIndex
     turns: int
 
     @property
@@ -292,16 +292,18 @@ class Simulator:
             *(passage.text for passage in self.passages.all),
         )
         return self.asker.fingerprint(
-            *prompts(),
+            *list_prompts(),
             turns=self.turns,
             passages=texts,
         )
 
-    async def dialogue(self, scene: Scene) -> Dialogue | Unanswered:
+    async def dialogue(self, scene: DialogueScene) -> SimulatedDialogue | Unanswered:
         """Hold one dialogue."""
         return await (self._whole(scene) if scene.system.whole else self._by_turns(scene))
 
-    async def quality(self, scene: Scene, dialogue: Dialogue) -> dict[str, str] | Unanswered:
+    async def quality(
+        self, scene: DialogueScene, dialogue: SimulatedDialogue
+    ) -> dict[str, str] | Unanswered:
         """Ask the questions of quality about a dialogue."""
         # the topic is evidence, too: whether the user pursues it is one of the questions
         items = [{"topic": scene.topic.text}, *dialogue.items]
@@ -309,18 +311,18 @@ class Simulator:
             "quality",
             scene,
             items,
-            dict.fromkeys(QUESTIONS, str),
+            dict.fromkeys(QUALITY_QUESTION_NAMES, str),
             temperature=0.0,
         )
         if isinstance(value, Unanswered):
             return value
-        return {name: value[name] for name in QUESTIONS}
+        return {name: value[name] for name in QUALITY_QUESTION_NAMES}
 
-    async def _whole(self, scene: Scene) -> Dialogue | Unanswered:
+    async def _whole(self, scene: DialogueScene) -> SimulatedDialogue | Unanswered:
         # one call writes both sides: the topic alone decides which documents it gets
         shown = self._found(scene, scene.topic.text)
         without = frozenset() if shown else frozenset({"documents"})
-        dialogue = Dialogue()
+        dialogue = SimulatedDialogue()
         documents = dialogue.show(shown)
         value = await self._ask(
             "whole",
@@ -357,8 +359,8 @@ class Simulator:
 
         return dialogue
 
-    async def _by_turns(self, scene: Scene) -> Dialogue | Unanswered:
-        dialogue = Dialogue(ended="turns")
+    async def _by_turns(self, scene: DialogueScene) -> SimulatedDialogue | Unanswered:
+        dialogue = SimulatedDialogue(ended="turns")
         # what the user said, without case and spaces
         utterances = set[str]()
         for _ in range(self.turns):
@@ -402,7 +404,9 @@ class Simulator:
 
         return dialogue
 
-    async def answer(self, scene: Scene, dialogue: Dialogue, **settings: Any) -> bool | Unanswered:
+    async def answer(
+        self, scene: DialogueScene, dialogue: SimulatedDialogue, **settings: Any
+    ) -> bool | Unanswered:
         """Add the assistant's turn, and return whether it ends the dialogue.
 
         Args:
@@ -442,28 +446,31 @@ class Simulator:
         dialogue.quote(value["sources"], shown)
         return bool(value["ends"])
 
-    def _found(self, scene: Scene, query: str) -> list[Passage]:
+    def _found(self, scene: DialogueScene, query: str) -> list[DocumentPassage]:
         if scene.system.retrieval == "none":
             return []
         if scene.system.retrieval == "named":
-            return self.passages.named(scene.topic.documents, DOCUMENTS)
+            return self.passages.named(scene.topic.documents, MAX_PASSAGES_SHOWN)
 
         return self.passages.best(
             scene.topic.text if scene.system.retrieval == "topic" else query,
-            DOCUMENTS,
+            MAX_PASSAGES_SHOWN,
         )
 
     async def _ask(
         self,
         name: str,
-        scene: Scene,
+        scene: DialogueScene,
         items: Sequence[Item],
         fields: dict[str, type],
         **settings: Any,
     ) -> dict[str, Any] | Unanswered:
-        call_settings: dict[str, Any] = {"item": scene.id, "temperature": TEMPERATURE} | settings
+        call_settings: dict[str, Any] = {
+            "item": scene.id,
+            "temperature": DEFAULT_TEMPERATURE,
+        } | settings
         return await self.asker.value(
-            prompt(name),
+            load_prompt(name),
             items,
             {},
             fields,

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict
 from pollex.errors import WrongUse
 from pollex.prompts.prompt import Prompt, parse_prompt
 
-HOME = Path(__file__).parent
+SYSTEMS_FOLDER = Path(__file__).parent
 
 
-class System(BaseModel):
+class DialogueSystem(BaseModel):
     """A dialogue system.
 
     Attributes:
@@ -29,20 +29,20 @@ class System(BaseModel):
     retrieval: Literal["none", "named", "topic", "dialogue", "query"]
 
 
-def systems() -> dict[str, System]:
+def load_systems() -> dict[str, DialogueSystem]:
     """Return all systems by name."""
-    tables = tomllib.loads((HOME / "systems.toml").read_text("utf-8"))
-    return {name: System(name=name, **fields) for name, fields in tables.items()}
+    tables = tomllib.loads((SYSTEMS_FOLDER / "systems.toml").read_text("utf-8"))
+    return {name: DialogueSystem(name=name, **fields) for name, fields in tables.items()}
 
 
-def systems_named(names: Sequence[str]) -> list[System]:
+def find_systems(names: Sequence[str]) -> list[DialogueSystem]:
     """Return the systems with these names, each once.
 
     Raises:
         WrongUse: There is no such system, or none is named.
     """
     # in whatever case they were typed, each once
-    by_name = systems()
+    by_name = load_systems()
     chosen_names = list(dict.fromkeys(name.strip().upper() for name in names if name.strip()))
     unknown = []
     for name in chosen_names:
@@ -65,11 +65,11 @@ def systems_named(names: Sequence[str]) -> list[System]:
     return [by_name[name] for name in chosen_names]
 
 
-def prompt(name: str) -> Prompt:
+def load_prompt(name: str) -> Prompt:
     """Return one of the prompts beside this module."""
-    return parse_prompt(name, (HOME / f"{name}.md").read_text("utf-8"))
+    return parse_prompt(name, (SYSTEMS_FOLDER / f"{name}.md").read_text("utf-8"))
 
 
-def prompts() -> list[Prompt]:
+def list_prompts() -> list[Prompt]:
     """Return all of them."""
-    return [prompt(file.stem) for file in sorted(HOME.glob("*.md"))]
+    return [load_prompt(file.stem) for file in sorted(SYSTEMS_FOLDER.glob("*.md"))]

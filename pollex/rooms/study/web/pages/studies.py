@@ -9,33 +9,39 @@ from starlette.responses import Response
 
 from pollex.measures.distributions import estimate_mean_grade
 from pollex.measures.intervals import Figure
-from pollex.rooms.study.web.links import TALK
-from pollex.rooms.study.web.studies import Side, Study, Talk, studies_of, talks_of
+from pollex.rooms.study.web.links import TALK_PATH
+from pollex.rooms.study.web.studies import (
+    Study,
+    TalkSession,
+    TalkSide,
+    list_talks,
+    read_stored_studies,
+)
 from pollex.web import links
 from pollex.web.guests import list_links
 from pollex.web.site import Site
 from pollex.web.views import Data, iterate_csv_lines, page, send_file
 
 
-@page(TALK, "studies.html", here="Talk")
-def studies(site: Site) -> Data:
+@page(TALK_PATH, "studies.html", here="Talk")
+def list_studies(site: Site) -> Data:
     """List the studies."""
     talks_by_study = []
-    for study in studies_of(site.store):
-        talks_by_study.append((study, talks_of(site.store, study.id)))
+    for study in read_stored_studies(site.store):
+        talks_by_study.append((study, list_talks(site.store, study.id)))
 
     return {"studies": talks_by_study}
 
 
 def show_study(site: Site, study: Study) -> Data:
     """Show how a study goes, and its participants."""
-    talks = talks_of(site.store, study.id)
-    place = f"{TALK}/{study.id}"
+    talks = list_talks(site.store, study.id)
+    place = f"{TALK_PATH}/{study.id}"
     return {
         "template": "study.html",
         "here": "Talk",
         "talks": talks,
-        "cells": cells_of(study, talks),
+        "cells": build_study_cells(study, talks),
         "guests": (guest_links := list_links(site.store, site.seal, place)),
         "names": {link["id"]: link["name"] for link in guest_links},
         # systems without a profile can't be talked to
@@ -43,7 +49,7 @@ def show_study(site: Site, study: Study) -> Data:
     }
 
 
-def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
+def build_study_cells(study: Study, talks: Sequence[TalkSession]) -> list[Data]:
     """Return each system on each topic, and on all of them: sessions that are done, others, and mean answers."""
     # a session has a side for each of its systems
     sides = []
@@ -69,7 +75,7 @@ def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
 
             means = tuple(
                 # [question]: mean of those who answered it
-                _mean([side.answers.get(question.id) for side in done])
+                _average_answers([side.answers.get(question.id) for side in done])
                 for question in study.questions
             )
             about = {
@@ -83,7 +89,7 @@ def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
     return sides_left
 
 
-def _mean(answers: Sequence[tuple[float | None, str] | None]) -> Figure:
+def _average_answers(answers: Sequence[tuple[float | None, str] | None]) -> Figure:
     values = np.array(
         [answer[0] for answer in answers if answer and answer[0] is not None],
         dtype=np.float64,
@@ -92,30 +98,30 @@ def _mean(answers: Sequence[tuple[float | None, str] | None]) -> Figure:
 
 
 @page("/api/studies/{study}/export")
-def export(
+def export_study(
     site: Site,
     study: Study,
     what: Literal["conversations", "judgments"] = "conversations",
 ) -> Response:
     """Send a study's conversations as a log, or what participants answered as a table for `calibrate`."""
-    talks = talks_of(site.store, study.id)
+    talks = list_talks(site.store, study.id)
     # answers for `calibrate`, or what was said as a log
     if what == "judgments":
         return send_file(
             "judgments.csv",
             "text/csv",
-            iterate_csv_lines(judgments_of(study, talks)),
+            iterate_csv_lines(iterate_judgment_rows(study, talks)),
         )
 
-    return send_file("conversations.jsonl", links.NDJSON, conversations_of(talks))
+    return send_file("conversations.jsonl", links.NDJSON, iterate_conversation_lines(talks))
 
 
-def conversations_of(talks: Sequence[Talk]) -> Iterator[str]:
+def iterate_conversation_lines(talks: Sequence[TalkSession]) -> Iterator[str]:
     """Yield what was said to each system, as lines of a log."""
     # sides on which something was said
-    for talk, side in _held(talks):
+    for talk, side in _iterate_held_sides(talks):
         row: dict[str, Any] = {
-            "id": text_id(talk, side),
+            "id": make_text_id(talk, side),
             "messages": side.messages,
             "system": side.system,
             "topic": talk.topic,
@@ -133,21 +139,23 @@ def conversations_of(talks: Sequence[Talk]) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def judgments_of(study: Study, talks: Sequence[Talk]) -> Iterator[tuple[object, ...]]:
+def iterate_judgment_rows(
+    study: Study, talks: Sequence[TalkSession]
+) -> Iterator[tuple[object, ...]]:
     """Yield the answers as a long table; who gave none to a question has no row there."""
     yield "text_id", "question", "judge", "answer", "system", "topic", "position"
-    for talk, side in _held(talks):
+    for talk, side in _iterate_held_sides(talks):
         for question in study.questions:
             value, _ = side.answers.get(question.id, (None, ""))
             if value is not None:
                 about = side.system, talk.topic, side.position + 1
-                yield text_id(talk, side), question.id, talk.annotator, value, *about
+                yield make_text_id(talk, side), question.id, talk.annotator, value, *about
 
 
-def text_id(talk: Talk, side: Side) -> str:
+def make_text_id(talk: TalkSession, side: TalkSide) -> str:
     """Return the id of what was said to one system in a session."""
     return f"{talk.id}-{side.position + 1}"
 
 
-def _held(talks: Sequence[Talk]) -> Iterator[tuple[Talk, Side]]:
+def _iterate_held_sides(talks: Sequence[TalkSession]) -> Iterator[tuple[TalkSession, TalkSide]]:
     return ((talk, side) for talk in talks for side in talk.sides if side.turns)

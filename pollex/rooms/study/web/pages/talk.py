@@ -13,9 +13,17 @@ from starlette.responses import Response, StreamingResponse
 
 from pollex.gateway.budget import Budget
 from pollex.rooms.study.store.tables import TalkAnswerRow, TalkEndRow, TalkRow, TalkTurnRow
-from pollex.rooms.study.web.links import TALK
+from pollex.rooms.study.web.links import TALK_PATH
 from pollex.rooms.study.web.pages.studies import show_study
-from pollex.rooms.study.web.studies import TALKED, Phase, Spoken, Study, Talk, replies, talks_of
+from pollex.rooms.study.web.studies import (
+    TALKED_REASON,
+    Study,
+    TalkMemory,
+    TalkPhase,
+    TalkSession,
+    ask_for_replies,
+    list_talks,
+)
 from pollex.store.tables import now, pack
 from pollex.web import links
 from pollex.web.faults import Clash, Forbidden
@@ -29,18 +37,18 @@ PIECES_SECONDS = 0.1
 """Between two parts of a reply that is being written."""
 
 
-Message = Annotated[str, Field(min_length=1, max_length=8000)]
-Typed = Annotated[float, Field(ge=0)]
+ParticipantMessage = Annotated[str, Field(min_length=1, max_length=8000)]
+TypingMilliseconds = Annotated[float, Field(ge=0)]
 """Milliseconds, where a script counted them."""
-PAGE = f"{TALK}/{{study}}"
-WRITE = "/api/talks/{study}"
+TALK_PAGE_PATH = f"{TALK_PATH}/{{study}}"
+TALK_API_PATH = "/api/talks/{study}"
 
 
-Position = Annotated[int, Field(ge=0, le=8)]
+SystemPosition = Annotated[int, Field(ge=0, le=8)]
 
 
-@page(PAGE, "talk.html")
-def talk(site: Site, study: Study, request: Request) -> Data:
+@page(TALK_PAGE_PATH, "talk.html")
+def show_talk(site: Site, study: Study, request: Request) -> Data:
     """Show a participant their session, and anybody else how the study goes."""
     # whoever runs the server has no session of their own
     guest = find_guest(request)
@@ -48,41 +56,42 @@ def talk(site: Site, study: Study, request: Request) -> Data:
         return show_study(site, study)
 
     # None before the first visit
-    own_talk = next(iter(talks_of(site.store, study.id, guest.id)), None)
-    phase = _phase(site, study, own_talk) if own_talk else "welcome"
+    own_talk = next(iter(list_talks(site.store, study.id, guest.id)), None)
+    phase = _get_phase(site, study, own_talk) if own_talk else "welcome"
     return {
         "guest": guest,
         "talk": own_talk,
         "phase": phase,
         "open": own_talk.open(study) if own_talk else [],
         "due": own_talk.sheet(study) if own_talk else None,
-        "speaking": site.memory_of(Spoken).parts.get(own_talk.id, {}) if own_talk else {},
+        "speaking": site.memory_of(TalkMemory).parts.get(own_talk.id, {}) if own_talk else {},
         "over": False,
     }
 
 
-@page(f"{PAGE}/live", "talk_live.html")
-def live(site: Site, study: Study, request: Request) -> Data:
+@page(f"{TALK_PAGE_PATH}/live", "talk_live.html")
+def show_live(site: Site, study: Study, request: Request) -> Data:
     """Tell whether the replies have come."""
-    guest = _participant(request)
+    guest = _get_participant(request)
     over = all(
-        _phase(site, study, talk) != "wait" for talk in talks_of(site.store, study.id, guest.id)
+        _get_phase(site, study, talk) != "wait"
+        for talk in list_talks(site.store, study.id, guest.id)
     )
     return {"headers": {"X-Pollex-Ended": "again" if over else ""}, "over": over}
 
 
-@page(f"{PAGE}/stream")
-def stream(site: Site, study: Study, request: Request) -> Response:
+@page(f"{TALK_PAGE_PATH}/stream")
+def stream_replies(site: Site, study: Study, request: Request) -> Response:
     """Send what the systems say while they say it, a line a part, and a last line when all have answered."""
-    guest = _participant(request)
-    own_talk = next(iter(talks_of(site.store, study.id, guest.id)), None)
+    guest = _get_participant(request)
+    own_talk = next(iter(list_talks(site.store, study.id, guest.id)), None)
     return StreamingResponse(
-        _told(site, own_talk.id if own_talk else ""),
+        _stream_parts(site, own_talk.id if own_talk else ""),
         media_type=links.NDJSON,
     )
 
 
-async def _told(site: Site, talk_id: str) -> AsyncIterator[str]:
+async def _stream_parts(site: Site, talk_id: str) -> AsyncIterator[str]:
     """Yield parts; each names its system's position and whether it begins the reply, or goes on with it."""
     # what each system has said so far, as this page was told
     sent: dict[int, str] = {}
@@ -90,7 +99,9 @@ async def _told(site: Site, talk_id: str) -> AsyncIterator[str]:
         # read before the texts, so that nothing said before the end is missed
         task = site.working.get(talk_id)
         over = task is None or task.done()
-        for position, text in sorted(site.memory_of(Spoken).parts.get(talk_id, {}).copy().items()):
+        for position, text in sorted(
+            site.memory_of(TalkMemory).parts.get(talk_id, {}).copy().items()
+        ):
             known_text = sent.get(position, "")
             # a reply that is asked for again begins anew, else only its rest is sent
             begins = not known_text or not text.startswith(known_text)
@@ -111,13 +122,13 @@ async def _told(site: Site, talk_id: str) -> AsyncIterator[str]:
         await asyncio.sleep(PIECES_SECONDS)
 
 
-@post(f"{WRITE}/begin")
-def start(site: Site, study: Study, request: Request) -> Done:
+@post(f"{TALK_API_PATH}/begin")
+def start_session(site: Site, study: Study, request: Request) -> Done:
     """Begin the session, or go on with it: the participant has agreed."""
-    guest = _participant(request)
+    guest = _get_participant(request)
     # numbers are given one after the other, so the lock holds while they are
     with site.turn:
-        if not (talks := talks_of(site.store, study.id, guest.id)):
+        if not (talks := list_talks(site.store, study.id, guest.id)):
             number = site.store.value("SELECT count(*) FROM talks WHERE study = ?", [study.id])
             # the number decides the order of systems and the topic
             row = TalkRow(
@@ -133,18 +144,18 @@ def start(site: Site, study: Study, request: Request) -> Done:
     return guest.page, {"talk": talks[0].id if talks else row.id}
 
 
-@post(f"{WRITE}/turns")
-def turn(
+@post(f"{TALK_API_PATH}/turns")
+def keep_message(
     site: Site,
     study: Study,
     request: Request,
-    text: Message,
-    ms: Typed = 0,
+    text: ParticipantMessage,
+    ms: TypingMilliseconds = 0,
     edits: Place = 0,
 ) -> Done:
     """Keep a message, and ask the systems; the page tells when they have answered."""
     # nobody may send two messages at a time
-    with _session(site, study, request, "talk") as talk_session:
+    with _hold_session(site, study, request, "talk") as talk_session:
         sides = talk_session.open(study)
         moment = now()
         if max(side.said for side in sides) >= study.turns[1]:
@@ -154,25 +165,25 @@ def turn(
             TalkTurnRow(talk_session.id, side.position, "user", text, moment, ms, edits)
             for side in sides
         )
-        _ask(
+        _ask_systems(
             site,
             study,
-            talks_of(site.store, study.id, talk_session.annotator)[0],
+            list_talks(site.store, study.id, talk_session.annotator)[0],
         )
 
-    return _page_of(talk_session)
+    return _make_page_redirect(talk_session)
 
 
-@post(f"{WRITE}/again")
-def again(site: Site, study: Study, request: Request) -> Done:
+@post(f"{TALK_API_PATH}/again")
+def ask_again(site: Site, study: Study, request: Request) -> Done:
     """Ask the systems again that gave no reply."""
-    with _session(site, study, request, "failed") as talk_session:
-        _ask(site, study, talk_session)
-    return _page_of(talk_session)
+    with _hold_session(site, study, request, "failed") as talk_session:
+        _ask_systems(site, study, talk_session)
+    return _make_page_redirect(talk_session)
 
 
-@post(f"{WRITE}/end")
-def end(
+@post(f"{TALK_API_PATH}/end")
+def end_talk(
     site: Site,
     study: Study,
     request: Request,
@@ -180,12 +191,14 @@ def end(
 ) -> Done:
     """End talking with a system, or the whole session."""
     # leaving is possible after a fault and before the questions, too
-    phases: tuple[Phase, ...] = ("talk",) if why == TALKED else ("talk", "failed", "sheet")
-    with _session(site, study, request, *phases) as talk_session:
+    phases: tuple[TalkPhase, ...] = (
+        ("talk",) if why == TALKED_REASON else ("talk", "failed", "sheet")
+    )
+    with _hold_session(site, study, request, *phases) as talk_session:
         # with no side open, leaving ends all of them
         sides = talk_session.open(study) or talk_session.sides
         moment = now()
-        if why == TALKED and min(side.said for side in sides) < study.turns[0]:
+        if why == TALKED_REASON and min(side.said for side in sides) < study.turns[0]:
             raise Clash(
                 f"send at least {study.turns[0]} messages",
                 hint="go on talking, or stop",
@@ -193,20 +206,20 @@ def end(
 
         site.store.keep(TalkEndRow(talk_session.id, side.position, why, moment) for side in sides)
 
-    return _page_of(talk_session)
+    return _make_page_redirect(talk_session)
 
 
-@post(f"{WRITE}/sheet")
-def keep(
+@post(f"{TALK_API_PATH}/sheet")
+def keep_answers(
     site: Site,
     study: Study,
     request: Request,
-    position: Position,
+    position: SystemPosition,
     answers: Answers,
 ) -> Done:
     """Keep the answers about one system; they are on the disk before this answers."""
     # a sheet of an older page may be about another system
-    with _session(site, study, request, "sheet") as talk_session:
+    with _hold_session(site, study, request, "sheet") as talk_session:
         due = talk_session.sheet(study)
         if due is None or due.position != position:
             raise Clash(
@@ -233,14 +246,14 @@ def keep(
             TalkAnswerRow(talk_session.id, due.position, *answer, moment) for answer in about
         )
 
-    return _page_of(talk_session)
+    return _make_page_redirect(talk_session)
 
 
-def _page_of(talk: Talk) -> Done:
-    return f"{TALK}/{talk.study}", {"talk": talk.id}
+def _make_page_redirect(talk: TalkSession) -> Done:
+    return f"{TALK_PATH}/{talk.study}", {"talk": talk.id}
 
 
-def _participant(request: Request) -> Guest:
+def _get_participant(request: Request) -> Guest:
     guest = find_guest(request)
     if guest is None:
         raise Forbidden(
@@ -252,18 +265,18 @@ def _participant(request: Request) -> Guest:
 
 
 @contextmanager
-def _session(
+def _hold_session(
     site: Site,
     study: Study,
     request: Request,
-    *phases: Phase,
-) -> Iterator[Talk]:
+    *phases: TalkPhase,
+) -> Iterator[TalkSession]:
     """Hold a participant's session. Raises Clash where it is not in one of these phases."""
-    guest = _participant(request)
+    guest = _get_participant(request)
     with site.turn:
         # a session that has gone on in another tab must not be changed from here
-        own_talk = next(iter(talks_of(site.store, study.id, guest.id)), None)
-        if own_talk is None or _phase(site, study, own_talk) not in phases:
+        own_talk = next(iter(list_talks(site.store, study.id, guest.id)), None)
+        if own_talk is None or _get_phase(site, study, own_talk) not in phases:
             raise Clash(
                 "your session is somewhere else by now",
                 hint="load the page again",
@@ -272,22 +285,22 @@ def _session(
         yield own_talk
 
 
-def _phase(site: Site, study: Study, talk: Talk) -> Phase:
+def _get_phase(site: Site, study: Study, talk: TalkSession) -> TalkPhase:
     task = site.working.get(talk.id)
     return talk.phase(study, at_work=task is not None and not task.done())
 
 
-def _ask(site: Site, study: Study, talk: Talk) -> None:
+def _ask_systems(site: Site, study: Study, talk: TalkSession) -> None:
     # limits hold per system over all sessions of a server
     for name in study.systems:
-        if name in site.profiles and name not in site.memory_of(Spoken).budgets:
-            site.memory_of(Spoken).budgets[name] = Budget(site.profiles[name].limits)
+        if name in site.profiles and name not in site.memory_of(TalkMemory).budgets:
+            site.memory_of(TalkMemory).budgets[name] = Budget(site.profiles[name].limits)
 
     # systems that speak in whole are shown when all have answered
     if study.whole:
         words_so_far = None
     else:
-        words_so_far = site.memory_of(Spoken).parts.setdefault(talk.id, {})
+        words_so_far = site.memory_of(TalkMemory).parts.setdefault(talk.id, {})
 
     # parts of the reply before this one
     if words_so_far:
@@ -295,11 +308,11 @@ def _ask(site: Site, study: Study, talk: Talk) -> None:
 
     # in a thread of its own: the page asks for parts meanwhile
     site.working[talk.id] = site.at_work.submit(
-        replies,
+        ask_for_replies,
         site.store,
         study,
         talk,
         site.profiles,
-        site.memory_of(Spoken).budgets,
+        site.memory_of(TalkMemory).budgets,
         words_so_far,
     )

@@ -9,8 +9,8 @@ from hostile_words import ATTACKS, hostile, items_in
 from web_site import conversation, made_store
 
 from pollex.errors import PollexError
-from pollex.rooms.exchange.cli.agent_server import TOOLS
-from pollex.rooms.exchange.services.agent_tools import LONGEST, PAGE, AgentTools
+from pollex.rooms.exchange.cli.agent_server import AGENT_TOOL_NAMES
+from pollex.rooms.exchange.services.agent_tools import MAX_TEXT_CHARACTERS, ROWS_A_PAGE, AgentTools
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +41,10 @@ def test_no_conversation_leaves_the_boundary_and_none_changes_the_store(folder: 
     for number in range(30):
         one = conversation(number, hostile)
         head, *turns = items_in(tools.conversation("learn", one.id))
-        assert [turn["said"] for turn in turns] == [turn.content[:LONGEST] for turn in one.turns]
-        assert head["conversation"] == one.id[:LONGEST]
+        assert [turn["said"] for turn in turns] == [
+            turn.content[:MAX_TEXT_CHARACTERS] for turn in one.turns
+        ]
+        assert head["conversation"] == one.id[:MAX_TEXT_CHARACTERS]
         if number < 5:
             items_in(tools.trace("learn", one.id))
         texts += "".join(turn["said"] for turn in turns)
@@ -65,7 +67,7 @@ def test_an_answer_is_a_page_and_says_where_the_next_begins(folder: Path) -> Non
     offset = 0
     while True:
         head, *rows = items_in(tools.scores("learn", offset=offset))
-        assert (head["shown"], head["from"], len(rows) <= PAGE) == (len(rows), offset, True)
+        assert (head["shown"], head["from"], len(rows) <= ROWS_A_PAGE) == (len(rows), offset, True)
         seen += [row["id"] for row in rows]
         if "next" not in head:
             break
@@ -76,7 +78,7 @@ def test_an_answer_is_a_page_and_says_where_the_next_begins(folder: Path) -> Non
 def test_every_tool_says_what_it_does_and_without_texts_gives_figures_and_ids_alone(
     folder: Path,
 ) -> None:
-    assert all(getattr(AgentTools, name).__doc__ for name in TOOLS)
+    assert all(getattr(AgentTools, name).__doc__ for name in AGENT_TOOL_NAMES)
     tools = AgentTools(folder, texts=False)
     one = conversation(4, hostile)
     assert items_in(tools.conversation("learn", one.id))[1] == {"turn": 0, "role": "user"}
@@ -103,4 +105,4 @@ def test_a_tool_of_a_room_answers_as_all_others_do(folder: Path) -> None:
     for tool in AgentTools(folder).of_rooms().values():
         assert tool.__doc__
         head, *rows = items_in(tool())
-        assert head["shown"] == len(rows) <= PAGE
+        assert head["shown"] == len(rows) <= ROWS_A_PAGE

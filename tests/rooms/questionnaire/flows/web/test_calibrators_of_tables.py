@@ -11,8 +11,8 @@ from small_runs import run_here
 from web_site import client_of, made_app
 
 from pollex.errors import BadCalibrator, WrongUse
-from pollex.rooms.questionnaire.web.calibrators import calibrators_in
-from pollex.rooms.questionnaire.web.pages.calibrators import opens_of
+from pollex.rooms.questionnaire.web.calibrators import name_calibrators
+from pollex.rooms.questionnaire.web.pages.calibrators import link_texts
 from pollex.store.resume import runs
 from pollex.store.store import Store
 from pollex.web import links
@@ -34,10 +34,10 @@ async def test_a_calibrator_whose_tables_are_gone_says_which_and_texts_open_in_a
     folder = tmp_path / "kept"
     folder.mkdir()
     with pytest.raises(BadCalibrator):
-        calibrators_in([folder])
+        name_calibrators([folder])
     (folder / "calibrator.json").write_text('{"arrays_sha256": "a"}')
     with pytest.raises(WrongUse):
-        calibrators_in([folder, folder])
+        name_calibrators([folder, folder])
     (folder / "training.json").write_text(
         '{"arrays_sha256": "a", "files": ["gone.csv", "judgments.csv"]}'
     )
@@ -49,7 +49,7 @@ async def test_a_calibrator_whose_tables_are_gone_says_which_and_texts_open_in_a
             assert "/calibration/kept" in (await client.get("/calibration")).text, (
                 "before any run has scored"
             )
-    found = opens_of(Site(own, {}), {"conversation 0", "elsewhere"})
+    found = link_texts(Site(own, {}), {"conversation 0", "elsewhere"})
     assert found == {"conversation 0": links.conversation(runs(own)[-1].id, "conversation 0")}, (
         "of the latest run"
     )
