@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pollex.errors import PollexError, StoreBusy, StoreDamaged, WrongUse
-from pollex.rooms import hooks_of
+from pollex.rooms import list_hooks
 from pollex.store import tables
 from pollex.store.folder import (
     make_full_disk_error,
@@ -104,7 +104,7 @@ def add_tables_of_rooms(connection: sqlite3.Connection, *, read_only: bool) -> N
     listed = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
     present = {name for (name,) in listed}
     missing = []
-    for table in hooks_of(StoreTable):
+    for table in list_hooks(StoreTable):
         if table.kind.table not in present:
             missing.append(table)
 

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from pollex.calibration.active_learning import make_text_vectors, rank_unlabeled_texts
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.rubrics.answers import NEUTRAL, Answer
+from pollex.rubrics.answers import NEUTRAL_VALUE, Answer
 from pollex.store.labels import THUMB, read_opinions
 from pollex.store.rows import read_answer
 from pollex.store.runs import Run
@@ -384,7 +384,11 @@ def find_holding_ids(store: Store, run: str, form: ListForm) -> frozenset[str]:
 
     holding = []
     for conversation, answer in answers.items():
-        if isinstance(answer, Answer) and not answer.never_came_up and answer.value() > NEUTRAL:
+        if (
+            isinstance(answer, Answer)
+            and not answer.never_came_up
+            and answer.value() > NEUTRAL_VALUE
+        ):
             holding.append(conversation)
 
     return frozenset(holding)
