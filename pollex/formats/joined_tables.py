@@ -30,6 +30,7 @@ from pollex.formats.label_columns import (
 from pollex.formats.log_shapes.chat_rows import is_vote_row
 from pollex.formats.log_shapes.tools import find_export_format, has_spoken_words
 from pollex.formats.log_shapes.transcripts import is_transcript
+from pollex.formats.log_shapes.unfolded import extract_carried_row
 from pollex.formats.names import (
     is_named_as_comment,
     is_named_as_part,
@@ -415,7 +416,9 @@ def _read_all_rows(
 
 
 def _is_tool_export(table: SourceTable) -> bool:
-    return any(find_export_format(row) is not None for row in islice(table.rows, 3))
+    # rows of a service of logs carry those of an export
+    first_rows = (extract_carried_row(row) or row for row in islice(table.rows, 3))
+    return any(find_export_format(row) is not None for row in first_rows)
 
 
 def _are_votes(table: SourceTable) -> bool:

@@ -383,6 +383,11 @@ def test_rows_of_an_export_are_read_out_of_those_of_a_service_of_logs(tmp_path: 
     path = tmp_path / "events.json"
     path.write_text(json.dumps({"events": events, "searchedLogStreams": []}), encoding="utf-8")
     assert words_in(read_logs(path)) == {f"c{n}": talk for n, talk in enumerate(talks())}
+    # thumbs beside them are of their talks
+    rows = [{"sessionId": f"c{n}", "vote": "up" if n % 2 else "down"} for n in range(len(LEX))]
+    logs = read_logs([path, write_csv(tmp_path / "votes.csv", rows)])
+    labels = {talk.id: talk.label.value for talk in logs}
+    assert labels == {f"c{n}": "positive" if n % 2 else "negative" for n in range(len(LEX))}
 
 
 def test_what_somebody_says_is_no_row_of_an_export() -> None:
