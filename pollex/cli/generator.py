@@ -346,6 +346,27 @@ def run_terminal_use_case(kind: type[TerminalUseCase], **typed: Any) -> Any:
     return kind(**settings).work()
 
 
+def confirm(question: str) -> None:
+    """Ask a person for a yes.
+
+    Raises:
+        WrongUse: Nobody is there to be asked.
+        click.Abort: They say no.
+    """
+    # a closed input, as of cron, has no line
+    try:
+        is_confirmed = sys.stdin is not None and click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        is_confirmed = None
+
+    if sys.stdin is None or is_confirmed is None:
+        raise WrongUse("nobody is there to say yes", hint="send without a question", option="yes")
+    if not is_confirmed:
+        raise click.Abort
+
+
 def run_typed_use_case(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     """Carry out what was typed, show its result or print JSON, and return the exit code."""
     context = click.get_current_context()
@@ -359,7 +380,7 @@ def run_typed_use_case(kind: type[UseCase[Any]], as_json: bool, **typed: Any) ->
     values = typed_values | context.meta.get(SETTINGS_KEY, {})
     use_case = kind(**values).typed()
     if use_case.to_confirm:
-        click.confirm(use_case.to_confirm, abort=True, err=True)
+        confirm(use_case.to_confirm)
 
     run = RunOptions(on_interrupt=announce_stop, typed=write_typed_command())
     with Screen(

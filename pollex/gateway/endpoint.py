@@ -1,6 +1,7 @@
 """The address of a model, and its key."""
 
 import base64
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +11,9 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call, Request, make_request
 from pollex.gateway.redaction import find_secrets_in_address, names_secret, redact_secrets
-from pollex.text import NAME_HINT, is_valid_name
+from pollex.text import NAME_HINT, escape_controls, is_valid_name
+
+LOG = logging.getLogger(__name__)
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -129,7 +132,21 @@ class Endpoint:
         return (unquote(parts.username), unquote(parts.password or ""))
 
 
-def refuse_no_address(url: str, what: str = "the base URL", option: str = "base_url") -> None:
+def warn_of_exposure(endpoint: object) -> None:
+    """Say that what is sent can be read on the way, where it can: before the first call, which has the key."""
+    if isinstance(endpoint, Endpoint) and endpoint.exposed:
+        LOG.warning(
+            "Note: %s: conversations and the key go over the network unencrypted (http)",
+            escape_controls(endpoint.shown),
+        )
+
+
+def refuse_no_address(
+    url: str,
+    what: str = "the base URL",
+    option: str = "base_url",
+    hint: str = "give one like http://localhost:8000/v1, or leave it out",
+) -> None:
     """Refuse what is no http(s) address: empty, without its scheme, with a host that can't be looked up.
 
     Args:
@@ -142,7 +159,7 @@ def refuse_no_address(url: str, what: str = "the base URL", option: str = "base_
     if not _is_address(url):
         raise WrongUse(
             f"{what} is not an http(s) address",
-            hint="give one like http://localhost:8000/v1, or leave it out",
+            hint=hint,
             option=option,
         )
 

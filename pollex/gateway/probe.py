@@ -21,7 +21,7 @@ from pollex.gateway.calls import (
     Outcome,
     Truncated,
 )
-from pollex.gateway.endpoint import OPENAI_URL, Endpoint
+from pollex.gateway.endpoint import OPENAI_URL, Endpoint, warn_of_exposure
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.json_in_text import JsonBlock, find_last_object, find_value_spans
 from pollex.gateway.logprobs import AnswerTokens
@@ -77,6 +77,7 @@ async def probe_endpoint(
         ModelRefused: It refuses every call: wrong key, model or address, or no credit.
         ModelUnavailable: It can't be reached, or fails.
     """
+    warn_of_exposure(endpoint)
     if endpoint.keyless and isinstance(endpoint, Endpoint) and endpoint.place == OPENAI_URL:
         hint = "set OPENAI_API_KEY, or name another server"
         raise ModelRefused(

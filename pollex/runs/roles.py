@@ -15,7 +15,7 @@ from pollex.agents.roles import Judge, Roles
 from pollex.errors import BadRubrics, WrongUse
 from pollex.gateway.budget import Budget
 from pollex.gateway.calls import Capabilities
-from pollex.gateway.endpoint import LANGCHAIN_PREFIX, Endpoint
+from pollex.gateway.endpoint import LANGCHAIN_PREFIX, Endpoint, warn_of_exposure
 from pollex.graphs.context import CONVERSATIONS_A_BATCH
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import RETRYABLE_OUTCOMES, SCALES_WITH_DOMAIN, NoAnswerOutcome
@@ -364,6 +364,7 @@ async def find_capabilities(
     if options.batch_files:  # there need not be a server
         return options.settings.capabilities or Capabilities(endpoint.model)
     if options.able is not None:
+        warn_of_exposure(endpoint)
         return options.able
     return await probe_endpoint(
         endpoint, max_wait=options.limits.max_wait, deadline=options.limits.deadline

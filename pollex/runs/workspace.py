@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pollex.conversations.logs import Logs
 from pollex.errors import Interrupted, WrongUse
-from pollex.gateway.endpoint import Endpoint
 from pollex.graphs.context import Progress
 from pollex.runs.options import RunOptions
 from pollex.store.resume import keep_originals
@@ -103,8 +102,6 @@ class Workspace:
 
         # a gateway ends by itself: calls that are out are awaited and paid for once
         if staff.gateway:
-            if isinstance(staff.gateway.endpoint, Endpoint) and staff.gateway.endpoint.exposed:
-                self.progress.note("Note: conversations go over the network unencrypted (http)")
             self.on_stop.append(staff.gateway.stop)
 
         staff.embedder.watch(self.progress)

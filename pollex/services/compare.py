@@ -468,22 +468,25 @@ class SampleSize:
 
     Attributes:
         difference: In mean probability, or in the share of good conversations.
-        conversations: A side, for mean probabilities.
+        conversations: A side, for mean probabilities; None where nothing tells how far they spread.
         labels: A side, at random, with scores; and without.
     """
 
     difference: float
-    conversations: int
+    conversations: int | None
     labels: int
     labels_alone: int
 
     @property
     def headline(self) -> str:
         """The plan in a sentence."""
-        return (
-            f"To see a difference of {self.difference:.2g}: {self.conversations:,} conversations a side by mean "
-            f"scores, or {self.labels:,} labels a side with scores ({self.labels_alone:,} without)."
-        )
+        by_labels = f"{self.labels:,} labels a side with scores ({self.labels_alone:,} without)"
+        if self.conversations is None:
+            by_scores = ""
+        else:
+            by_scores = f"{self.conversations:,} conversations a side by mean scores, or "
+
+        return f"To see a difference of {self.difference:.2g}: {by_scores}{by_labels}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -871,9 +874,10 @@ def _plan_sample_size(see: float, a: ScoredArm, share: Share | None) -> SampleSi
         count_labels_for_difference(see, min(mean, 1 - see), r) for r in (correlation, 0.0)
     )
 
+    # how far one conversation's scores spread, or equal ones, nobody knows
     return SampleSize(
         difference=see,
-        conversations=count_conversations_for_difference(see, spread),
+        conversations=count_conversations_for_difference(see, spread) if spread > 0 else None,
         labels=with_scores,
         labels_alone=alone,
     )

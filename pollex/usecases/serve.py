@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pollex.errors import WrongUse
+from pollex.gateway.endpoint import refuse_no_address
 from pollex.runs.options import MOST_UPLOAD
 from pollex.store.folder import STORE, VARIABLE
 from pollex.text import parse_size
@@ -85,6 +87,7 @@ class ServeStore(TerminalUseCase):
     watch_every: float = opt(
         "Minutes between two looks at a folder.",
         default=5.0,
+        least=0.001,
         group="Data",
         metavar="MINUTES",
     )
@@ -105,7 +108,7 @@ class ServeStore(TerminalUseCase):
         default=None,
         metavar="SET",
     )
-    queue: int = opt("With --score: conversations that may wait.", default=256)
+    queue: int = opt("With --score: conversations that may wait.", default=256, least=1)
     events: str | None = opt(
         "With --score: OpenTelemetry collector that each score is sent to.",
         default=None,
@@ -113,7 +116,7 @@ class ServeStore(TerminalUseCase):
     )
     # where it listens, and by what names it is reached
     host: str = opt("Address to listen at.", default="127.0.0.1")
-    port: int = opt("Port to listen at; 0 takes a free one.", default=8765)
+    port: int = opt("Port to listen at; 0 takes a free one.", default=8765, least=0, most=65_535)
     allow_host: tuple[str, ...] = opt(
         "Host name of the server, if it is not only used locally. Repeatable.",
         default=(),
@@ -144,6 +147,7 @@ class ServeStore(TerminalUseCase):
         """Serve pages, or scores."""
         from pollex.services.hooks import find_option_service  # verbs alone that run load services
 
+        self._require_addresses()
         # pages are the core's, scores a room's
         if self.score is None:
             server = "pollex.web.server.serve"
@@ -152,3 +156,27 @@ class ServeStore(TerminalUseCase):
 
         code: int = import_by_name(server)(self)
         return code
+
+    def _require_addresses(self) -> None:
+        """Refuse addresses and folders that are none, before anything is opened.
+
+        Raises:
+            WrongUse: One is none.
+        """
+        addresses = {"behind": self.behind, "webhook": self.webhook, "events": self.events}
+        for option, address in addresses.items():
+            if address:
+                refuse_no_address(
+                    address,
+                    "the address",
+                    option,
+                    hint="give one that begins with https:// or http://",
+                )
+
+        local_roots = [root for root in self.roots if "://" not in root]
+        for option, folders in {"root": local_roots, "watch": self.watch}.items():
+            for folder in folders:
+                if not Path(folder).is_dir():
+                    raise WrongUse(
+                        f"{str(folder)!r:.200} is no folder", hint="name one", option=option
+                    )

@@ -1,14 +1,16 @@
 """Queries and bodies of requests, parsed into models; unknown parameters are errors."""
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from pollex.text import SURROGATE_PATTERN, parse_json
+from pollex.text import SURROGATE_PATTERN, is_visible, parse_json
 from pollex.web.faults import Clash, Fault
 from pollex.web.site import Site
 
@@ -39,6 +41,23 @@ Answers = Annotated[Fields, "q-"]
 """By `q-ID` of a question the place of the option that was chosen."""
 
 Name = Annotated[str, Field(min_length=1, max_length=80)]
+CONTROL_CATEGORIES = ("Cc", "Zl", "Zp")
+"""Of controls and ends of lines; joiners within a word belong to some languages' names."""
+
+
+def require_name_of_person(name: str) -> str:
+    """Return a name under which somebody labels.
+
+    Raises:
+        PydanticCustomError: It is blank, or has characters that nobody sees.
+    """
+    has_controls = any(unicodedata.category(letter) in CONTROL_CATEGORIES for letter in name)
+    if has_controls or not is_visible(name):
+        raise PydanticCustomError("name", "say who you are: a name that people can read")
+    return name
+
+
+Person = Annotated[Name, AfterValidator(require_name_of_person)]
 Short = Annotated[str, Field(max_length=80)]
 Words = Annotated[str, Field(max_length=2000)]
 Place = Annotated[int, Field(ge=0)]

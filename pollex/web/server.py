@@ -133,13 +133,6 @@ def begin_watching(site: Site, serve_store: ServeStore) -> None:
     """Look at the folders that were named, and at those that pages named before."""
     watcher = get_watcher(site)
     for folder in serve_store.watch:
-        if not folder.is_dir():
-            raise WrongUse(
-                f"{folder} is no folder",
-                hint="name one",
-                option="watch",
-            )
-
         watcher.add(
             folder.absolute(),
             serve_store.watch_every,

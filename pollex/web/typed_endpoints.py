@@ -7,6 +7,7 @@ import socket
 from contextlib import suppress
 from urllib.parse import urlsplit
 
+from pollex.errors import WrongUse
 from pollex.gateway.endpoint import refuse_no_address
 from pollex.gateway.redaction import find_secrets_in_address
 from pollex.web.faults import Fault, Forbidden
@@ -23,7 +24,13 @@ def require_endpoint(site: Site, base_url: str) -> None:
         Fault: It is no address, holds a key, or can't be looked up.
         Forbidden: It is one of this machine, its network or a metadata service, and others reach this server.
     """
-    refuse_no_address(base_url)
+    try:
+        refuse_no_address(base_url)
+    except WrongUse:
+        raise Fault(
+            "the address is not an http(s) address",
+            hint="give one that begins with https:// or http://",
+        ) from None
     if base_url in list_named_addresses(site):
         return
     if find_secrets_in_address(base_url):

@@ -26,7 +26,7 @@ from pollex.store.store import Store
 from pollex.store.tables import LabelRow, SheetRow, pack
 from pollex.web import links
 from pollex.web.faults import Clash, Fault
-from pollex.web.forms import Name, Words
+from pollex.web.forms import Person, Words
 from pollex.web.listing import load_run_columns
 from pollex.web.questions import unpack_sheet
 from pollex.web.queues import QUESTION
@@ -393,7 +393,7 @@ def list_options(question: str, sheet_questions: dict[str, SheetQuestion]) -> tu
 def decide(
     site: Site,
     text: str,
-    who: Name,
+    who: Person,
     value: Words,
     reason: Reason,
     question: str = QUESTION,

@@ -11,7 +11,7 @@ from pollex.store.runs import Run
 from pollex.store.tables import ChosenRow, LabelRow, QueueRow, SheetRow, now, pack
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
-from pollex.web.forms import Name, Short, Words
+from pollex.web.forms import Person, Short, Words
 from pollex.web.queues import CHOSEN, QUESTION, get_queue, list_queues
 from pollex.web.said import keep_said
 from pollex.web.site import Site
@@ -144,7 +144,7 @@ def thumb(
     site: Site,
     run: Run,
     id_: str,
-    who: Name,
+    who: Person,
     value: Literal["up", "down"],
     comment: Words = "",
     of: str = "",

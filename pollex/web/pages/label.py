@@ -20,7 +20,7 @@ from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now, pack
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
-from pollex.web.forms import Answers, Fields, Name, Words
+from pollex.web.forms import Answers, Fields, Person, Words
 from pollex.web.guests import find_guest, list_links, require_name
 from pollex.web.listing import find_scoring_run, load_run_columns
 from pollex.web.logs_at_hand import find_log_of_run
@@ -107,7 +107,7 @@ def find_learning_again(site: Site) -> dict[str, object] | None:
 @post("/api/queues")
 def make_queue(
     site: Site,
-    name: Name,
+    name: Person,
     kind: Literal["telling", "unsure", "window", "differs", "random", "filter"] = "unsure",
     run: str = "",
     random_share: Share = 0.2,
@@ -239,7 +239,7 @@ def give_next(
     site: Site,
     queue: QueueRow,
     request: Request,
-    who: Name,
+    who: Person,
 ) -> Done:
     """Give an annotator the next conversation of a queue."""
     require_name(request, who, queue.id)
@@ -275,7 +275,7 @@ def keep(
     site: Site,
     request: Request,
     lease_id: str,
-    who: Name,
+    who: Person,
     answers: Answers,
     value: Literal["up", "down"] | None = None,
     skip: Why = "",
@@ -344,7 +344,7 @@ def undo(
     site: Site,
     id_: str,
     request: Request,
-    who: Name,
+    who: Person,
 ) -> Done:
     """Take a sheet's answers back; its conversation comes again while its lease lasts."""
     with site.turn:

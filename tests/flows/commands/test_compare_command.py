@@ -69,6 +69,24 @@ def test_a_better_release_is_seen_in_scores_rubrics_and_labels(
     assert turned["probability"]["high"] < 0
 
 
+def test_one_conversation_a_side_tells_no_size_by_scores(
+    pollex: Pollex, learnt: Learnt, store: Path, logs: Path
+) -> None:
+    lines = logs.read_text(encoding="utf-8").splitlines()
+    for name, line in {"a.jsonl": lines[0], "b.jsonl": lines[1]}.items():
+        Path(name).write_text(line + "\n", encoding="utf-8")
+
+    page = Path("one.html")
+    ended = pollex(
+        *("compare", "a.jsonl", "b.jsonl", "--rubrics", learnt.rubrics, "--store", store),
+        *("--page", page),
+    )
+    assert ended.code == 0, ended.err
+    assert "To see a difference" in ended.out
+    for shown in (ended.out, page.read_text(encoding="utf-8")):
+        assert "conversations a side" not in shown
+
+
 def test_runs_are_compared_without_scoring_again_and_alike_in_the_browser(
     pollex: Pollex, learnt: Learnt, store: Path, logs: Path
 ) -> None:

@@ -47,6 +47,17 @@ async def test_an_endpoint_that_can_do_everything_is_known_by_one_call() -> None
     assert capabilities.calls == received == 1
 
 
+async def test_an_unencrypted_address_is_noted_before_anything_is_sent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # nothing listens there; the address is of documents alone
+    away = Endpoint("any-model", "http://192.0.2.1:9/v1", KEY)
+    with pytest.raises(ModelUnavailable):
+        await probe_endpoint(away, deadline=0.1, backoff=0.01)
+    (note, *_) = caplog.messages
+    assert note.endswith("conversations and the key go over the network unencrypted (http)")
+
+
 @pytest.mark.parametrize("part", ["none", "half"])
 async def test_an_endpoint_that_answers_nothing_is_given_up_at_the_users_deadline(
     part: str,

@@ -545,3 +545,14 @@ async def test_after_twenty_new_labels_learning_again_is_offered_with_them(
     (form,) = re.findall(r'href="([^"]+)">Learn again', page)
     filled = (await nothing.get(unescape(form))).text
     assert 'value="log,person,adjudicated"' in filled
+
+
+@pytest.mark.parametrize("who", ["  ", "\u200b", "a\u0000\u001b[31m", "Ann\nBob"])
+async def test_a_name_that_nobody_can_read_labels_nothing(web: AsyncClient, who: str) -> None:
+    place = f"/api/queues/{await queue(web)}/next"
+    refused = await web.post(place, json={"who": who})
+    assert refused.status_code == 400
+    if "\x00" not in who:
+        assert "say who you are" in refused.json()["error"]
+    # a joiner within a name of Persian is a letter's form
+    assert (await web.post(place, json={"who": "علی\u200cرضا"})).status_code == 200

@@ -227,6 +227,10 @@ async def test_a_folder_is_named_only_under_those_that_may_be_read(
         assert kept.status_code == 200
         inner = {"url": "http://127.0.0.1:1/"}
         assert (await client.post("/api/watch/webhook", json=inner)).status_code == 403
+        for url in ("javascript:alert(1)", "nonsense"):
+            refused = await client.post("/api/watch/webhook", json={"url": url})
+            assert refused.status_code == 400
+            assert refused.json()["error"] == "the address is not an http(s) address"
         (path,) = watcher.folders
         await client.post("/api/watch/removal", json={"place": path})
     assert watcher.folders == {}

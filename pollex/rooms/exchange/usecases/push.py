@@ -34,6 +34,8 @@ class PushScores(UseCase["TransferResult"]):
     @property
     def to_confirm(self) -> str:
         """What a person is asked first."""
-        if self.to != "langsmith" or self.yes:
+        if self.yes:
             return ""
+        if self.to != "langsmith":
+            return f"Send the scores to {self.to}?"
         return "LangSmith may keep traces longer that get feedback, which can cost more. Send it?"
