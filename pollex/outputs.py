@@ -276,6 +276,8 @@ def write_text(path: Path, text: str, *, named: bool = True) -> None:
 OutputState = Literal["own", "changed", "unknown"]
 """Of a file that is there: as pollex wrote it, changed by somebody since, or nothing is known of it."""
 
+EDITED: tuple[OutputState, ...] = ("changed",)
+"""The state of a file that a person changed since pollex wrote it."""
 DOUBTED: tuple[OutputState, ...] = ("changed", "unknown")
 
 

@@ -17,7 +17,7 @@ from pollex.formats.labels import EMPTY_VALUE_NAME
 from pollex.formats.paths import get_path_value
 from pollex.formats.questionnaires import SheetQuestion, load_questionnaire
 from pollex.formats.write import write_json_lines, write_rows
-from pollex.outputs import STDOUT, require_replaceable
+from pollex.outputs import EDITED, STDOUT, require_replaceable
 from pollex.text import JsonDict, escape_controls, format_count
 
 LabelRequest = JsonDict
@@ -95,7 +95,7 @@ def require_unfilled(out: Path | None, label_field: str | None = None) -> None:
     if out is None or out == STDOUT or not out.is_file():
         return
 
-    require_replaceable(out, refused=("changed",))
+    require_replaceable(out, refused=EDITED)
     names = [*FILLED_FIELDS, *([label_field] if label_field else [])]
     filled = 0
     # a file that can't be read has no labels that could be lost

@@ -22,6 +22,7 @@ from pollex.errors import WrongUse
 from pollex.formats.csv_rows import escape_formula
 from pollex.formats.files import list_files_read
 from pollex.outputs import (
+    EDITED,
     STDOUT,
     make_folder,
     open_draft,
@@ -223,7 +224,7 @@ def write_folder(
         if there in (None, text):
             continue
         # some are edited by people: a file of ours is written anew only as long as nobody did
-        require_replaceable(folder / name, refused=("changed",))
+        require_replaceable(folder / name, refused=EDITED)
         if is_ours:
             continue
         if not _is_own_earlier_file(text, there):
