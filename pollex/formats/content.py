@@ -6,7 +6,15 @@ from pathlib import Path
 
 from pollex.errors import BadInput
 from pollex.formats.encodings import detect_encoding
-from pollex.formats.files import GZIP_MAGIC, SQLITE_MAGIC, ZIP_MAGIC, ZSTANDARD_MAGIC
+from pollex.formats.files import (
+    BZIP2_MAGIC,
+    GZIP_MAGIC,
+    SQLITE_MAGIC,
+    XZ_MAGIC,
+    ZIP_MAGIC,
+    ZSTANDARD_MAGIC,
+    is_tar,
+)
 from pollex.formats.sheets import OLD_EXCEL_MAGIC, is_spreadsheet
 
 PARQUET_MAGIC = b"PAR1"
@@ -29,13 +37,11 @@ NON_LOG_SIGNATURES: dict[bytes, str] = {
     b"MZ": "a program",
     b"\xcf\xfa\xed\xfe": "a program",
     b"\xca\xfe\xba\xbe": "a program",
-    b"BZh": "packed with bzip2",
-    b"\xfd7zXZ": "packed with xz",
     b"7z\xbc\xaf": "packed with 7-Zip",
     b"Rar!": "packed with RAR",
 }
 """How files begin that nobody's log is."""
-UNSUPPORTED_PACKING_HINT = "unpack it, or pack it as .zip, .gz or .zst"
+UNSUPPORTED_PACKING_HINT = "unpack it, or pack it as .zip, .tar, .gz or .zst"
 NOT_A_LOG_HINT = "give a file of conversations: JSON, CSV, Parquet, a spreadsheet, SQLite, or one of these packed"
 
 
@@ -68,6 +74,12 @@ def detect_file_ending(title: str, path: Path) -> str:
         return _find_inner_ending(title) + ".gz"
     if begin.startswith(ZSTANDARD_MAGIC):
         return _find_inner_ending(title) + ".zst"
+    if BZIP2_MAGIC.match(begin):
+        return _find_inner_ending(title) + ".bz2"
+    if begin.startswith(XZ_MAGIC):
+        return _find_inner_ending(title) + ".xz"
+    if is_tar(begin):
+        return ".tar"
     if begin.startswith(SQLITE_MAGIC):
         return ".sqlite"
 
@@ -93,8 +105,6 @@ def _refuse_non_logs(title: str, path: Path, begin: bytes) -> None:
         kind for start, kind in NON_LOG_SIGNATURES.items() if is_binary and begin.startswith(start)
     )
     kind = next(kinds, "")
-    if not kind and begin[257:262] == b"ustar":
-        kind = "packed with tar"
 
     if kind:
         hint = UNSUPPORTED_PACKING_HINT if kind.startswith("packed") else NOT_A_LOG_HINT

@@ -1,18 +1,21 @@
 """Location of logs: files, globs and standard input, the format of each, and what is packed in them."""
 
+import bz2
 import glob
 import gzip
 import io
+import lzma
 import os
 import re
 import select
 import sqlite3
 import struct
 import sys
+import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -76,7 +79,13 @@ LOG_FILE_ENDINGS = (
     ".yml",
     ".gz",
     ".zst",
+    ".bz2",
+    ".xz",
     ".zip",
+    ".tar",
+    ".tgz",
+    ".tbz2",
+    ".txz",
     ".eval",
 )
 """Which files of a folder are read."""
@@ -598,14 +607,40 @@ def _make_not_text_error(
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
+BZIP2_MAGIC = re.compile(rb"BZh[1-9]1AY&SY")
+XZ_MAGIC = b"\xfd7zXZ\x00"
+TAR_MAGIC, TAR_MAGIC_PLACE = b"ustar", 257
+MAX_XZ_MEMORY_BYTES = 256 << 20
+"""Memory that unpacking XZ may take: a small file can name a dictionary of gigabytes."""
 SQLITE_MAGIC = b"SQLite format 3\x00"
 DUCKDB_MAGIC = b"DUCK"
 """What a DuckDB file has behind a checksum of 8 bytes."""
 MAX_UNPACKED_BYTES = 20 << 30
 """Bytes that a file may unpack to."""
+UNPACKING_ERRORS = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    gzip.BadGzipFile,
+    EOFError,
+)
+STREAM_ENDINGS = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 ZIP_METHOD_ZSTANDARD = 93
 _READABLE_MEMBER_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".txt")
 _ZIP_LOCAL_HEADER = struct.Struct("<26xHH")
+
+
+def is_packed_stream(begin: bytes) -> bool:
+    """Tell by its first bytes whether a file is one packed stream: gzip, Zstandard, bzip2, XZ."""
+    return begin.startswith((GZIP_MAGIC, ZSTANDARD_MAGIC, XZ_MAGIC)) or bool(
+        BZIP2_MAGIC.match(begin)
+    )
+
+
+def is_tar(begin: bytes) -> bool:
+    """Tell by its first bytes whether a file is a tar archive."""
+    return begin[TAR_MAGIC_PLACE:].startswith(TAR_MAGIC)
 
 
 @contextmanager
@@ -619,19 +654,24 @@ def unpack_files(source: str, path: Path, folder: Path) -> Iterator[list[tuple[s
         BadInput: The file is damaged, too large, a spreadsheet, or a database.
     """
     with path.open("rb") as file:
-        begin = file.read(16)
+        begin = file.read(TAR_MAGIC_PLACE + len(TAR_MAGIC))
 
     try:
         if is_spreadsheet(path, begin):
             yield [(source, path)]
         elif begin.startswith(ZIP_MAGIC):
             yield list(_unpack_members(source, path, folder))
-        elif begin.startswith((GZIP_MAGIC, ZSTANDARD_MAGIC)):
-            yield [(source, _unpack_stream(source, path, folder, begin))]
+        elif is_packed_stream(begin):
+            inner = _unpack_stream(source, path, folder, begin)
+            with inner.open("rb") as file:
+                is_archive = is_tar(file.read(TAR_MAGIC_PLACE + len(TAR_MAGIC)))
+            yield list(_unpack_tar(source, inner, folder)) if is_archive else [(source, inner)]
+        elif is_tar(begin):
+            yield list(_unpack_tar(source, path, folder))
         else:
             _refuse_unreadable_database(source, path, begin)
             yield [(source, path)]
-    except (zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError) as error:
+    except UNPACKING_ERRORS as error:
         raise BadInput(
             f"can't be unpacked: {error}",
             where=source,
@@ -645,20 +685,60 @@ def _unpack_stream(
     folder: Path,
     begin: bytes,
 ) -> Path:
-    inner = folder / (path.stem if path.suffix in (".gz", ".zst", ".zstd") else path.name)
+    inner = folder / (path.stem if path.suffix in STREAM_ENDINGS else path.name)
     with path.open("rb") as raw:
         _write_pieces(source, _iterate_unpacked_pieces(source, raw, begin), inner)
     return inner
 
 
 def _iterate_unpacked_pieces(source: str, raw: IO[bytes], begin: bytes) -> Iterator[bytes]:
-    """Yield what a stream of gzip or Zstandard unpacks to, piece by piece."""
+    """Yield what a packed stream unpacks to, piece by piece."""
+    if begin.startswith(XZ_MAGIC):
+        make = partial(lzma.LZMADecompressor, memlimit=MAX_XZ_MEMORY_BYTES)
+        yield from _iterate_decompressed_pieces(source, raw, make)
+        return
+    if BZIP2_MAGIC.match(begin):
+        yield from _iterate_decompressed_pieces(source, raw, bz2.BZ2Decompressor)
+        return
     if not begin.startswith(GZIP_MAGIC):
         yield from _iterate_zstandard_pieces(source, raw)
         return
 
     with gzip.open(raw) as packed:
         yield from _iterate_pieces(packed)
+
+
+def _iterate_decompressed_pieces(
+    source: str,
+    raw: IO[bytes],
+    make: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor],
+) -> Iterator[bytes]:
+    # a file may be several streams, one after the other, of which the last must be complete
+    decompressor = make()
+    begun = False
+    try:
+        while chunk := raw.read(1 << 16):
+            while chunk or not decompressor.needs_input:
+                yield decompressor.decompress(chunk, 1 << 20)
+                begun = True
+                chunk = b""
+                if decompressor.eof:
+                    chunk = decompressor.unused_data.lstrip(b"\x00")
+                    decompressor = make()
+                    begun = False
+    except (OSError, lzma.LZMAError) as error:
+        raise BadInput(
+            f"can't be unpacked: {error}",
+            where=source,
+            hint="pack or copy the file again",
+        ) from None
+
+    if begun:
+        raise BadInput(
+            "can't be unpacked: it ends too early",
+            where=source,
+            hint="pack or copy the file again",
+        )
 
 
 def _iterate_pieces(packed: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
@@ -735,9 +815,9 @@ def count_unpacked_bytes(source: str, path: Path, most: int) -> int:
         try:
             if begin.startswith(ZIP_MAGIC):
                 return _count_member_bytes(source, path, most)
-            if begin.startswith((GZIP_MAGIC, ZSTANDARD_MAGIC)):
+            if is_packed_stream(begin):
                 return _count_piece_bytes(_iterate_unpacked_pieces(source, raw, begin), most)
-        except (zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError) as error:
+        except UNPACKING_ERRORS as error:
             raise BadInput(
                 f"can't be unpacked: {error}",
                 where=source,
@@ -775,28 +855,7 @@ def _count_piece_bytes(pieces: Iterable[bytes], most: int) -> int:
 def _unpack_members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     with zipfile.ZipFile(path) as archive:
         infos = {info.filename: info for info in archive.infolist()}
-        # an archive of Inspect has its samples in a folder; of others, all tables and texts count
-        samples = []
-        for name in infos:
-            if name.startswith("samples/") and name.endswith(".json"):
-                samples.append(name)
-
-        readable_names = []
-        for name in infos:
-            if name.lower().endswith(_READABLE_MEMBER_ENDINGS):
-                readable_names.append(name)
-
-        readable = sorted(readable_names)
-        names = sorted(samples) or _drop_companions(
-            [name for name in readable if not name.startswith("__MACOSX/")]
-        )
-        if not names:
-            raise BadInput(
-                "a packed file with no table and no JSON in it",
-                where=source,
-                hint="unpack it first",
-            )
-
+        names = _choose_members(source, infos)
         # files get numbers as names: names in an archive may repeat, or lead out of the folder
         for number, name in enumerate(names):
             inner = folder / f"{number}{Path(name).suffix.lower()}"
@@ -805,6 +864,49 @@ def _unpack_members(source: str, path: Path, folder: Path) -> Iterator[tuple[str
                 _iterate_member_pieces(source, archive, infos[name]),
                 inner,
             )
+            yield f"{source}!{name}", inner
+
+
+def _choose_members(source: str, names: Collection[str]) -> list[str]:
+    """Return which members of an archive are read.
+
+    Raises:
+        BadInput: None is.
+    """
+    # an archive of Inspect has its samples in a folder; of others, all tables and texts count
+    samples = []
+    readable = []
+    for name in sorted(names):
+        if name.startswith("samples/") and name.endswith(".json"):
+            samples.append(name)
+        # macOS puts a file about each file beside it
+        is_of_system = name.startswith("__MACOSX/") or Path(name).name.startswith("._")
+        if name.lower().endswith(_READABLE_MEMBER_ENDINGS) and not is_of_system:
+            readable.append(name)
+
+    chosen = samples or _drop_companions(readable)
+    if not chosen:
+        raise BadInput(
+            "a packed file with no table and no JSON in it",
+            where=source,
+            hint="unpack it first",
+        )
+    return chosen
+
+
+def _unpack_tar(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+    with tarfile.open(path, "r:") as archive:
+        # links, devices and folders have nothing to read
+        members = {member.name: member for member in archive if member.isreg()}
+        names = _choose_members(source, members)
+
+        # files get numbers as names, as those of a zip archive do
+        for number, name in enumerate(names):
+            inner = folder / f"{number}{Path(name).suffix.lower()}"
+            content = archive.extractfile(members[name])
+            assert content is not None, "it is a regular file"
+            with content:
+                copy_unpacked_file(source, content, inner)
             yield f"{source}!{name}", inner
 
 

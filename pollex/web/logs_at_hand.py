@@ -16,7 +16,7 @@ from pollex.text import format_count
 from pollex.web.site import Site
 
 LOG_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xlsx", ".ods")
-PACKED_ENDINGS = (".gz", ".zst", ".zip")
+PACKED_ENDINGS = (".gz", ".zst", ".bz2", ".xz", ".zip", ".tar", ".tgz")
 BUNDLED = "bundled"
 BUNDLED_GROUP = "user_id"
 """Field of the user in the bundled log."""

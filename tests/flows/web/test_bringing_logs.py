@@ -165,7 +165,7 @@ NO_LOGS = {
     "picture.png": (b"\x89PNG\r\n\x1a\n" + bytes(40), "a picture"),
     "log.csv": (b"\x7fELF" + bytes(40), "a program"),
     "a.pdf": (b"%PDF-1.7 hello", "a PDF"),
-    "a.tar": (b"a.jsonl" + bytes(250) + b"ustar" + bytes(250), "packed with tar"),
+    "a.7z": (b"7z\xbc\xaf" + bytes(40), "packed with 7-Zip"),
     "a.bin": (b"ab\x00\x01\x02cd" * 20, "neither text nor a known table"),
     "empty.csv": (b" \n", "the file is empty"),
     "broken.zip": (b"PK\x03\x04 broken", "can't be unpacked"),
