@@ -23,7 +23,7 @@ from pollex.rubrics.answers import Question
 from pollex.rubrics.learning.material import GivenAnswers
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, add_reasons
-from pollex.runs.roles import embedded_record, embedded_roles
+from pollex.runs.roles import build_embedded_roles, make_embedded_judge_record
 
 FOLDS = 5
 
@@ -79,7 +79,10 @@ def judged_pool(
         return JudgedPool.load(place)
     found = asyncio.run(
         _judged(
-            logs, embedded_roles(profile, embedder := Embedder(cache=embeddings)), embedder, seed
+            logs,
+            build_embedded_roles(profile, embedder := Embedder(cache=embeddings)),
+            embedder,
+            seed,
         )
     )
     if place is not None:
@@ -92,7 +95,7 @@ async def _judged(logs: Logs, roles: Roles, embedder: Embedder, seed: int) -> Ju
     settings = LearnSettings(seed=seed)
     sides = split_conversations(logs.learnable, settings.test_fraction, seed)
     rubrics = await _pool(roles, sides.train, settings.mini_batch)
-    table = GivenAnswers(embedded_record(embedder).options.value)
+    table = GivenAnswers(make_embedded_judge_record(embedder).options.value)
     await roles.judge.fit(sides.train, rubrics)
     for side in (sides.train, sides.test):
         await roles.judge.prepare(side)

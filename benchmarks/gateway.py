@@ -44,8 +44,8 @@ from pollex.gateway.budget import Limits
 from pollex.gateway.calls import (
     Call,
     Capabilities,
-    Completed,
-    Failed,
+    CompletedReply,
+    FailedCall,
     Ledger,
     MemoryLedger,
     Outcome,
@@ -54,11 +54,11 @@ from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.runs.roles import WAVES
+from pollex.runs.roles import CONVERSATIONS_IN_FLIGHT_PER_SLOT
 from pollex.runs.run import RunSettings
 from pollex.runs.score_runs import run_scoring
-from pollex.runs.workspace import collect_less_often
-from pollex.store.ledger import StoreLedger
+from pollex.runs.workspace import collect_garbage_less_often
+from pollex.store.ledger import StoreCallLedger
 from pollex.store.store import Store
 
 sys.path[:0] = [
@@ -146,7 +146,7 @@ class Noting:
     async def ask(self, call: Call) -> Outcome:
         """See `agents.llm.asking.ModelClient`."""
         self.calls.append(call)
-        return Failed(fault="noted")
+        return FailedCall(fault="noted")
 
 
 async def calls_of(conversations: Sequence[Conversation], rubrics: RubricSet) -> list[Call]:
@@ -200,7 +200,7 @@ async def through(ledger: Ledger, work: Work) -> None:
 
         async def ask(call: Call) -> None:
             outcome = await gateway.ask(call)
-            if not isinstance(outcome, Completed):
+            if not isinstance(outcome, CompletedReply):
                 raise RuntimeError(f"no answer: {outcome}")
             SHEET.validate_json(outcome.text)
 
@@ -215,13 +215,13 @@ async def gateway_in_memory(work: Work) -> None:
 async def gateway_with_store(work: Work) -> None:
     """The gateway with the ledger of a run."""
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
-        await through(StoreLedger(store), work)
+        await through(StoreCallLedger(store), work)
 
 
 async def score_graph(work: Work) -> None:
     """The whole graph, as `pollex score` runs it."""
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
-        ledger = StoreLedger(store)
+        ledger = StoreCallLedger(store)
         async with Gateway(work.endpoint, ledger, work.limits, window=CAN.window) as gateway:
             scored = await run_scoring(
                 work.conversations,
@@ -231,7 +231,7 @@ async def score_graph(work: Work) -> None:
                 setting=RunSettings.of(
                     store,
                     traced=ledger.trace,
-                    batch=WAVES * work.limits.concurrency,
+                    batch=CONVERSATIONS_IN_FLIGHT_PER_SLOT * work.limits.concurrency,
                     at_once=2 * work.limits.concurrency,
                 ),
             )
@@ -243,7 +243,7 @@ async def durable_replies(tasks: int = 64, each: int = 100) -> float:
     """How many replies of 1.5 kB a second the store has on the disk before their callers go on."""
     body = "x" * 1500
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
-        ledger = StoreLedger(store)
+        ledger = StoreCallLedger(store)
 
         async def task(number: int) -> None:
             for call in range(each):
@@ -268,7 +268,7 @@ def measure(way: Way, work: Work) -> Measured:
     """Runs one way once."""
     wall = time.perf_counter()
     cpu = time.process_time()
-    with collect_less_often() if way is score_graph else nullcontext():
+    with collect_garbage_less_often() if way is score_graph else nullcontext():
         asyncio.run(way(work))  # type: ignore[arg-type]
     wall = time.perf_counter() - wall
     cpu = time.process_time() - cpu

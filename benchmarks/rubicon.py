@@ -42,7 +42,7 @@ from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs import learn_runs as runs
 from pollex.runs import run as running
-from pollex.runs.roles import embedded_workers
+from pollex.runs.roles import build_embedded_run_roles
 from pollex.store.store import Store
 
 SHOWN = {
@@ -205,8 +205,8 @@ def learned(
     start = time.perf_counter()
     embedder = embedder or Embedder(cache=embeddings)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
-        staff = embedded_workers(profile, embedder)
-        asked = runs.Learning(logs=logs, profile=profile, settings=settings)
+        staff = build_embedded_run_roles(profile, embedder)
+        asked = runs.LearningInput(logs=logs, profile=profile, settings=settings)
         run = runs.prepare_learning(asked, staff, running.RunSettings.of(store))
         learned = asyncio.run(run.carry_out())
     return learned, Timing(time.perf_counter() - start, embedder.encoded)

@@ -45,9 +45,9 @@ from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import open_score_file
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
-from pollex.runs.workspace import collect_less_often
+from pollex.runs.workspace import collect_garbage_less_often
 from pollex.services.scorer import BatchScorer
-from pollex.store.rows import AnswerCells, conversation_rows, score_block
+from pollex.store.rows import AnswerRows, make_conversation_rows, make_score_block
 from pollex.store.store import Store
 
 EXCHANGED = 8
@@ -177,17 +177,17 @@ def stages(folder: Path, log: Path, rubrics: RubricSet) -> None:
     questions = rubrics.questions
     conversations = list(read_logs(log))
     asyncio.run(judged(scorer, conversations[:50]))  # what is imported late is
-    with collect_less_often(), Store.open(folder / "stages") as store:
+    with collect_garbage_less_often(), Store.open(folder / "stages") as store:
         answers = dict[str, list]()  # type: ignore[type-arg]
         scores = list[ScoreColumns]()
         run = store.begin("score", arguments={}, fingerprint={}, versions={})
 
         def keep() -> None:
-            cells = AnswerCells(run.id)
+            cells = AnswerRows(run.id)
             fingerprint = scorer.judge.fingerprint
-            store.put(conversation_rows(run.id, conversations))
+            store.put(make_conversation_rows(run.id, conversations))
             store.put([cells.block(conversations, questions, scores[0].answers, fingerprint)])
-            store.put([score_block(run.id, scores[0])])
+            store.put([make_score_block(run.id, scores[0])])
             store.finish(run.id, "done")
 
         def write() -> None:

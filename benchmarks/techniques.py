@@ -18,7 +18,7 @@ from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs import learn_runs as runs
 from pollex.runs.options import ModelOptions
-from pollex.runs.roles import hire
+from pollex.runs.roles import build_run_roles
 from pollex.selection.policies import DEFAULT_POLICY
 from pollex.store.store import Store
 
@@ -149,10 +149,10 @@ async def learnt(
     settings = LearnSettings(
         budget=budget, method=how.method, policy=how.policy, seed=split, stability=False
     )
-    async with await hire(asked, profile, store, 0) as staff:
+    async with await build_run_roles(asked, profile, store, 0) as staff:
         assert staff.gateway is not None, "all of these take a model"
         given = read_rubrics(how.rubrics) if how.rubrics else ()
-        learning = runs.Learning(logs=logs, profile=profile, settings=settings, rubrics=given)
+        learning = runs.LearningInput(logs=logs, profile=profile, settings=settings, rubrics=given)
         run = runs.prepare_learning(learning, staff, staff.setting(store))
         learned = await run.carry_out()
         return learned.rubric_set, staff.gateway.used.total

@@ -30,10 +30,10 @@ from pollex.formats.read_logs import read_logs
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply, Request
 from pollex.gateway.recorded import (
-    NotRecorded,
+    PromptNotRecorded,
     RecordedEndpoint,
     make_reply_body,
-    read_recorded_request,
+    split_recorded_request,
 )
 from pollex.prompts.domain import DomainProfile
 from pollex.rooms.remedy.cli.demo import propose_and_prove_changes
@@ -41,20 +41,20 @@ from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Rubric
 from pollex.runs.options import ModelOptions
 from pollex.runs.recorded import (
-    MANIFEST,
-    PACKED,
-    REMEDIED,
-    REMEDY,
-    REPLIES,
-    SCORES,
+    MANIFEST_FILE_NAME,
+    PACKED_SCORES_FILE_NAME,
+    REMEDY_FILE_NAMES,
+    REMEDY_REPLIES_FILE_NAME,
+    REPLIES_FILE_NAME,
+    SCORES_FILE_NAME,
     Recording,
-    options_for,
-    result_in,
+    list_result_files,
+    make_replay_options,
 )
-from pollex.runs.roles import hire, prompt_versions
+from pollex.runs.roles import build_run_roles, list_prompt_versions
 from pollex.selection.policies import DEFAULT_POLICY
-from pollex.store.folder import SIZE
-from pollex.store.resume import find_run, step
+from pollex.store.folder import SECRET_BYTES
+from pollex.store.resume import find_run, read_step_result
 from pollex.store.store import Store
 
 HERE = Path(__file__).parents[1] / "examples" / "recorded"
@@ -73,7 +73,7 @@ class AskedEndpoint(RecordedEndpoint):
     async def send(self, request: Request, seconds: float) -> Reply:
         try:
             reply = await super().send(request, seconds)
-        except NotRecorded:
+        except PromptNotRecorded:
             reply = Reply(status=200, body=await self._written(request))
         if request.key not in self.composed:
             line = {
@@ -83,7 +83,7 @@ class AskedEndpoint(RecordedEndpoint):
                 "body": reply.body,
             }
             if request.call.stage == "judge":
-                form, statements = read_recorded_request(request)
+                form, statements = split_recorded_request(request)
                 line |= {"form": form, "statements": statements}
                 self._remember(form, statements, reply.body)
             self.given[request.key] = line
@@ -136,10 +136,14 @@ def put(path: Path, values: object) -> None:
 
 def begun(folder: Path) -> Recording:
     """Return the recording to go on with, or a new one with a secret of its own."""
-    if not (HERE / MANIFEST).exists():
-        about = {"model": MODEL, "made": f"{date.today()}", "secret": secrets.token_hex(SIZE)}
+    if not (HERE / MANIFEST_FILE_NAME).exists():
+        about = {
+            "model": MODEL,
+            "made": f"{date.today()}",
+            "secret": secrets.token_hex(SECRET_BYTES),
+        }
         about |= {"policy": DEFAULT_POLICY, "prompts": {}}
-        put(HERE / MANIFEST, about)
+        put(HERE / MANIFEST_FILE_NAME, about)
     (folder / "replies").mkdir(parents=True, exist_ok=True)
     return Recording.at(HERE)
 
@@ -151,22 +155,26 @@ def record(folder: Path) -> None:
     out = Path("pollex-demo")
     os.chdir(folder)  # what is shown names no place of this machine
     shutil.rmtree(out, ignore_errors=True)
-    endpoint = AskedEndpoint(MODEL, file=HERE / REPLIES, folder=folder)
+    endpoint = AskedEndpoint(MODEL, file=HERE / REPLIES_FILE_NAME, folder=folder)
     recording.prepare(out / ".pollex")
     learn_and_score(
         out, ModelOptions(chat=endpoint, limits=PATIENT), as_json=False, beside=recording
     )
     asyncio.run(judge_the_rest(out / ".pollex", endpoint))
-    lines = kept({**endpoint.lines, **endpoint.given}, HERE / REPLIES)
-    for old in result_in(HERE):
+    lines = kept({**endpoint.lines, **endpoint.given}, HERE / REPLIES_FILE_NAME)
+    for old in list_result_files(HERE):
         old.unlink()
-    for file in result_in(out):
+    for file in list_result_files(out):
         shutil.copyfile(file, HERE / file.name)
-    (HERE / PACKED).write_bytes(gzip.compress((out / SCORES).read_bytes(), mtime=0))
-    about = json.loads((HERE / MANIFEST).read_text(encoding="utf-8"))
+    (HERE / PACKED_SCORES_FILE_NAME).write_bytes(
+        gzip.compress((out / SCORES_FILE_NAME).read_bytes(), mtime=0)
+    )
+    about = json.loads((HERE / MANIFEST_FILE_NAME).read_text(encoding="utf-8"))
     put(
-        HERE / MANIFEST,
-        about | {"prompts": prompt_versions()} | usage(json.loads(line["body"]) for line in lines),
+        HERE / MANIFEST_FILE_NAME,
+        about
+        | {"prompts": list_prompt_versions()}
+        | usage(json.loads(line["body"]) for line in lines),
     )
 
 
@@ -174,14 +182,14 @@ async def judge_the_rest(folder: Path, endpoint: AskedEndpoint) -> None:
     """Ask about the whole pool where only chosen rubrics were asked, so that another choice can be replayed, too."""
     with Store.open(folder) as store:
         run = find_run(store, "last", "learn")
-        pool = map(Rubric.model_validate, step(store, run.id, "reword")["kept"])
+        pool = map(Rubric.model_validate, read_step_result(store, run.id, "reword")["kept"])
         questions = [
             Question.about(rubric, "occasion") for rubric in pool if not rubric.answered_by
         ]
         options = ModelOptions(chat=endpoint, limits=PATIENT)
         profile = DomainProfile.load(LOG.with_suffix(".toml"))
         unlabeled = [one for one in read_logs(LOG) if one.label is Label.NONE]
-        async with await hire(options, profile, store) as staff:
+        async with await build_run_roles(options, profile, store) as staff:
             judge = staff.roles.judge
             await asyncio.gather(*(ask_both_sides(judge, one, questions) for one in unlabeled))
 
@@ -195,16 +203,16 @@ def record_remedy(folder: Path, here: Path = HERE) -> None:
     os.chdir(folder)
     shutil.rmtree(out, ignore_errors=True)
     recording.prepare(out / ".pollex")
-    learn_and_score(out, options_for(recording.endpoint()), as_json=False, beside=recording)
-    endpoint = AskedEndpoint(MODEL, file=here / REMEDY, folder=folder)
+    learn_and_score(out, make_replay_options(recording.endpoint()), as_json=False, beside=recording)
+    endpoint = AskedEndpoint(MODEL, file=here / REMEDY_REPLIES_FILE_NAME, folder=folder)
     propose_and_prove_changes(out, ModelOptions(chat=endpoint, limits=PATIENT), as_json=False)
-    lines = kept(endpoint.given, here / REMEDY)
-    for name in REMEDIED:
+    lines = kept(endpoint.given, here / REMEDY_REPLIES_FILE_NAME)
+    for name in REMEDY_FILE_NAMES:
         shutil.copyfile(out / name, here / name)
-    about = json.loads((here / MANIFEST).read_text(encoding="utf-8"))
-    about["prompts"] = dict(sorted((prompt_versions() | about["prompts"]).items()))
+    about = json.loads((here / MANIFEST_FILE_NAME).read_text(encoding="utf-8"))
+    about["prompts"] = dict(sorted((list_prompt_versions() | about["prompts"]).items()))
     used = usage(json.loads(line["body"]) for line in lines)
-    put(here / MANIFEST, about | {"remedy": {"made": f"{date.today()}"} | used})
+    put(here / MANIFEST_FILE_NAME, about | {"remedy": {"made": f"{date.today()}"} | used})
 
 
 def kept(given: Mapping[str, dict[str, Any]], path: Path) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
-from pollex.store.rows import AnswerCells
+from pollex.store.rows import AnswerRows
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 
@@ -180,9 +180,9 @@ class Resources:
         return status
 
     @cached_property
-    def cells(self) -> AnswerCells:
+    def cells(self) -> AnswerRows:
         """What turns answers into lines for the store."""
-        return AnswerCells(self.run)
+        return AnswerRows(self.run)
 
 
 SERVED_RUN_ID: ContextVar[str] = ContextVar("gone_on", default="")

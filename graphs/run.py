@@ -15,13 +15,13 @@ from pollex.graphs.context import Resources, hold_resources
 from pollex.graphs.hooks import RunGraph
 from pollex.rooms import list_hooks
 from pollex.store.database import (
-    CHECKPOINTS,
-    PATIENCE,
-    TABLES,
+    CHECKPOINTS_FILE_NAME,
+    LIST_TABLES_QUERY,
+    LOCK_TIMEOUT_SECONDS,
     describe_database_error,
     require_plain_tables,
 )
-from pollex.store.folder import require_own
+from pollex.store.folder import require_plain_path
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
@@ -53,15 +53,15 @@ async def compile_on(
 
     from pollex.graphs.checkpoints import Checkpoints
 
-    path = store.folder / CHECKPOINTS
-    require_own(path)
+    path = store.folder / CHECKPOINTS_FILE_NAME
+    require_plain_path(path)
     try:
         path.touch(0o600)
-        async with aiosqlite.connect(path, timeout=PATIENCE) as connection:
+        async with aiosqlite.connect(path, timeout=LOCK_TIMEOUT_SECONDS) as connection:
             # the file may be a stranger's
             for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):
                 await connection.execute(f"PRAGMA {pragma}")
-            require_plain_tables(await connection.execute_fetchall(TABLES), path)
+            require_plain_tables(await connection.execute_fetchall(LIST_TABLES_QUERY), path)
             # what a kill leaves is whole; the rest is stored
             await connection.execute("PRAGMA synchronous = NORMAL")
             yield graph.compile(checkpointer=Checkpoints(connection, path, graph))
@@ -93,7 +93,7 @@ async def list_states(store: Store, run: Run) -> list[tuple[tuple[str, ...], dic
     from pollex.graphs.checkpoints import explain_damage  # as in `compile_on`
 
     async with compile_on(build_run_graph(run), store) as compiled:
-        with explain_damage(store.folder / CHECKPOINTS):
+        with explain_damage(store.folder / CHECKPOINTS_FILE_NAME):
             newest_first = [
                 snapshot
                 async for snapshot in compiled.aget_state_history(make_thread_config(run.id))
@@ -115,7 +115,7 @@ async def get_current_state(store: Store, run: Run) -> StateSnapshot:
     from pollex.graphs.checkpoints import explain_damage  # as in `compile_on`
 
     async with compile_on(build_run_graph(run), store) as compiled:
-        with explain_damage(store.folder / CHECKPOINTS):
+        with explain_damage(store.folder / CHECKPOINTS_FILE_NAME):
             return await compiled.aget_state(make_thread_config(run.id))
 
 
@@ -201,7 +201,7 @@ async def carry_out_run(
     settings = make_thread_config(live.run, 8 * (live.total // live.batch + 2))
     live.begin()
     async with compile_on(graph, live.store) as compiled:
-        with explain_damage(live.store.folder / CHECKPOINTS):
+        with explain_damage(live.store.folder / CHECKPOINTS_FILE_NAME):
             at = await compiled.aget_state(settings)
         # not `next`: it leaves out a node that a kill cut off after its writes
         left = {task.name for task in at.tasks}

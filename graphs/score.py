@@ -32,7 +32,7 @@ from pollex.graphs.findings import (
 from pollex.rubrics.answers import NEUTRAL_VALUE, Answer, Question, Unanswered
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.score import NetSat, ScoreColumns
-from pollex.store.rows import conversation_rows, score_block
+from pollex.store.rows import make_conversation_rows, make_score_block
 
 WHY_AT_ONCE = "the built-in judge answers a batch at once: its answers stand with the scores, after compute_netsat"
 """What nodes say that have nothing to do then."""
@@ -264,7 +264,7 @@ async def compute_netsat(live: ScoreWork, ids: Sequence[str]) -> None:
         if live.whole is not None:
             return await score_whole(live, [live.shelf[id_] for id_ in ids])
         scores = live.netsat.score_all({id_: live.answers.pop(id_) for id_ in ids})
-        live.store.put([score_block(live.run, scores)])
+        live.store.put([make_score_block(live.run, scores)])
         live.settle(scores)
 
     return None
@@ -293,7 +293,7 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
                 new_conversations.append(conversation)
 
         live.store.put(
-            conversation_rows(
+            make_conversation_rows(
                 live.run,
                 new_conversations,
             )
@@ -306,7 +306,7 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
             blocks.append(live.cells.block(about, live.questions, answers, live.judge.fingerprint))
 
         live.store.put(blocks)
-        live.store.put([score_block(live.run, new_scores)])
+        live.store.put([make_score_block(live.run, new_scores)])
 
     live.settle(scores)
     await live.store.settle()

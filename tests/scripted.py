@@ -10,7 +10,7 @@ from sealed import unseal
 
 from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.gateway.calls import Call, Capabilities, Completed, Outcome
+from pollex.gateway.calls import Call, Capabilities, CompletedReply, Outcome
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Question
 from pollex.rubrics.judge_settings import JudgeSettings
@@ -59,7 +59,7 @@ class Scripted:
         self.history.append(call)
         reply = self.queue.pop(0) if self.queue else self.otherwise
         if isinstance(reply, str):
-            return Completed(text=reply)
+            return CompletedReply(text=reply)
         return reply if isinstance(reply, Outcome) else reply(call)
 
 
@@ -109,7 +109,7 @@ def sheet(call: Call, opinions: Mapping[str, Any], otherwise: Any = "Neutral") -
 
 
 def honest(opinions: Mapping[str, Any], otherwise: Any = "Neutral") -> Callable[[Call], Outcome]:
-    return lambda call: Completed(text=json.dumps(sheet(call, opinions, otherwise)))
+    return lambda call: CompletedReply(text=json.dumps(sheet(call, opinions, otherwise)))
 
 
 def tokens(pieces: Sequence[tuple[str, Mapping[str, float]]]) -> list[dict[str, Any]]:

@@ -12,13 +12,13 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Question, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat
-from pollex.runs.known_answers import judge_from_memory
-from pollex.store.resume import answers_of, conversations_of, read_facts
-from pollex.store.rows import AnswerCells, conversation_rows, make_fact_row, rubric_rows
-from pollex.store.rubric_sets import set_digest
+from pollex.runs.known_answers import make_judge_of_known_answers
+from pollex.store.resume import iterate_conversations, read_answers, read_facts_by_id
+from pollex.store.rows import AnswerRows, make_conversation_rows, make_fact_row, make_rubric_rows
+from pollex.store.rubric_sets import compute_rubric_set_digest
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, ScoreRow, pack
+from pollex.store.tables import FactRow, ScoreRow, dump_json
 from pollex.web.app import make_application
 from pollex.web.guard import AccessRules, Guard
 from pollex.web.guests import list_guests
@@ -100,12 +100,15 @@ def made_store(folder: Path, n: int = 30, words: Words = plain) -> Store:
     learn = store.begin("learn", fingerprint={"data": "d"}, **given)
     found = rubric_set(words, run=learn.id)
     store.put(
-        [make_fact_row(learn.id, "rubric_set", "set", found), *rubric_rows(learn.id, found.rubrics)]
+        [
+            make_fact_row(learn.id, "rubric_set", "set", found),
+            *make_rubric_rows(learn.id, found.rubrics),
+        ]
     )
     judged(store, learn.id, found, range(n), words, "train")
     store.finish(learn.id, "done", roles=["built-in (no LLM)"])
     score = store.begin("score", fingerprint={"rubrics": "?"}, **given)
-    store.put(rubric_rows(score.id, found.rubrics))
+    store.put(make_rubric_rows(score.id, found.rubrics))
     judged(store, score.id, found, range(n), words, "")
     store.finish(score.id, "partial", roles=[words("built-in (no LLM)")])
     return store
@@ -118,7 +121,7 @@ def judged(
     tracer = Tracer(store, run)
     questions = found.questions
     conversations = [conversation(number, words) for number in numbers]
-    store.put(conversation_rows(run, conversations, side=side))
+    store.put(make_conversation_rows(run, conversations, side=side))
     with tracer.span("score", kind="graph"):
         for number, one in zip(numbers, conversations, strict=True):
             given = answers_to(number, questions, words)
@@ -126,7 +129,7 @@ def judged(
                 span.outputs([answer.question_id for answer in given])
                 if number == 5:
                     span.failed(words("the judge stumbled"))
-            store.put(AnswerCells(run).of(one, questions, given, "f"))
+            store.put(AnswerRows(run).of(one, questions, given, "f"))
             score = netsat.score_all({one.id: given})[0]
             store.put(
                 [
@@ -141,20 +144,20 @@ def judged(
 def of_a_model(store: Store) -> None:
     """Give the set in the store to a model, whose answers those of the run are."""
     run = store.value("SELECT id FROM runs WHERE command = 'learn'")
-    found = read_facts(store, run, "rubric_set")["set"]
+    found = read_facts_by_id(store, run, "rubric_set")["set"]
     able = {"model": "m"}
     options = {"scale": "likert", "value": "auto", "capabilities": able}
     found["judge"] |= {"kind": "llm", "name": "m", "fingerprint": "f", "options": options}
     for rubric in found["rubrics"]:
         rubric["written"] = rubric["text"]
-    store.put([FactRow(run, "rubric_set", "set", pack(found))])
-    judge = judge_from_memory(RubricSet.parse(found), store)
+    store.put([FactRow(run, "rubric_set", "set", dump_json(found))])
+    judge = make_judge_of_known_answers(RubricSet.parse(found), store)
     assert judge is not None
-    known = answers_of(store, run)
+    known = read_answers(store, run)
     questions = [question for question in RubricSet.parse(found).questions if question.rubric]
-    for one in conversations_of(store, run):
+    for one in iterate_conversations(store, run):
         answers = [known[one.id][question.id] for question in questions]
-        store.put(AnswerCells(run).of(one, questions, answers, judge.fingerprint))
+        store.put(AnswerRows(run).of(one, questions, answers, judge.fingerprint))
     store.flush()
 
 
@@ -184,7 +187,10 @@ def client_of(app: Guard, *, token: str | None = TOKEN) -> httpx2.AsyncClient:
 def scored(store: Store, found: RubricSet, numbers: Sequence[int]) -> str:
     """A run that scored other conversations with the set of the learning run."""
     run = store.begin(
-        "score", fingerprint={"rubrics": set_digest(found)}, versions={}, arguments={}
+        "score",
+        fingerprint={"rubrics": compute_rubric_set_digest(found)},
+        versions={},
+        arguments={},
     )
     judged(store, run.id, found, numbers, plain, "")
     store.finish(run.id, "done", roles=["built-in (no LLM)"])

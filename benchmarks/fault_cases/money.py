@@ -25,8 +25,8 @@ from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Call, Outcome
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.store.ledger import StoreLedger
-from pollex.store.repair import rebuild
+from pollex.store.ledger import StoreCallLedger
+from pollex.store.repair import rebuild_store
 from pollex.store.store import Store
 
 ANSWER = {
@@ -99,7 +99,7 @@ async def asked(
         Call(messages=[{"role": "user", "content": f"Question {number}:"}])
         for number in range(count)
     ]
-    async with Gateway(endpoint, StoreLedger(store), Limits(**limits)) as gateway:
+    async with Gateway(endpoint, StoreCallLedger(store), Limits(**limits)) as gateway:
         return await asyncio.gather(*(gateway.ask(call) for call in calls), return_exceptions=True)
 
 
@@ -219,7 +219,7 @@ def damage(folder: Path) -> str:
             raise AssertionError(f"a bad request is called damage: {error}") from error
         except (PollexError, ValueError):
             pass
-    told = rebuild(folder / "s")
+    told = rebuild_store(folder / "s")
     with Store.open(folder / "s") as store:
         kept = [
             store.value("SELECT count(*) FROM chosen"),

@@ -24,10 +24,10 @@ from pollex.rooms.remedy.agents.assistant_process import name_signal, parse_host
 from pollex.rooms.remedy.services.run import require_writable_places
 from pollex.services.bring import AllowedRoots
 from pollex.services.readings import list_readings
-from pollex.store.database import FILE
+from pollex.store.database import DATABASE_FILE_NAME
 from pollex.store.seal import Seal
 from pollex.store.store import Store
-from pollex.store.tables import AnnotatorRow, now
+from pollex.store.tables import AnnotatorRow, format_current_time
 from pollex.web.children import Children
 from pollex.web.guests import list_guests
 from pollex.web.site import Site, read_or_make_token
@@ -53,7 +53,7 @@ def tokens_of_strangers(folder: Path) -> str:
     (folder / "s" / "token").write_text(token)
     with Store.open(folder / "s") as store:
         digest = sha256(token.encode()).hexdigest()
-        store.keep([AnnotatorRow("a", "Eve", digest, now(), "/")])
+        store.keep([AnnotatorRow("a", "Eve", digest, format_current_time(), "/")])
         assert list_guests(store)(token) is None
     mine = read_or_make_token(folder / "s")
     assert mine not in (token, read_or_make_token(shutil.copytree(folder / "s", folder / "copy")))
@@ -195,7 +195,7 @@ def changed_stores(folder: Path) -> str:
 
     for number, change in enumerate(CHANGES):
         place = shutil.copytree(folder / "s", folder / f"s{number}")
-        with closing(sqlite3.connect(place / FILE)) as database:
+        with closing(sqlite3.connect(place / DATABASE_FILE_NAME)) as database:
             database.execute(change)
             database.commit()
         for verb in (("runs",), ("trace", "last")):
@@ -239,7 +239,7 @@ def folders_of_runs(folder: Path) -> str:
             moved = {"folder": "/srv/secret", "command": "pollex score /srv/secret/a.jsonl"}
             named = store.begin("score", arguments=moved, fingerprint={}, versions={}).id
             digest = f"{Seal.of(store.folder).name}:{Seal.of(store.folder).sign('guest', 'x')}"
-            store.keep([AnnotatorRow("a", "Ann", digest, now(), "/")])
+            store.keep([AnnotatorRow("a", "Ann", digest, format_current_time(), "/")])
             async with client_of(made_app(store), token="x") as reader:  # noqa: S106 - made up
                 answers = [await reader.get(page) for page in (f"/runs/{named}", "/runs")]
             assert {answer.status_code for answer in answers} == {200}

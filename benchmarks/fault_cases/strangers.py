@@ -29,7 +29,7 @@ from pollex.rooms import list_hooks
 from pollex.rooms.exchange.cli.agent_server import repair_request_line
 from pollex.rooms.remedy.agents.assistant import FileAssistant
 from pollex.rubrics.judge_settings import JudgeSettings
-from pollex.store.folder import remove_caches
+from pollex.store.folder import remove_copies_and_caches
 from pollex.store.store import Store
 from pollex.store.tables import FactRow
 from pollex.studio.hooks import StudioGraph
@@ -270,7 +270,7 @@ def folder_of_the_user(folder: Path) -> str:
     for path in (*theirs, ours):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
-    remove_caches(folder)
+    remove_copies_and_caches(folder)
     assert all(path.exists() for path in theirs)
     assert not ours.exists()
     return f"{len(theirs)} files stay"

@@ -32,8 +32,8 @@ from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, add_reasons, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns
-from pollex.store.rows import rubric_rows, score_block
-from pollex.store.rubric_sets import rubric_set_rows
+from pollex.store.rows import make_rubric_rows, make_score_block
+from pollex.store.rubric_sets import make_rubric_set_rows
 from pollex.store.store import Store
 
 MOST_PAIRS, PAIRS_SHOWN = 30, 5
@@ -188,7 +188,7 @@ async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
         span.outputs(rubric.id for rubric in deduplication.kept)
 
     # all are stored, with what each was merged into
-    live.store.put(rubric_rows(live.run, [*pool, *deduplication.kept]))
+    live.store.put(make_rubric_rows(live.run, [*pool, *deduplication.kept]))
     merged_equal = {}
     for id_, into in equal.items():
         merged_equal[id_] = deduplication.merged.get(into, into)
@@ -220,7 +220,7 @@ async def reword(state: LearnState, runtime: Runtime[Any]) -> LearnState:
             span.outputs(rewording.reworded.values())
 
     # words change ids: what was merged is named anew
-    live.store.put(rubric_rows(live.run, rewording.rubrics))
+    live.store.put(make_rubric_rows(live.run, rewording.rubrics))
     payload = {"kept": [rubric.model_dump(mode="json") for rubric in rewording.rubrics]}
     await live.store.write_step(live.run, "reword", payload)
     named = rewording.reworded
@@ -264,7 +264,7 @@ async def fit_judge(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     with live.tracer.span("fit_judge", kind="node", inputs=[rubric.id for rubric in rubrics]):
         await live.fit(live.roles.judge, rubrics)
 
-    await live.store.write(rubric_rows(live.run, rubrics))
+    await live.store.write(make_rubric_rows(live.run, rubrics))
     judge = live.roles.judge
     return {
         **live.opening,
@@ -474,7 +474,7 @@ async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
         span.outputs([rubrics.rubrics_digest])
 
     # the set is kept before its scores
-    await live.store.write(list(rubric_set_rows(live.run, rubrics)))
+    await live.store.write(list(make_rubric_set_rows(live.run, rubrics)))
     live.progress.advance("assess")
     keep_scores(live.store, live.run, rubrics, scores)
     live.result.append(
@@ -561,4 +561,4 @@ def keep_scores(
 
         stored_scores.append(score)
 
-    store.put([score_block(run, ScoreColumns.of(stored_scores, ()))])
+    store.put([make_score_block(run, ScoreColumns.of(stored_scores, ()))])

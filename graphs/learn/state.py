@@ -18,7 +18,7 @@ from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.edits import make_pool_row, read_edited_pool
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, make_content_id
-from pollex.store.resume import step
+from pollex.store.resume import read_step_result
 
 
 def _require_pool_row(row: dict[str, Any]) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class LearnContext(Resources):
 
     def bulk(self, name: str) -> Any:
         """Return what a node kept under its name."""
-        return step(self.store, self.run, name)
+        return read_step_result(self.store, self.run, name)
 
     def material_at(self, state: LearnState) -> Material:
         """Return the material with the rubrics that a state names, as the store has them."""

@@ -12,22 +12,22 @@ import click
 from pollex.cli import session as cli
 from pollex.cli.hooks import DemoSequel, find_demo_sequel
 from pollex.formats.fields import ReadOptions
-from pollex.gateway.recorded import NotRecorded
+from pollex.gateway.recorded import PromptNotRecorded
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.recorded import (
-    BUILT_IN,
-    REMEDY,
-    RUBRICS,
+    BUILT_IN_FOLDER_NAME,
+    REMEDY_REPLIES_FILE_NAME,
+    RUBRICS_FILE_NAME,
     Recording,
-    bundled_recording,
-    options_for,
-    sets_in,
+    find_bundled_recording,
+    list_demo_rubric_sets,
+    make_replay_options,
 )
 from pollex.services.learn import learn
 from pollex.services.score import score
-from pollex.store.folder import store_option
-from pollex.store.outputs import noted_outputs
+from pollex.store.folder import format_store_option
+from pollex.store.outputs import note_written_outputs
 from pollex.usecases.serve import ServeStore
 
 if TYPE_CHECKING:
@@ -38,12 +38,14 @@ def run_demo(use_case: RunDemo) -> int:
     """Run it, say what to look at, and return the exit code."""
     out = use_case.out
     as_json = use_case.as_json
-    with noted_outputs(out / ".pollex"):
+    with note_written_outputs(out / ".pollex"):
         sequel = None
         if use_case.remedy:
             sequel = find_demo_sequel("remedy")
         # recorded changes are of the recorded run, and come with it
-        if use_case.recorded or (use_case.remedy and (bundled_recording() / REMEDY).exists()):
+        if use_case.recorded or (
+            use_case.remedy and (find_bundled_recording() / REMEDY_REPLIES_FILE_NAME).exists()
+        ):
             code = replay_recording(Recording.bundled(), out, as_json, sequel)
         else:
             code = learn_and_score(out, ModelOptions(), as_json)
@@ -52,11 +54,11 @@ def run_demo(use_case: RunDemo) -> int:
                 code = max(code, sequel.show_built_in(out, out, as_json))
 
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
-    click.echo(f"  pollex trace last{store_option(out / '.pollex')}", err=as_json)
+    click.echo(f"  pollex trace last{format_store_option(out / '.pollex')}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
     # JSON is for a program, which opens no browser
     if use_case.serve and not as_json:
-        return ServeStore(store=out / ".pollex", rubrics=sets_in(out)).work()
+        return ServeStore(store=out / ".pollex", rubrics=list_demo_rubric_sets(out)).work()
     return code
 
 
@@ -74,7 +76,7 @@ def learn_and_score(
     """
     run = RunOptions(store or out / ".pollex", on_interrupt=cli.announce_stop)
     reading = ReadOptions(group_field="user_id")
-    rubrics = out / RUBRICS
+    rubrics = out / RUBRICS_FILE_NAME
     with as_file(files("pollex.examples")) as examples:
         log = str(examples / "bikes.jsonl")
         domain = examples / "bikes.toml"
@@ -123,7 +125,7 @@ def replay_recording(
     # in the same store, so that both runs can be looked at together
     click.echo("First the built-in roles (no LLM), for comparison:\n", err=as_json)
     learn_and_score(
-        out / BUILT_IN,
+        out / BUILT_IN_FOLDER_NAME,
         ModelOptions(),
         as_json,
         store,
@@ -138,7 +140,7 @@ def replay_recording(
         endpoint = recording.endpoint()
         code = learn_and_score(
             out,
-            options_for(endpoint),
+            make_replay_options(endpoint),
             as_json,
             store,
             recording,
@@ -156,12 +158,14 @@ def replay_recording(
             return code
         # without recorded changes, those of a planted assistant
         if not recording.remedied:
-            return max(code, sequel.show_built_in(out, out / BUILT_IN, as_json))
+            return max(code, sequel.show_built_in(out, out / BUILT_IN_FOLDER_NAME, as_json))
         return max(
             code,
-            sequel.show(out, options_for(recording.endpoint(REMEDY)), as_json),
+            sequel.show(
+                out, make_replay_options(recording.endpoint(REMEDY_REPLIES_FILE_NAME)), as_json
+            ),
         )
-    except NotRecorded as error:
+    except PromptNotRecorded as error:
         # a prompt that was changed is the usual cause
         prompts = ", ".join(recording.changed_prompts())
         if prompts:

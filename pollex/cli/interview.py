@@ -77,7 +77,7 @@ Enter          go on with the pool as it stands; q leaves it for later"""
 
 @dataclass
 class PoolEditor:
-    """Has the person at the terminal edit a pool; see `runs.pool_review.People`."""
+    """Has the person at the terminal edit a pool; see `runs.pool_review.PoolReviewer`."""
 
     screen: Screen
     rows: list[dict[str, Any]] | None = None

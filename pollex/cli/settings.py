@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pollex.errors import ProposedOptions
-from pollex.runs.options import SYSTEMS
+from pollex.runs.options import SETTINGS_BY_SYSTEM
 from pollex.usecases.use_case import VerbOption
 
 SETTINGS_KEY = "pollex.settings"
@@ -77,7 +77,7 @@ def apply_preset(context: click.Context, option: click.Parameter, name: str | No
     """Take a system's settings for what isn't given."""
     # an option gets another default, and a setting a value
     options = {parameter.name for parameter in context.command.params}
-    sets = SYSTEMS[name] if name else {}
+    sets = SETTINGS_BY_SYSTEM[name] if name else {}
     context.default_map = {
         **(context.default_map or {}),
         **{setting: sets[setting] for setting in sets if setting in options},
@@ -92,10 +92,8 @@ def apply_preset(context: click.Context, option: click.Parameter, name: str | No
 def describe_preset(context: click.Context, name: str) -> str:
     """Tell with which options a system runs: its own, and in place of some those that were given."""
     values = context.params | context.meta[SETTINGS_KEY]
-    return (
-        f"As {name}: "
-        f"{spell_options_of_command(context.command, {setting: values[setting] for setting in SYSTEMS[name]})}"
-    )
+    settings = {setting: values[setting] for setting in SETTINGS_BY_SYSTEM[name]}
+    return f"As {name}: {spell_options_of_command(context.command, settings)}"
 
 
 def parse_setting(option: VerbOption, value: str) -> Any:

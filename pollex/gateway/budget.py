@@ -131,7 +131,7 @@ class UsageTable:
             row.batched = (row.batched[0] + prompt, row.batched[1] + completion)
 
 
-_PER_MILLION = 1_000_000
+_TOKENS_PER_PRICE_UNIT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class Price:
 
     def cost(self, prompt: int, completion: int) -> float:
         """Compute the price of these numbers of tokens."""
-        return (prompt * self.read + completion * self.written) / _PER_MILLION
+        return (prompt * self.read + completion * self.written) / _TOKENS_PER_PRICE_UNIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ class Limits:
         )
 
 
-ROOM_PAUSE = 0.02
+SECONDS_BETWEEN_BUDGET_CHECKS = 0.02
 """Seconds between two looks whether a call may be out."""
 
 
@@ -294,7 +294,7 @@ class Budget:
     async def enter(self) -> None:
         """Wait until one more call may be out, and count it; `leave` ends that."""
         while not self.has_room:  # noqa: ASYNC110 - of several loops and gateways, which an event is not for
-            await asyncio.sleep(ROOM_PAUSE)
+            await asyncio.sleep(SECONDS_BETWEEN_BUDGET_CHECKS)
         self._count_out(1)
 
     def leave(self) -> None:

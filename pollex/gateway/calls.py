@@ -2,7 +2,7 @@
 
 Estimates of a text's number of tokens, without tokenizer or network.
 
-`bound_tokens_below` counts runs of letters and groups of three digits: the tokenizers of GPT, Llama 3, Qwen and
+`compute_lower_token_bound` counts runs of letters and groups of three digits: the tokenizers of GPT, Llama 3, Qwen and
 Mistral never join two of these into one token, so the true count is not lower but for the odd word
 of an older tokenizer. `estimate_tokens` is a rule of thumb: within a factor of 1.5 for prose and code in
 Latin script and of 2 elsewhere, rather too high than too low, as a check before sending should be.
@@ -17,16 +17,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol
 
-LEASE_SECONDS = 120.0
+CALL_LEASE_SECONDS = 120.0
 """Seconds for which a call that is out is nobody else's, unless it may take longer."""
 
 
 @dataclass(frozen=True, slots=True)
-class StoredCall:
+class StoredReply:
     """The last reply that came for a key.
 
     Attributes:
-        key: See `calls.make_request`.
+        key: See `calls.make_model_request`.
         outcome: Facts about the reply, as `Reply.facts` gives them: JSON values.
         raw: The body as it came, with keys blanked out and cut at the cap.
     """
@@ -43,7 +43,7 @@ class Ledger(Protocol):
     it runs out, nobody else who shares the ledger may send the same.
     """
 
-    async def lookup(self, key: str) -> StoredCall | None:
+    async def lookup(self, key: str) -> StoredReply | None:
         """Return the last record of `key`, None when there is none."""
 
     async def intend(
@@ -51,7 +51,7 @@ class Ledger(Protocol):
         key: str,
         attempt: int,
         about: Mapping[str, Any],
-        seconds: float = LEASE_SECONDS,
+        seconds: float = CALL_LEASE_SECONDS,
     ) -> bool:
         """Record durably, before it returns, that a call is about to be sent.
 
@@ -80,10 +80,10 @@ class Ledger(Protocol):
 class MemoryLedger:
     """A ledger in memory, for tests and calls that need not be kept."""
 
-    calls: dict[str, StoredCall] = field(default_factory=dict)
+    calls: dict[str, StoredReply] = field(default_factory=dict)
     intents: list[tuple[str, int]] = field(default_factory=list)
 
-    async def lookup(self, key: str) -> StoredCall | None:
+    async def lookup(self, key: str) -> StoredReply | None:
         return self.calls.get(key)
 
     async def intend(
@@ -91,7 +91,7 @@ class MemoryLedger:
         key: str,
         attempt: int,
         about: Mapping[str, Any],  # noqa: ARG002
-        seconds: float = LEASE_SECONDS,  # noqa: ARG002
+        seconds: float = CALL_LEASE_SECONDS,  # noqa: ARG002
     ) -> bool:
         self.intents.append((key, attempt))
         return True
@@ -100,10 +100,10 @@ class MemoryLedger:
         return False
 
     async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:  # noqa: ARG002
-        self.calls[key] = StoredCall(key, dict(outcome), raw)
+        self.calls[key] = StoredReply(key, dict(outcome), raw)
 
 
-Kind = Literal[
+OutcomeKind = Literal[
     "completed",
     "refused",
     "empty",
@@ -143,7 +143,7 @@ class Outcome:
     Attributes:
         kind: One word for counting.
         key: The call's key, under which the ledger keeps the reply.
-        detail: Cause in words; empty for `Completed`.
+        detail: Cause in words; empty for `CompletedReply`.
         text: What the model wrote, if it wrote anything.
         logprobs: One entry a token as it came; None where none came. See `logprobs`.
         finish_reason: As it came.
@@ -154,7 +154,7 @@ class Outcome:
         seconds: Duration of the last attempt.
     """
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[OutcomeKind]
 
     key: str = ""
     detail: str = ""
@@ -169,56 +169,56 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Completed(Outcome):
+class CompletedReply(Outcome):
     """The model wrote its answer to the end."""
 
-    kind: ClassVar[Kind] = "completed"
+    kind: ClassVar[OutcomeKind] = "completed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused(Outcome):
+class RefusedReply(Outcome):
     """The model or a filter declined."""
 
-    kind: ClassVar[Kind] = "refused"
+    kind: ClassVar[OutcomeKind] = "refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Empty(Outcome):
+class EmptyReply(Outcome):
     """The model wrote nothing that is an answer; `detail` has what came in its place."""
 
-    kind: ClassVar[Kind] = "empty"
+    kind: ClassVar[OutcomeKind] = "empty"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Truncated(Outcome):
+class TruncatedReply(Outcome):
     """The answer stops at the token limit; `Call.longer` may be asked once."""
 
-    kind: ClassVar[Kind] = "truncated"
+    kind: ClassVar[OutcomeKind] = "truncated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextExceeded(Outcome):
     """The prompt is longer than the window; said by the server, or known before sending."""
 
-    kind: ClassVar[Kind] = "context_exceeded"
+    kind: ClassVar[OutcomeKind] = "context_exceeded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SilentlyTruncated(Outcome):
+class TruncatedPrompt(Outcome):
     """The server counted far fewer prompt tokens than were sent. Its text answers another question."""
 
-    kind: ClassVar[Kind] = "silently_truncated"
+    kind: ClassVar[OutcomeKind] = "silently_truncated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Malformed(Outcome):
+class MalformedReply(Outcome):
     """The reply is not what the protocol promises."""
 
-    kind: ClassVar[Kind] = "unparsable"
+    kind: ClassVar[OutcomeKind] = "unparsable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed(Outcome):
+class FailedCall(Outcome):
     """No reply that could be used.
 
     Attributes:
@@ -226,28 +226,28 @@ class Failed(Outcome):
             `bad_request`. Opens `detail`.
     """
 
-    kind: ClassVar[Kind] = "error"
+    kind: ClassVar[OutcomeKind] = "error"
 
     fault: str
 
 
-_WORD = re.compile(r"(?<!['’])[^\W\d_]+|\d{1,3}")
-_PART = re.compile(r"[^\W\d_]+|\d{1,3}|[^\w\s]+|_+")
-_SIX_LETTERS = re.compile(r"[^\W\d_]{1,6}|\d{1,3}|[^\w\s]{1,6}|_{1,6}")
-_TOKENS_A_MESSAGE = 4
+_WORD_OR_NUMBER_REGEX = re.compile(r"(?<!['’])[^\W\d_]+|\d{1,3}")
+_TOKEN_PIECE_REGEX = re.compile(r"[^\W\d_]+|\d{1,3}|[^\w\s]+|_+")
+_SIX_LETTER_PIECE_REGEX = re.compile(r"[^\W\d_]{1,6}|\d{1,3}|[^\w\s]{1,6}|_{1,6}")
+_WRAPPING_TOKENS_PER_MESSAGE = 4
 
 
-def bound_tokens_below(text: str) -> int:
+def compute_lower_token_bound(text: str) -> int:
     """Return a lower bound of the tokens in `text`."""
-    return len(_WORD.findall(text))
+    return len(_WORD_OR_NUMBER_REGEX.findall(text))
 
 
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens in `text`: six letters each, or three bytes beyond ASCII."""
     if text.isascii():
-        return len(_SIX_LETTERS.findall(text))
+        return len(_SIX_LETTER_PIECE_REGEX.findall(text))
 
-    parts = _PART.findall(text)
+    parts = _TOKEN_PIECE_REGEX.findall(text)
     sizes = (
         (len(part), 6) if part.isascii() else (len(part.encode("utf-8", "replace")), 3)
         for part in parts
@@ -255,25 +255,28 @@ def estimate_tokens(text: str) -> int:
     return sum(1 + (size - 1) // of_a_token for size, of_a_token in sizes)
 
 
-def bound_prompt_tokens_below(messages: Sequence[Mapping[str, Any]]) -> int:
-    """Return `bound_tokens_below` of all messages, without their wrapping."""
-    return sum(bound_tokens_below(content) for content in _list_contents(messages))
+def compute_lower_prompt_token_bound(messages: Sequence[Mapping[str, Any]]) -> int:
+    """Return `compute_lower_token_bound` of all messages, without their wrapping."""
+    return sum(compute_lower_token_bound(content) for content in _list_message_contents(messages))
 
 
-def bound_prompt_tokens_above(messages: Sequence[Mapping[str, Any]]) -> int:
+def compute_upper_prompt_token_bound(messages: Sequence[Mapping[str, Any]]) -> int:
     """Return an upper bound of `estimate_prompt_tokens`, from lengths alone."""
     return sum(
-        _TOKENS_A_MESSAGE + len(content) * (1 if content.isascii() else 2)
-        for content in _list_contents(messages)
+        _WRAPPING_TOKENS_PER_MESSAGE + len(content) * (1 if content.isascii() else 2)
+        for content in _list_message_contents(messages)
     )
 
 
 def estimate_prompt_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
     """Return `estimate_tokens` of all messages with their wrapping."""
-    return sum(_TOKENS_A_MESSAGE + estimate_tokens(content) for content in _list_contents(messages))
+    return sum(
+        _WRAPPING_TOKENS_PER_MESSAGE + estimate_tokens(content)
+        for content in _list_message_contents(messages)
+    )
 
 
-def _list_contents(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+def _list_message_contents(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     contents: list[str] = []
     for message in messages:
         if isinstance(content := message.get("content"), str):
@@ -281,19 +284,19 @@ def _list_contents(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     return contents
 
 
-Form = Literal["json_schema", "tool", "json_object", "text"]
+AnswerForm = Literal["json_schema", "tool", "json_object", "text"]
 """How an answer's schema is put to the endpoint; `text` leaves it to the prompt alone."""
 
-Streaming = Literal["", "counted", "bare"]
+StreamingMode = Literal["", "counted", "bare"]
 """Whether a reply comes in parts: not, with the count of tokens at its end, or without."""
 
-_STREAMED: dict[Streaming, dict[str, Any]] = {
+_BODY_FIELDS_BY_STREAMING: dict[StreamingMode, dict[str, Any]] = {
     "": {},
     "counted": {"stream": True, "stream_options": {"include_usage": True}},
     "bare": {"stream": True},
 }
 
-_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_LONE_SURROGATE_REGEX = re.compile(r"[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,14 +324,14 @@ class Call:
     messages: Sequence[Mapping[str, Any]]
     schema: Mapping[str, Any] | None = None
     schema_name: str = "answer"
-    form: Form = "json_schema"
+    form: AnswerForm = "json_schema"
     max_tokens: int | None = None
     limit_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None
     top_logprobs: int | None = None
-    stream: Streaming = ""
+    stream: StreamingMode = ""
     replicate: int = 0
     stage: str = ""
     item: str = ""
@@ -341,7 +344,7 @@ class Call:
     )
 
     def longer(self) -> Call:
-        """Return the call with room for twice the tokens, to be asked once after `Truncated`.
+        """Return the call with room for twice the tokens, to be asked once after `TruncatedReply`.
 
         It has another key and is paid for again.
         """
@@ -368,7 +371,7 @@ class Call:
         fields = {
             **self._answer_format(),
             **sampling,
-            **_STREAMED[self.stream],
+            **_BODY_FIELDS_BY_STREAMING[self.stream],
         }
 
         return {
@@ -412,7 +415,7 @@ class Request:
     call: Call = field(repr=False)
 
 
-def make_request(
+def make_model_request(
     place: str,
     model: str,
     call: Call,
@@ -439,17 +442,17 @@ def make_request(
     try:
         body = text.encode()
     except UnicodeEncodeError:
-        body = _LONE_SURROGATE.sub("\ufffd", text).encode()
+        body = _LONE_SURROGATE_REGEX.sub("\ufffd", text).encode()
 
     digest = hashlib.sha256(json.dumps([place, call.replicate]).encode())
     digest.update(body)
     return Request(digest.hexdigest(), body, call)
 
 
-Problem = Literal["", "timeout", "connection", "certificate", "cut", "too_large"]
+ConnectionProblem = Literal["", "timeout", "connection", "certificate", "cut", "too_large"]
 """Why there is no whole reply: no time left, no connection, no trust, ended early, more than the cap."""
 
-NO_STATUS = 0
+NO_HTTP_STATUS = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,10 +467,10 @@ class Reply:
         seconds: From sending to the last byte.
     """
 
-    status: int = NO_STATUS
+    status: int = NO_HTTP_STATUS
     body: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-    problem: Problem = ""
+    problem: ConnectionProblem = ""
     detail: str = ""
     seconds: float = 0.0
 
@@ -483,7 +486,7 @@ class Reply:
         return facts
 
     @classmethod
-    def stored(cls, call: StoredCall) -> Reply:
+    def stored(cls, call: StoredReply) -> Reply:
         """Return the reply that a ledger kept."""
         facts = call.outcome
         stored_facts = {}
@@ -494,7 +497,7 @@ class Reply:
         return cls(body=call.raw, **stored_facts)
 
 
-_FORM_NOTES: dict[Form, str] = {
+_NOTE_BY_ANSWER_FORM: dict[AnswerForm, str] = {
     "json_schema": "",
     "tool": "answers are asked for by a forced tool call",
     "json_object": "answers are asked for by JSON mode, with the schema in the prompt",
@@ -533,10 +536,10 @@ class Capabilities:
     limit_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
     window: int | None = None
     calls: int = 0
-    stream: Streaming = ""
+    stream: StreamingMode = ""
 
     @property
-    def form(self) -> Form:
+    def form(self) -> AnswerForm:
         """The strictest supported way to ask for an answer in a schema.
 
         Below `tool`, the prompt has to show the schema.
@@ -563,7 +566,7 @@ class Capabilities:
     def missing(self) -> list[str]:
         """Describe missing capabilities and what is lost without them, one sentence each."""
         sentences = {
-            "json_schema": f"no JSON schema: {_FORM_NOTES[self.form]}; "
+            "json_schema": f"no JSON schema: {_NOTE_BY_ANSWER_FORM[self.form]}; "
             "an answer in another form is asked for once more",
             "logprobs": "no log-probabilities of the answer's token: no distributions from a single call, only the "
             "answer itself; `--samples 5` asks five times and counts",

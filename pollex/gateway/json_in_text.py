@@ -9,7 +9,7 @@ and marks within it
 - prose and code fences around the object;
 - several objects: the last complete one counts;
 - a comma before a closing brace or bracket;
-- a key that is named twice with the same answer; with different ones its value is `CONFLICT`.
+- a key that is named twice with the same answer; with different ones its value is `CONFLICTING_VALUE`.
 
 Nothing is guessed: an object that is cut short or holds NaN or Infinity is no answer.
 """
@@ -21,18 +21,18 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pollex.gateway.thoughts import find_last_begin, find_thought_ends
+from pollex.gateway.thoughts import find_last_thought_begin, find_thought_ends
 
 JsonPath = tuple[str | int, ...]
 
-_STRING = r'"(?:[^"\\]++|\\.)*+"'
-_TRAILING_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
-_MARK = re.compile(_STRING + r'|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
-_LEAD = re.compile(r"[\s\ufeff]*(?:```\w*\s*)?(?=\{)")
-_MOST_STARTS = 2_000
+_JSON_STRING_REGEX = r'"(?:[^"\\]++|\\.)*+"'
+_STRING_OR_TRAILING_COMMA_REGEX = re.compile(_JSON_STRING_REGEX + r"|,(?=\s*[}\]])", re.DOTALL)
+_JSON_TOKEN_REGEX = re.compile(_JSON_STRING_REGEX + r'|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_OBJECT_LEAD_REGEX = re.compile(r"[\s\ufeff]*(?:```\w*\s*)?(?=\{)")
+_MAX_OBJECT_STARTS_TRIED = 2_000
 
 
-CONFLICT: Final = object()
+CONFLICTING_VALUE: Final = object()
 """In place of answers to one question that disagree."""
 
 
@@ -51,23 +51,23 @@ class JsonBlock:
     end: int
 
 
-def find_last_object(text: str) -> JsonBlock | None:
+def find_last_json_object(text: str) -> JsonBlock | None:
     """Return the last complete JSON object in `text`; None where there is none."""
-    begin = skip_thoughts(text)
+    begin = find_answer_start(text)
     if begin is None:
         return None
 
     # from brace to brace; behind an object the search goes on at its end
     mended = last_block = None
-    for _ in range(_MOST_STARTS):
+    for _ in range(_MAX_OBJECT_STARTS_TRIED):
         begin = text.find("{", begin)
         if begin < 0:
             break
-        block = _decode_object(text, begin)
+        block = _decode_json_object(text, begin)
         if block is None:
             if mended is None:
                 mended = _blank_stray_commas(text)
-            block = _decode_object(mended, begin)
+            block = _decode_json_object(mended, begin)
 
         last_block = block or last_block
         begin = block.end if block else begin + 1
@@ -75,7 +75,7 @@ def find_last_object(text: str) -> JsonBlock | None:
     return last_block
 
 
-def skip_thoughts(text: str) -> int | None:
+def find_answer_start(text: str) -> int | None:
     """Return where in `text` an answer may begin; None if thoughts never end.
 
     An object may contain the marks, too: from a conversation about them, or one that tries to spoil
@@ -83,16 +83,16 @@ def skip_thoughts(text: str) -> int | None:
     beyond the last mark is the answer.
     """
     closing = find_thought_ends(text)
-    last_mark = max(closing[-1][0] if closing else -1, find_last_begin(text))
+    last_mark = max(closing[-1][0] if closing else -1, find_last_thought_begin(text))
     if last_mark < 0:
         return 0
 
     for begin in (0, closing[0][1]) if closing else (0,):
         # an object that spans the last mark holds it: the marks are part of the answer
-        lead = _LEAD.match(text, begin)
+        lead = _OBJECT_LEAD_REGEX.match(text, begin)
         block = None
         if lead:
-            block = _decode_object(text, lead.end()) or _decode_object(
+            block = _decode_json_object(text, lead.end()) or _decode_json_object(
                 _blank_stray_commas(text), lead.end()
             )
         if block is not None and block.end > last_mark:
@@ -101,14 +101,14 @@ def skip_thoughts(text: str) -> int | None:
     return closing[-1][1] if closing else None
 
 
-def find_value_spans(text: str, block: JsonBlock) -> dict[JsonPath, tuple[int, int]]:
+def locate_json_values(text: str, block: JsonBlock) -> dict[JsonPath, tuple[int, int]]:
     """Map the path of each value in `block` to its place in `text`, without quotes.
 
     For example `{("answers", 0, "option"): (31, 36)}`.
     """
     spans: dict[JsonPath, tuple[int, int]] = {}
     path: list[str | int | None] = []  # None: in an object, before a key
-    for match in _MARK.finditer(text, block.start, block.end):
+    for match in _JSON_TOKEN_REGEX.finditer(text, block.start, block.end):
         mark = match.group()
         if mark in "{[":
             path.append(None if mark == "{" else 0)
@@ -129,9 +129,9 @@ def find_value_spans(text: str, block: JsonBlock) -> dict[JsonPath, tuple[int, i
     return spans
 
 
-def _decode_object(text: str, begin: int) -> JsonBlock | None:
+def _decode_json_object(text: str, begin: int) -> JsonBlock | None:
     try:
-        value, end = _DECODER.raw_decode(text, begin)
+        value, end = _JSON_DECODER.raw_decode(text, begin)
     except (ValueError, RecursionError):
         return None
 
@@ -140,29 +140,33 @@ def _decode_object(text: str, begin: int) -> JsonBlock | None:
 
 def _blank_stray_commas(text: str) -> str:
     """Replace the commas that JSON doesn't allow by spaces, so that offsets stay the same."""
-    return _TRAILING_COMMA.sub(
+    return _STRING_OR_TRAILING_COMMA_REGEX.sub(
         lambda match: " " if match.group() == "," else match.group(),
         text,
     )
 
 
-def _merge_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _merge_object_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for key, value in pairs:
         merged[key] = (
-            value if key not in merged or _have_no_conflict(merged[key], value) else CONFLICT
+            value
+            if key not in merged or _are_compatible_values(merged[key], value)
+            else CONFLICTING_VALUE
         )
     return merged
 
 
-def _have_no_conflict(first: Any, second: Any) -> bool:
+def _are_compatible_values(first: Any, second: Any) -> bool:
     if isinstance(first, dict) and isinstance(second, dict) and "answer" in first:
         return bool(first["answer"] == second.get("answer"))
     return bool(first == second)
 
 
-def _refuse_constant(constant: str) -> None:
+def _refuse_json_constant(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_merge_pairs, parse_constant=_refuse_constant)
+_JSON_DECODER = json.JSONDecoder(
+    object_pairs_hook=_merge_object_pairs, parse_constant=_refuse_json_constant
+)

@@ -3,7 +3,7 @@
 import os
 import sys
 
-_SWITCHES = (
+_TRACING_VARIABLES = (
     "LANGSMITH_TRACING",
     "LANGSMITH_TRACING_V2",
     "LANGCHAIN_TRACING",
@@ -13,7 +13,7 @@ _SWITCHES = (
 
 def switch_tracing(*, on: bool) -> None:
     """Switch LangSmith tracing on (`--langsmith`) or off in this process and its children, before any run."""
-    for name in _SWITCHES:
+    for name in _TRACING_VARIABLES:
         os.environ[name] = str(on).lower()
 
     # it may have read the environment already, and keeps what it has read

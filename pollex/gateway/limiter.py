@@ -5,25 +5,25 @@ import random
 from collections import deque
 from collections.abc import Callable
 
-FIRST_SLOTS = 32
+INITIAL_CALL_SLOTS = 32
 """Calls sent before the first reply; from there every reply that is no 429 makes room for one more."""
 
-_CUT_FACTOR = 0.7
-_KEPT_RATE = 0.95
-_HOLD_SECONDS = 10.0
-_GROWTH_FACTOR = 1.1
-_NO_PACE = 0.001
-_SHORTEST_WAIT = 0.1
-_LONGEST_PAUSE = 15.0
-_PAUSES = 0.5
+_SLOT_CUT_FACTOR = 0.7
+_SHARE_OF_ACCEPTED_RATE = 0.95
+_SECONDS_BEFORE_GROWTH = 10.0
+_RATE_GROWTH_FACTOR = 1.1
+_MIN_SPACING_SECONDS = 0.001
+_MIN_ASKED_WAIT_SECONDS = 0.1
+_MAX_REFUSAL_PAUSE_SECONDS = 15.0
+_PAUSE_PER_EPISODE_LENGTH = 0.5
 """A pause between two feelers, as a share of the time that the storm has lasted."""
-_STORM_SECONDS = 3.0
+_MIN_STORM_SECONDS = 3.0
 """Seconds for which nothing is accepted in a storm; in less, a limit of calls a second lets some through."""
-_SAME_WEATHER_SECONDS = 60.0
+_MAX_SECONDS_BETWEEN_LINKED_STORMS = 60.0
 """Seconds after a storm in which another one is of the same cause: too high a rate."""
 
 
-class Limiter:
+class RateLimiter:
     """Slots for calls, given in the order of asking.
 
     Starts with a few slots and doubles them every round trip up to `ceiling`. A 429 opens an
@@ -49,7 +49,7 @@ class Limiter:
         self._ceiling = ceiling
         self._least = least
         self._backoff = backoff
-        self._limit = float(min(ceiling, FIRST_SLOTS))
+        self._limit = float(min(ceiling, INITIAL_CALL_SLOTS))
         self._out = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._closed: Callable[[], Exception] | None = None
@@ -136,7 +136,9 @@ class Limiter:
             self._limit = min(float(self._ceiling), self._limit + growth)
         if self._spacing and now >= self._grow_at:
             self._grow_at = now + 1
-            self._spacing = 0.0 if self._spacing < _NO_PACE else self._spacing / _GROWTH_FACTOR
+            self._spacing = (
+                0.0 if self._spacing < _MIN_SPACING_SECONDS else self._spacing / _RATE_GROWTH_FACTOR
+            )
 
     def reject(self, given_at: float, asked_wait: float | None = None) -> None:
         """Record a 429 to a call with a slot since `given_at`; pause.
@@ -146,7 +148,7 @@ class Limiter:
         """
         now = self._loop.time()
         # a wait that the endpoint names is taken at its word
-        named = asked_wait is not None and asked_wait >= _SHORTEST_WAIT
+        named = asked_wait is not None and asked_wait >= _MIN_ASKED_WAIT_SECONDS
         if given_at < self._resume_at:  # of the same burst
             self._pause_until(now + asked_wait if named and asked_wait is not None else now)
             return
@@ -211,7 +213,9 @@ class Limiter:
 
     def _own_pause(self, lasts: float) -> float:
         """Return how long to wait where nobody says: short at first, then a share of the time that it has lasted."""
-        longest = min(_LONGEST_PAUSE, max(self._backoff, _PAUSES * lasts))
+        longest = min(
+            _MAX_REFUSAL_PAUSE_SECONDS, max(self._backoff, _PAUSE_PER_EPISODE_LENGTH * lasts)
+        )
         return longest * self._jitter.uniform(0.5, 1.0)
 
     def _begin_episode(self, now: float, spent: float) -> None:
@@ -224,9 +228,9 @@ class Limiter:
         self._before_episode = (self._limit, self._spacing, self._throttled)
         self._accepted_in = (self._accepted, self._counted_from)
         self._spacing = self._pace(self._accepted, spent)
-        self._limit = max(1.0, self._limit * _CUT_FACTOR)
+        self._limit = max(1.0, self._limit * _SLOT_CUT_FACTOR)
         self._episode_at = now
-        self._grow_at = now + _HOLD_SECONDS
+        self._grow_at = now + _SECONDS_BEFORE_GROWTH
         self._throttled = True
         self._accepted = 0
 
@@ -237,12 +241,13 @@ class Limiter:
         # a storm: single calls were refused for seconds
         refused = self._refused_feelers
         self._refused_feelers = 0
-        if not refused or now - (self._episode_at or now) < _STORM_SECONDS:
+        if not refused or now - (self._episode_at or now) < _MIN_STORM_SECONDS:
             return
 
         # two storms in a row say that the rate is too high after all
         again = (
-            self._storm_ended_at is not None and now - self._storm_ended_at < _SAME_WEATHER_SECONDS
+            self._storm_ended_at is not None
+            and now - self._storm_ended_at < _MAX_SECONDS_BETWEEN_LINKED_STORMS
         )
         self._storm_ended_at = now
         if again:
@@ -255,7 +260,7 @@ class Limiter:
     @staticmethod
     def _pace(accepted: int, seconds: float) -> float:
         """Return the seconds between two calls at which so many are accepted in that time."""
-        return max(seconds, 0.001) / (max(accepted, 1) * _KEPT_RATE)
+        return max(seconds, 0.001) / (max(accepted, 1) * _SHARE_OF_ACCEPTED_RATE)
 
     def _may_go(self) -> bool:
         if self._feeling:

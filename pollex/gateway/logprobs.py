@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Self
 
-_ROUNDING = 0.05
+_PROBABILITY_SUM_TOLERANCE = 0.05
 """By so much probabilities in half precision may add up to more than 1."""
 
 
 @dataclass(frozen=True, slots=True)
-class _TokenChoice:
+class _TokenAlternative:
     text: bytes
     probability: float
 
@@ -57,7 +57,7 @@ class AnswerTokens:
 
     def alternatives(self, start: int) -> int:
         """Return how many alternatives are listed for the token at `start` in the text."""
-        return len(_list_alternatives(self._entries[self._locate(start)[0]]))
+        return len(_list_token_alternatives(self._entries[self._locate(start)[0]]))
 
     def distribution(
         self,
@@ -84,7 +84,7 @@ class AnswerTokens:
         """
         # the token may begin before the label: its beginning is cut off
         index, lead = self._locate(start)
-        if not _list_alternatives(self._entries[index]):
+        if not _list_token_alternatives(self._entries[index]):
             return None
 
         spelled = [
@@ -115,7 +115,7 @@ class AnswerTokens:
     ) -> Iterator[tuple[int, float]]:
         """Yield index and probability of a label, for each alternative that determines one."""
         # what was written so far, and its probability
-        path: _TokenChoice | None = _TokenChoice(b"", 1.0)
+        path: _TokenAlternative | None = _TokenAlternative(b"", 1.0)
         while path is not None:
             if index == len(self._entries):
                 for label, text in enumerate(labels):
@@ -123,9 +123,11 @@ class AnswerTokens:
                         yield (label, path.probability)
                 return
 
-            chosen_text = _normalize_token(_get_token_bytes(self._entries[index]), folded=folded)
+            chosen_text = _normalize_token_text(
+                _get_token_bytes(self._entries[index]), folded=folded
+            )
             following = None
-            for choice in _make_choices(self._entries[index], folded=folded):
+            for choice in _make_token_alternatives(self._entries[index], folded=folded):
                 if not choice.text.startswith(lead):
                     continue
                 written = (path.text + choice.text[len(lead) :]).lstrip()
@@ -133,19 +135,19 @@ class AnswerTokens:
                 # labels that this alternative leaves open: one alone gets its probability
                 open_labels = []
                 for label, text in enumerate(labels):
-                    if _may_become(written, text):
+                    if _may_become_label(written, text):
                         open_labels.append(label)
                 if len(open_labels) == 1:
                     yield open_labels[0], probability
                 elif open_labels and choice.text == chosen_text:
-                    following = _TokenChoice(written, probability)
+                    following = _TokenAlternative(written, probability)
 
             path = following
             lead = b""
             index = index + 1
 
 
-def _may_become(written: bytes, label: bytes) -> bool:
+def _may_become_label(written: bytes, label: bytes) -> bool:
     """Return whether `written` begins `label`, or is `label` followed by a word end."""
     if label.startswith(written):
         return True
@@ -156,14 +158,16 @@ def _may_become(written: bytes, label: bytes) -> bool:
     )
 
 
-def _list_alternatives(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _list_token_alternatives(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     top = entry.get("top_logprobs")
     if isinstance(top, list):
         return [choice for choice in top if isinstance(choice, Mapping)]
     return []
 
 
-def _make_choices(entry: Mapping[str, Any], *, folded: bool = False) -> list[_TokenChoice]:
+def _make_token_alternatives(
+    entry: Mapping[str, Any], *, folded: bool = False
+) -> list[_TokenAlternative]:
     """Return the alternatives at a place, and the token that was written, each once.
 
     None where together they are more than certain: some servers give scores by that name that are
@@ -171,22 +175,22 @@ def _make_choices(entry: Mapping[str, Any], *, folded: bool = False) -> list[_To
     """
     # the first probability of a token counts; the token written is among them
     probabilities: dict[bytes, float] = {}
-    for choice in [*_list_alternatives(entry), entry]:
+    for choice in [*_list_token_alternatives(entry), entry]:
         logprob = choice.get("logprob")
         if isinstance(logprob, int | float) and not math.isnan(logprob):
             probabilities.setdefault(_get_token_bytes(choice), math.exp(min(logprob, 1.0)))
 
-    if math.fsum(probabilities.values()) > 1 + _ROUNDING:
+    if math.fsum(probabilities.values()) > 1 + _PROBABILITY_SUM_TOLERANCE:
         return []
 
-    choices: list[_TokenChoice] = []
+    choices: list[_TokenAlternative] = []
     for text, probability in probabilities.items():
-        choices.append(_TokenChoice(_normalize_token(text, folded=folded), probability))
+        choices.append(_TokenAlternative(_normalize_token_text(text, folded=folded), probability))
 
     return choices
 
 
-def _normalize_token(text: bytes, *, folded: bool) -> bytes:
+def _normalize_token_text(text: bytes, *, folded: bool) -> bytes:
     if folded:
         return text.decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape")
     return text

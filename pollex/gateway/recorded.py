@@ -26,13 +26,13 @@ RECORDED_URL = "https://recorded.invalid/v1"
 """Stands for the address in each call's key; such a host can't exist (RFC 6761)."""
 
 
-_LISTED = re.compile(r"^\d+\. (.*)$", re.MULTILINE)
-_CHECK = re.compile(
+_NUMBERED_STATEMENT_REGEX = re.compile(r"^\d+\. (.*)$", re.MULTILINE)
+_CANARY_STATEMENT_REGEX = re.compile(
     r'"The user (?:uses the word \\"(.*)\\" in their first message|writes a message)\."'
 )
 
 
-class NotRecorded(PollexError):
+class PromptNotRecorded(PollexError):
     """A prompt that the recording has no reply to: it was changed since, or the data was."""
 
 
@@ -42,7 +42,7 @@ class RecordedEndpoint(Endpoint):
 
     Attributes:
         file: JSON lines, packed by gzip, with `key`, `stage`, `item` and `body`, the reply as it
-            came; of judgings also `form` and `statements`, see `read_recorded_request`.
+            came; of judgings also `form` and `statements`, see `split_recorded_request`.
         composed: Keys of prompts whose replies were put together.
     """
 
@@ -92,7 +92,7 @@ class RecordedEndpoint(Endpoint):
         if request.key in self.lines:
             return str(self.lines[request.key]["body"])
 
-        form, statements = read_recorded_request(request)
+        form, statements = split_recorded_request(request)
         answers = []
         for statement in statements:
             answers.append(self.answers.get((form, statement)))
@@ -118,14 +118,14 @@ class RecordedEndpoint(Endpoint):
         )
 
     async def send(self, request: Request, seconds: float) -> Reply:  # noqa: ARG002
-        """Return the recorded reply: it is its own `Wire`.
+        """Return the recorded reply: it is its own `ModelConnection`.
 
         Raises:
             NotRecorded: There is none.
         """
         body = self.reply(request)
         if body is None:
-            raise NotRecorded(
+            raise PromptNotRecorded(
                 f"no reply to this prompt was recorded: {request.call.stage} of {request.call.item}",
                 where=str(self.file),
                 hint="record it (`make record`), or look at the recorded result",
@@ -137,22 +137,22 @@ class RecordedEndpoint(Endpoint):
         """Do nothing: nothing is open."""
 
 
-def read_recorded_request(request: Request) -> tuple[str, list[str]]:
+def split_recorded_request(request: Request) -> tuple[str, list[str]]:
     """Return a hash of a prompt without its numbered statements, and these; a check is told by its truth alone."""
     *before, last = (str(message["content"]) for message in request.call.messages)
-    first = _LISTED.search(last)
+    first = _NUMBERED_STATEMENT_REGEX.search(last)
     head = last[: first.start()] if first else last
     identity = json.dumps([*before, head, request.call.replicate])
     data = "\n".join(before[1:])
 
     statements = []
-    for statement in _LISTED.findall(last):
-        statements.append(_name_statement(statement, data))
+    for statement in _NUMBERED_STATEMENT_REGEX.findall(last):
+        statements.append(_key_of_statement(statement, data))
     return hashlib.sha256(identity.encode()).hexdigest()[:16], statements
 
 
-def _name_statement(statement: str, data: str) -> str:
-    check = _CHECK.fullmatch(statement)
+def _key_of_statement(statement: str, data: str) -> str:
+    check = _CANARY_STATEMENT_REGEX.fullmatch(statement)
     if check:
         return f"check: {check[1] is None or check[1] in data}"
     return statement

@@ -27,19 +27,19 @@ from langchain_openai.chat_models.base import BaseChatOpenAI
 from openai import DefaultAioHttpClient, Omit
 from pydantic import SecretStr
 
-from pollex.gateway.calls import Call, Reply, Request, make_request
+from pollex.gateway.calls import Call, Reply, Request, make_model_request
 from pollex.gateway.endpoint import LANGCHAIN_PREFIX, Endpoint
 from pollex.gateway.recorded import RecordedEndpoint
 from pollex.gateway.redaction import redact_secrets, strip_secrets
 
-EVENT_STREAM = "text/event-stream"
-_LAST = "[DONE]"
-_ABOUT = ("id", "model", "system_fingerprint", "usage")
-_IN_PIECES = b',"stream":true,"stream_options":{"include_usage":true}}'
-_BEGINS_AS_EVENTS = (b"data:", b"event:", b"id:", b":")
+EVENT_STREAM_MEDIA_TYPE = "text/event-stream"
+_LAST_EVENT_DATA = "[DONE]"
+_REPLY_METADATA_FIELDS = ("id", "model", "system_fingerprint", "usage")
+_STREAMING_BODY_END = b',"stream":true,"stream_options":{"include_usage":true}}'
+_EVENT_STREAM_STARTS = (b"data:", b"event:", b"id:", b":")
 
 
-class ReplyParts:
+class StreamedReply:
     """The parts of one reply (server-sent events of OpenAI's protocol).
 
     Args:
@@ -104,14 +104,14 @@ class ReplyParts:
         )
 
     def _take(self, value: str) -> None:
-        if value == _LAST:
+        if value == _LAST_EVENT_DATA:
             self.whole = True
             return
 
         try:
             part = json.loads(value)
             self._error = part.get("error", self._error)
-            self._about |= {name: part[name] for name in _ABOUT if part.get(name)}
+            self._about |= {name: part[name] for name in _REPLY_METADATA_FIELDS if part.get(name)}
             for choice in part.get("choices") or ():
                 self._add(choice)
         except (ValueError, TypeError, AttributeError, RecursionError):
@@ -149,14 +149,14 @@ class ReplyParts:
             call["arguments"] += part
 
 
-MOST_REPLY_BYTES = 1 << 20
+MAX_REPLY_BYTES = 1 << 20
 """Of a body that is read and kept."""
 
-MOST_BYTES_WITH_LOGPROBS = 1 << 24
+MAX_REPLY_BYTES_WITH_LOGPROBS = 1 << 24
 """Each token brings its alternatives along, some two kilobytes at twenty of them; of a stream, some 300 bytes."""
 
-CONNECT_SECONDS = 10.0
-OWN_HEADER = re.compile(r"accept|content-type|user-agent|x-stainless-", re.IGNORECASE)
+CONNECT_TIMEOUT_SECONDS = 10.0
+REPLACED_HEADER_REGEX = re.compile(r"accept|content-type|user-agent|x-stainless-", re.IGNORECASE)
 """Not the organization, project and custom headers that `OPENAI_…` variables name."""
 
 NETWORK_ERRORS = (
@@ -169,7 +169,7 @@ NETWORK_ERRORS = (
 )
 
 
-class Wire(Protocol):
+class ModelConnection(Protocol):
     """A way to a model, for one event loop."""
 
     async def send(self, request: Request, seconds: float) -> Reply:
@@ -179,22 +179,22 @@ class Wire(Protocol):
         """End all connections."""
 
 
-def connect(place: Endpoint | ChatModel, concurrency: int) -> Wire:
+def open_connection(place: Endpoint | ChatModel, concurrency: int) -> ModelConnection:
     """Return a wire to `place` for the running event loop."""
     if isinstance(place, ChatModel):
-        return ChatModelWire(place)
+        return ChatModelConnection(place)
     if isinstance(place, RecordedEndpoint):
         return place
-    return OpenAIWire(place, concurrency)
+    return OpenAIConnection(place, concurrency)
 
 
 @cache
-def _load_certificates() -> ssl.SSLContext:
+def _load_ssl_context() -> ssl.SSLContext:
     """Read whom to trust; once, as it takes longer than a reply on the same machine."""
     return httpx2.create_ssl_context(trust_env=False)
 
 
-class OpenAIWire:
+class OpenAIConnection:
     """A `ChatOpenAI` whose connections are used directly.
 
     The body goes out as it was hashed and comes back as it is kept: `ainvoke` would parse a reply
@@ -211,11 +211,11 @@ class OpenAIWire:
         self._endpoint = endpoint
         self._url = httpx2.URL(endpoint.url("chat/completions"))
         self._http = DefaultAioHttpClient(
-            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+            timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT_SECONDS),
             limits=httpx2.Limits(max_connections=concurrency + 1, keepalive_expiry=30),
             follow_redirects=False,
             trust_env=False,
-            verify=_load_certificates(),
+            verify=_load_ssl_context(),
             proxy=endpoint.proxy,
         )
         self.model = ChatOpenAI(
@@ -235,12 +235,12 @@ class OpenAIWire:
     async def send(self, request: Request, seconds: float) -> Reply:
         # somebody listens: the reply is asked for in pieces, whose secrets are blanked
         if (tell := request.call.on_text) is not None:
-            heard = ReplyParts(lambda text: tell(strip_secrets(self._endpoint.secrets, text)))
-            arriving = _PartialReply(MOST_BYTES_WITH_LOGPROBS, heard)
+            heard = StreamedReply(lambda text: tell(strip_secrets(self._endpoint.secrets, text)))
+            arriving = _PartialReply(MAX_REPLY_BYTES_WITH_LOGPROBS, heard)
             if request.call.stream:
                 body = request.body
             else:
-                body = request.body[:-1] + _IN_PIECES
+                body = request.body[:-1] + _STREAMING_BODY_END
 
             return await self._send(
                 "POST",
@@ -251,7 +251,7 @@ class OpenAIWire:
             )
 
         if request.call.stream:
-            arriving = _PartialReply(MOST_BYTES_WITH_LOGPROBS)
+            arriving = _PartialReply(MAX_REPLY_BYTES_WITH_LOGPROBS)
             return await self._send(
                 "POST",
                 self._url,
@@ -262,9 +262,9 @@ class OpenAIWire:
 
         # alternatives of every token take much more room
         if request.call.top_logprobs is None:
-            cap = MOST_REPLY_BYTES
+            cap = MAX_REPLY_BYTES
         else:
-            cap = MOST_BYTES_WITH_LOGPROBS
+            cap = MAX_REPLY_BYTES_WITH_LOGPROBS
 
         return await self._send(
             "POST",
@@ -280,7 +280,7 @@ class OpenAIWire:
             "GET",
             self._endpoint.url(path),
             None,
-            _PartialReply(MOST_BYTES_WITH_LOGPROBS),
+            _PartialReply(MAX_REPLY_BYTES_WITH_LOGPROBS),
             seconds,
         )
 
@@ -299,7 +299,7 @@ class OpenAIWire:
         began = loop.time()
         try:
             async with (
-                limit_time(seconds),
+                limit_running_time(seconds),
                 self._http.stream(method, url, content=body) as response,
             ):
                 await arriving.read(response)
@@ -309,7 +309,7 @@ class OpenAIWire:
             # a certificate that isn't trusted, else the connection
             certificate = _describe_certificate_error(error)
             # Whatever the library's class: an address where nothing listens is no matter of time.
-            if CONNECTION_REFUSED in str(error):
+            if CONNECTION_REFUSED_MESSAGE in str(error):
                 name = "ConnectionRefused"
             else:
                 name = type(error).__name__
@@ -323,7 +323,7 @@ class OpenAIWire:
         return arriving.reply(self._endpoint.secrets, loop.time() - began)
 
 
-CONNECTION_REFUSED = "Connect call failed"
+CONNECTION_REFUSED_MESSAGE = "Connect call failed"
 
 
 class _PartialReply:
@@ -333,7 +333,7 @@ class _PartialReply:
         heard: Reads a reply that comes in parts; some endpoints send these unasked.
     """
 
-    def __init__(self, cap: int, heard: ReplyParts | None = None) -> None:
+    def __init__(self, cap: int, heard: StreamedReply | None = None) -> None:
         self._cap = cap
         self._heard = heard
         self._chunks: list[bytes] = []
@@ -348,9 +348,9 @@ class _PartialReply:
         size = 0
         # An endpoint that knows no streams answers whole; so do its errors. Others stream without
         # being asked.
-        listener = self._heard or ReplyParts()
+        listener = self._heard or StreamedReply()
         self._heard = None
-        heard: ReplyParts | None = None
+        heard: StreamedReply | None = None
         async for chunk in response.aiter_bytes():
             if size == 0 and self._comes_in_parts(chunk):
                 heard = self._heard = listener
@@ -367,9 +367,9 @@ class _PartialReply:
 
     def _comes_in_parts(self, start: bytes) -> bool:
         """Tell by its type, or where that is wrong by its beginning, whether a reply is a stream of events."""
-        if EVENT_STREAM in self._headers.get("content-type", ""):
+        if EVENT_STREAM_MEDIA_TYPE in self._headers.get("content-type", ""):
             return True
-        return self.status == 200 and start.lstrip().startswith(_BEGINS_AS_EVENTS)
+        return self.status == 200 and start.lstrip().startswith(_EVENT_STREAM_STARTS)
 
     def fail(self, problem: str, detail: str) -> None:
         self._problem = problem
@@ -396,7 +396,7 @@ def _merge_headers(defaults: Mapping[str, str | Omit], endpoint: Endpoint) -> di
     """Merge default headers with the endpoint's; drop those from the environment."""
     default_headers = {}
     for name, value in defaults.items():
-        if isinstance(value, str) and OWN_HEADER.match(name):
+        if isinstance(value, str) and REPLACED_HEADER_REGEX.match(name):
             default_headers[name] = value
 
     # Uncompressed, so that the cap holds for what arrives; replies are small.
@@ -416,7 +416,7 @@ def _describe_certificate_error(error: BaseException | None) -> str:
     return ""
 
 
-_FINISH_REASONS = {
+_FINISH_REASON_BY_PROVIDER_REASON = {
     "end_turn": "stop",
     "max_tokens": "length",
     "refusal": "content_filter",
@@ -480,10 +480,10 @@ class ChatModel:
 
     def request(self, call: Call) -> Request:
         """Prepare `call` for this model."""
-        return make_request(self.place, self.model, call)
+        return make_model_request(self.place, self.model, call)
 
 
-class ChatModelWire:
+class ChatModelConnection:
     """Sends through `ainvoke` and stores the message in the form of an endpoint's body."""
 
     def __init__(self, place: ChatModel) -> None:
@@ -512,7 +512,7 @@ class ChatModelWire:
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
-            async with limit_time(seconds):
+            async with limit_running_time(seconds):
                 message = await self._bound(request.call).ainvoke(
                     [dict(message) for message in request.call.messages]
                 )
@@ -523,9 +523,9 @@ class ChatModelWire:
                 seconds=loop.time() - began,
             )
         except Exception as error:  # what a provider's package raises, nobody knows
-            return _make_reply(error, self._place.secrets, loop.time() - began)
+            return _make_reply_of_error(error, self._place.secrets, loop.time() - began)
 
-        body = json.dumps(_make_completion(message), ensure_ascii=False, default=str)
+        body = json.dumps(_make_completion_of_message(message), ensure_ascii=False, default=str)
         return Reply(
             status=200,
             body=strip_secrets(self._place.secrets, body),
@@ -533,7 +533,7 @@ class ChatModelWire:
         )
 
     async def close(self) -> None:
-        """See `Wire`. Connections that the user made stay open."""
+        """See `ModelConnection`. Connections that the user made stay open."""
         if self._http is not None:
             await self._http.aclose()
 
@@ -564,7 +564,7 @@ class ChatModelWire:
         return self._chat
 
 
-def _make_completion(message: BaseMessage) -> dict[str, Any]:
+def _make_completion_of_message(message: BaseMessage) -> dict[str, Any]:
     about = message.response_metadata
     reason = str(about.get("finish_reason") or about.get("stop_reason") or "stop").lower()
     usage = None
@@ -587,7 +587,7 @@ def _make_completion(message: BaseMessage) -> dict[str, Any]:
         "system_fingerprint": about.get("system_fingerprint"),
         "choices": [
             {
-                "finish_reason": _FINISH_REASONS.get(reason, reason),
+                "finish_reason": _FINISH_REASON_BY_PROVIDER_REASON.get(reason, reason),
                 "logprobs": about.get("logprobs"),
                 "message": {
                     "content": content,
@@ -605,7 +605,7 @@ def _make_completion(message: BaseMessage) -> dict[str, Any]:
     }
 
 
-def _make_reply(
+def _make_reply_of_error(
     error: Exception,
     secrets: tuple[str, ...],
     seconds: float,
@@ -634,13 +634,13 @@ def _make_reply(
     return Reply(problem="connection", detail=words, seconds=seconds)
 
 
-SLICE_SECONDS = 1.0
-GRACE_SECONDS = 5.0
+MAX_TIMER_SECONDS = 1.0
+GRACE_SECONDS_AFTER_SLEEP = 5.0
 """Seconds to take in what came while the process was stopped."""
 
 
 @asynccontextmanager
-async def limit_time(seconds: float) -> AsyncIterator[None]:
+async def limit_running_time(seconds: float) -> AsyncIterator[None]:
     """End what is in the block with `TimeoutError` after so many seconds in which the process ran.
 
     Time is counted in slices, of each of which at most one counts: a reply that came meanwhile is
@@ -652,13 +652,13 @@ async def limit_time(seconds: float) -> AsyncIterator[None]:
 
         def tick(left: float, due: float) -> None:
             nonlocal timer
-            if left <= 0 and loop.time() - due > SLICE_SECONDS:  # stopped, or busy for as long
-                left = GRACE_SECONDS
+            if left <= 0 and loop.time() - due > MAX_TIMER_SECONDS:  # stopped, or busy for as long
+                left = GRACE_SECONDS_AFTER_SLEEP
             if left <= 0:
                 limit.reschedule(loop.time())
                 return
 
-            length = min(left, SLICE_SECONDS)
+            length = min(left, MAX_TIMER_SECONDS)
             timer = loop.call_later(
                 length,
                 tick,

@@ -76,7 +76,7 @@ from pollex.rubrics.worth import (
     describe_worth,
 )
 from pollex.selection.threshold import Window
-from pollex.store.folder import STORE, store_option
+from pollex.store.folder import DEFAULT_STORE_FOLDER, format_store_option
 
 OTHER_FINDINGS_TITLE = "Also proven or likely"
 """Title of what labels bear out and doesn't lead."""
@@ -798,7 +798,7 @@ def render_learning_page(
     conversations: Mapping[str, Conversation] | None = None,
     marks: Sequence[LintMark] = (),
     path: str = "rubrics.json",
-    store: str = STORE,
+    store: str = DEFAULT_STORE_FOLDER,
 ) -> str:
     """Render the whole page.
 
@@ -1133,7 +1133,7 @@ def list_commands(rubrics: RubricSet, path: str, store: str) -> dict[str, str]:
         shlex.quote(shorten_text(name, MAX_REASON_CHARACTERS))
         for name in (path, rubrics.rubrics[0].id, rubrics.run)
     )
-    store_words = store_option(shorten_text(store, MAX_REASON_CHARACTERS))
+    store_words = format_store_option(shorten_text(store, MAX_REASON_CHARACTERS))
     return {
         "Score new conversations": f"pollex score LOGS --rubrics {file} --out scores.parquet",
         "Measure the rubrics on another labeled log": f"pollex evaluate LOGS --rubrics {file}",

@@ -9,9 +9,14 @@ from urllib.parse import urlsplit
 
 from pollex.errors import WrongUse
 from pollex.gateway.batches.client import AnthropicBatches, OpenAIBatches
-from pollex.gateway.batches.desk import BatchRound, FileBatches, ModelBatches, Provider
+from pollex.gateway.batches.desk import (
+    BatchProvider,
+    BatchSubmissionRound,
+    FileBatches,
+    ModelBatchQueue,
+)
 from pollex.gateway.endpoint import Endpoint
-from pollex.store.ledger import StoreBook
+from pollex.store.ledger import StoreBatchRecords
 
 if TYPE_CHECKING:
     from pollex.gateway.calls import Ledger
@@ -19,16 +24,16 @@ if TYPE_CHECKING:
     from pollex.runs.options import ModelOptions
     from pollex.store.store import Store
 
-ANTHROPIC = "api.anthropic.com"
+ANTHROPIC_HOST = "api.anthropic.com"
 
 
-def desk_for(
+def open_batch_queue(
     options: ModelOptions,
     endpoint: Endpoint | ChatModel,
     store: Store,
     ledger: Ledger,
-    together: BatchRound | None,
-) -> ModelBatches | None:
+    together: BatchSubmissionRound | None,
+) -> ModelBatchQueue | None:
     """Return where an endpoint's calls wait for batches; None where no batch is asked for, and none is open.
 
     Without `by_batch` what is open is still fetched, and only what it didn't bring is asked at
@@ -48,39 +53,39 @@ def desk_for(
 
         return None
 
-    book = StoreBook(store)
+    book = StoreBatchRecords(store)
     # what was handed in before is fetched, even if nothing more is
     if not by_batch and not book.open(endpoint.place, endpoint.model):
         return None
 
     # a client is made only for the provider that is needed
-    providers: dict[str, Callable[[], Provider]] = {
+    providers: dict[str, Callable[[], BatchProvider]] = {
         OpenAIBatches.name: lambda: OpenAIBatches(endpoint, options.limits),
         AnthropicBatches.name: lambda: AnthropicBatches(endpoint, options.limits),
         FileBatches.name: lambda: FileBatches(options.batch_files or Path()),
     }
     to = ""
     if by_batch:
-        to = provider_name(options, endpoint)
+        to = choose_provider_name(options, endpoint)
 
-    return ModelBatches(
+    return ModelBatchQueue(
         endpoint,
         providers,
         ledger,
         book,
         options.limits,
         to,
-        together or BatchRound(),
+        together or BatchSubmissionRound(),
     )
 
 
-def provider_name(options: ModelOptions, endpoint: Endpoint) -> str:
+def choose_provider_name(options: ModelOptions, endpoint: Endpoint) -> str:
     """Return the provider that new calls go to."""
     # files go before any provider, and a named protocol before what the address tells
     if options.batch_files is not None:
         return FileBatches.name
 
-    if urlsplit(endpoint.place).hostname == ANTHROPIC:
+    if urlsplit(endpoint.place).hostname == ANTHROPIC_HOST:
         summary = AnthropicBatches.name
     else:
         summary = OpenAIBatches.name

@@ -7,16 +7,16 @@ from pollex.agents.llm.asker import PromptAsker
 from pollex.errors import WrongUse
 from pollex.prompts.domain import DomainProfile
 from pollex.runs.options import ModelOptions
-from pollex.runs.roles import RunRoles, hire
+from pollex.runs.roles import RunRoles, build_run_roles
 from pollex.runs.run import RunSettings
 from pollex.runs.usage import ModelUsage
 from pollex.runs.workspace import Workspace
 from pollex.store.store import Store
 
-T = TypeVar("T")
+ResultType = TypeVar("ResultType")
 
 
-def require_model(model: ModelOptions, why: str) -> str:
+def require_model_name(model: ModelOptions, why: str) -> str:
     """Return the model's name.
 
     Raises:
@@ -27,7 +27,7 @@ def require_model(model: ModelOptions, why: str) -> str:
     return model.name
 
 
-def asker_of(
+def make_prompt_asker(
     staff: RunRoles,
     model: ModelOptions,
     store: Store,
@@ -52,14 +52,14 @@ def asker_of(
     )
 
 
-def by_model(
+def run_work_by_model(
     opened: Workspace,
     model: ModelOptions,
     seed: int,
     arguments: dict[str, Any],
-    work: Callable[[PromptAsker, RunSettings], Awaitable[T]],
+    work: Callable[[PromptAsker, RunSettings], Awaitable[ResultType]],
     profile: DomainProfile | None = None,
-) -> tuple[T, ModelUsage | None]:
+) -> tuple[ResultType, ModelUsage | None]:
     """Have a model do the work of a run; return what it came to, and the model's usage.
 
     Args:
@@ -68,10 +68,10 @@ def by_model(
 
     domain = profile or DomainProfile.neutral()
 
-    async def done() -> tuple[T, ModelUsage | None]:
-        async with await hire(model, domain, opened.store, seed) as staff:
+    async def done() -> tuple[ResultType, ModelUsage | None]:
+        async with await build_run_roles(model, domain, opened.store, seed) as staff:
             opened.announce(staff)
-            asker = asker_of(staff, model, opened.store, seed, domain)
+            asker = make_prompt_asker(staff, model, opened.store, seed, domain)
             return await work(asker, opened.setting(arguments, staff)), ModelUsage.of(staff)
 
     return opened.run(done())

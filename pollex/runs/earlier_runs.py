@@ -11,19 +11,19 @@ from pollex.gateway.calls import Capabilities
 from pollex.gateway.endpoint import Endpoint
 from pollex.rubrics.rubric import Rubric
 from pollex.runs.options import RunOptions
-from pollex.runs.run import STATE_FORMAT
-from pollex.store.resume import read_settings_behind, runs, step
+from pollex.runs.run import STATE_FORMAT_VERSION
+from pollex.store.resume import list_stored_runs, read_settings_behind_digests, read_step_result
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
-USED_AFTER_JUDGING = frozenset(
+SETTINGS_USED_AFTER_JUDGING = frozenset(
     ("alpha", "also", "budget", "fills", "judge", "policy", "probability", "stability")
 )
 """Parts of a learning run's fingerprint on which the pool and its answers don't depend."""
 
 
 @dataclass(frozen=True)
-class WrittenPool:
+class EarlierPool:
     """The pool of an earlier run.
 
     Attributes:
@@ -39,22 +39,22 @@ class WrittenPool:
     is_chosen_alike: bool
 
 
-def capabilities_before(run: RunOptions, endpoint: Endpoint) -> Capabilities | None:
+def find_capabilities_in_earlier_runs(run: RunOptions, endpoint: Endpoint) -> Capabilities | None:
     """Return what the last run that asked this model at this address knew of it; None where there is none."""
     try:
         with Store.open(run.store, read_only=True) as store:
-            for earlier in reversed(runs(store)):
-                behind = read_settings_behind(store, earlier)
+            for earlier in reversed(list_stored_runs(store)):
+                behind = read_settings_behind_digests(store, earlier)
                 is_of_endpoint = earlier.fingerprint.get("endpoint") == endpoint.shown
                 if is_of_endpoint and behind.get("model") == endpoint.model:
-                    return _capabilities_of(endpoint.model, behind)
+                    return _read_capabilities(endpoint.model, behind)
     except PollexError:  # there is no store yet, or none that can be read
         return None
 
     return None
 
 
-def _capabilities_of(model: str, behind: Mapping[str, Any]) -> Capabilities:
+def _read_capabilities(model: str, behind: Mapping[str, Any]) -> Capabilities:
     able = {}
     for name, value in behind.items():
         if name.startswith("can "):
@@ -63,24 +63,26 @@ def _capabilities_of(model: str, behind: Mapping[str, Any]) -> Capabilities:
     return Capabilities(model, **able)
 
 
-def pool_before(
+def find_pool_of_earlier_run(
     run: RunOptions,
     fingerprint: Mapping[str, str],
     place: str,
-) -> WrittenPool | None:
+) -> EarlierPool | None:
     """Return the pool that the last run of the same log, prompts and settings wrote; None where there is none.
 
     Args:
         fingerprint: Of the run that is planned.
         place: Where the model is asked.
     """
-    planned = {**fingerprint, "graph": STATE_FORMAT, "endpoint": place}
+    planned = {**fingerprint, "graph": STATE_FORMAT_VERSION, "endpoint": place}
     try:
         with Store.open(run.store, read_only=True) as store:
-            for earlier in reversed(runs(store)):
-                is_alike = _until_judging(earlier.fingerprint) == _until_judging(planned)
+            for earlier in reversed(list_stored_runs(store)):
+                is_alike = _select_fingerprint_until_judging(
+                    earlier.fingerprint
+                ) == _select_fingerprint_until_judging(planned)
                 if earlier.command == "learn" and is_alike:
-                    pool = _pool_of(store, earlier, planned)
+                    pool = _read_written_pool(store, earlier, planned)
                     if pool is not None:
                         return pool
     except PollexError:  # as above
@@ -89,23 +91,27 @@ def pool_before(
     return None
 
 
-def _until_judging(fingerprint: Mapping[str, str]) -> dict[str, str]:
+def _select_fingerprint_until_judging(fingerprint: Mapping[str, str]) -> dict[str, str]:
     """Return the parts of a fingerprint on which a pool depends."""
-    return {part: digest for part, digest in fingerprint.items() if part not in USED_AFTER_JUDGING}
+    return {
+        part: digest
+        for part, digest in fingerprint.items()
+        if part not in SETTINGS_USED_AFTER_JUDGING
+    }
 
 
-def _pool_of(
+def _read_written_pool(
     store: Store,
     run: Run,
     planned: Mapping[str, str],
-) -> WrittenPool | None:
-    written = step(store, run.id, "reword")
+) -> EarlierPool | None:
+    written = read_step_result(store, run.id, "reword")
     if written is None:
         return None
 
-    choice = step(store, run.id, "select")
+    choice = read_step_result(store, run.id, "select")
     is_alike = run.fingerprint == planned
-    return WrittenPool(
+    return EarlierPool(
         run.id,
         tuple(map(Rubric.model_validate, written["kept"])),
         frozenset(choice["chosen"] if choice else ()),

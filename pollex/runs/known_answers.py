@@ -11,37 +11,37 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pollex.conversations.conversation import Conversation
-from pollex.gateway.calls import Call, Failed, Outcome, estimate_prompt_tokens
+from pollex.gateway.calls import Call, FailedCall, Outcome, estimate_prompt_tokens
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.store.resume import StoredAnswers, conversations_of
+from pollex.store.resume import StoredAnswerMemory, iterate_conversations
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
     from pollex.agents.llm.judge import LlmJudge
 
-LABELED_QUERY = """
+LABELED_CONVERSATIONS_QUERY = """
     SELECT id, text_hash FROM conversations WHERE label <> 'none' GROUP BY id, text_hash ORDER BY min(seq)
 """
 CONVERSATIONS_FOR_ESTIMATE = 50
 """Conversations that tokens are estimated from."""
 
-CONVERSATIONS_IN_A_QUERY = 1024
+CONVERSATIONS_PER_QUERY = 1024
 
-TOKENS_OF_AN_ANSWER = 25
+ESTIMATED_TOKENS_PER_ANSWER = 25
 """Tokens of one answer in a judging call: a few words, turns, the option; 73 characters of JSON on the recorded run."""
 
 
-class ClosedModel:
+class UnreachableModelClient:
     """A client for a judge that has nothing to ask: it reaches nobody."""
 
     async def ask(self, call: Call) -> Outcome:  # noqa: ARG002 - whatever is asked
         """Fail: no endpoint was named for this judge."""
         detail = "not_asked: all answers were known when the run began, so that no model was named"
-        return Failed(fault="not_asked", detail=detail)
+        return FailedCall(fault="not_asked", detail=detail)
 
 
-def judge_from_memory(rubric_set: RubricSet, store: Store) -> LlmJudge | None:
+def make_judge_of_known_answers(rubric_set: RubricSet, store: Store) -> LlmJudge | None:
     """Return the set's model as a judge that knows what it answered before, and asks nobody.
 
     None where the built-in judge answers, or where the set doesn't say what its endpoint could do.
@@ -58,16 +58,16 @@ def judge_from_memory(rubric_set: RubricSet, store: Store) -> LlmJudge | None:
     # consequence.
     salt = b"nothing is sent"
     asker = PromptAsker(
-        ClosedModel(),
+        UnreachableModelClient(),
         capabilities,
         rubric_set.domain,
         record.options,
         salt,
     )
-    return LlmJudge(asker, memory=StoredAnswers(store))
+    return LlmJudge(asker, memory=StoredAnswerMemory(store))
 
 
-def questions_of_model(rubric_set: RubricSet) -> list[Question]:
+def list_questions_of_model(rubric_set: RubricSet) -> list[Question]:
     """Return the questions that the set's model answers; others are for judges without a model."""
     questions: list[Question] = []
     for question in rubric_set.questions:
@@ -76,7 +76,7 @@ def questions_of_model(rubric_set: RubricSet) -> list[Question]:
     return questions
 
 
-def all_answers_known(
+def are_all_answers_known(
     judge: LlmJudge,
     conversations: Iterable[Conversation],
     questions: Sequence[Question],
@@ -90,8 +90,8 @@ def all_answers_known(
         if not conversation.not_scorable:
             scorable.append(conversation)
 
-    for start in range(0, len(scorable), CONVERSATIONS_IN_A_QUERY):
-        batch = scorable[start : start + CONVERSATIONS_IN_A_QUERY]
+    for start in range(0, len(scorable), CONVERSATIONS_PER_QUERY):
+        batch = scorable[start : start + CONVERSATIONS_PER_QUERY]
         remembered = judge.memory.find(
             judge.fingerprint,
             [conversation.text_hash for conversation in batch],
@@ -104,17 +104,17 @@ def all_answers_known(
     return True
 
 
-def answers_by_rubric(
+def read_answers_by_rubric(
     rubric_set: RubricSet,
     store: Store,
     text_hashes: Sequence[str],
 ) -> dict[str, dict[str, Answer | Unanswered]]:
     """Return what the set's model answered about texts in any run, by text and rubric."""
-    judge = judge_from_memory(rubric_set, store)
+    judge = make_judge_of_known_answers(rubric_set, store)
     if judge is None or judge.memory is None:
         return {}
 
-    questions = questions_of_model(rubric_set)
+    questions = list_questions_of_model(rubric_set)
     # answers of any run, under the judge's model, prompt and settings
     remembered = judge.memory.find(judge.fingerprint, text_hashes)
     known_answers = {}
@@ -129,7 +129,7 @@ def answers_by_rubric(
 
 
 @dataclass(frozen=True)
-class Left:
+class UnaskedCounts:
     """What a fit asks a model that no answer is known of; tokens are estimates.
 
     Attributes:
@@ -145,15 +145,15 @@ class Left:
     completion: int
 
 
-def count_unasked(store: Store, run: str, rubric_set: RubricSet) -> Left:
+def count_unasked_questions(store: Store, run: str, rubric_set: RubricSet) -> UnaskedCounts:
     """Count what fitting a set again on a run's conversations asks."""
-    rows = store.ask(run, LABELED_QUERY)
-    answers = answers_by_rubric(
+    rows = store.ask(run, LABELED_CONVERSATIONS_QUERY)
+    answers = read_answers_by_rubric(
         rubric_set,
         store,
         [row["text_hash"] for row in rows],
     )
-    questions = questions_of_model(rubric_set)
+    questions = list_questions_of_model(rubric_set)
 
     # Each conversation with the questions that nobody has answered about it.
     missing: dict[str, list[Question]] = {}
@@ -163,10 +163,10 @@ def count_unasked(store: Store, run: str, rubric_set: RubricSet) -> Left:
             missing[row["id"]] = left
 
     # The rubrics of each side are asked in calls of their own.
-    calls = sum(len(_sides(left)) for left in missing.values())
+    calls = sum(len(_list_question_texts_by_polarity(left)) for left in missing.values())
     # tokens are estimated from a sample, for as many conversations as are left
     sample = list(
-        conversations_of(
+        iterate_conversations(
             store,
             run,
             ids=list(missing)[:CONVERSATIONS_FOR_ESTIMATE],
@@ -174,20 +174,20 @@ def count_unasked(store: Store, run: str, rubric_set: RubricSet) -> Left:
     )
     sample_tokens = 0
     for conversation in sample:
-        sample_tokens += _prompt_tokens(conversation, missing[conversation.id])
+        sample_tokens += _estimate_prompt_tokens(conversation, missing[conversation.id])
     answers_left = sum(map(len, missing.values()))
 
-    return Left(
+    return UnaskedCounts(
         kept=len(rows) * len(questions) - answers_left,
         rubrics=len({question.id for left in missing.values() for question in left}),
         conversations=len(missing),
         calls=calls,
         prompt=round(sample_tokens * len(missing) / len(sample)) if sample else 0,
-        completion=TOKENS_OF_AN_ANSWER * answers_left,
+        completion=ESTIMATED_TOKENS_PER_ANSWER * answers_left,
     )
 
 
-def _sides(questions: Sequence[Question]) -> Mapping[str, list[str]]:
+def _list_question_texts_by_polarity(questions: Sequence[Question]) -> Mapping[str, list[str]]:
     """Return the texts of each polarity's questions."""
     sides: dict[str, list[str]] = {}
     for question in questions:
@@ -196,9 +196,9 @@ def _sides(questions: Sequence[Question]) -> Mapping[str, list[str]]:
     return sides
 
 
-def _prompt_tokens(conversation: Conversation, questions: Sequence[Question]) -> int:
+def _estimate_prompt_tokens(conversation: Conversation, questions: Sequence[Question]) -> int:
     turns = [turn.shown for turn in conversation.turns]
-    sides = _sides(questions).values()
+    sides = _list_question_texts_by_polarity(questions).values()
     # each side reads the conversation anew
     tokens = 0
     for side in sides:

@@ -19,9 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pollex.errors import UNREADABLE_FILE_HINT, BadInput, WrongUse
 from pollex.gateway.budget import Limits, Price
-from pollex.gateway.endpoint import OPENAI_URL, Endpoint, refuse_no_address
+from pollex.gateway.endpoint import OPENAI_URL, Endpoint, require_http_address
 from pollex.rubrics.judge_settings import JudgeSettings
-from pollex.store.folder import STORE
+from pollex.store.folder import DEFAULT_STORE_FOLDER
 from pollex.text import parse_toml, read_file_text
 
 if TYPE_CHECKING:
@@ -29,49 +29,49 @@ if TYPE_CHECKING:
     from pollex.gateway.recorded import RecordedEndpoint
     from pollex.gateway.transport import ChatModel
 
-MOST_UPLOAD = 5 * 10**9
+MAX_UPLOAD_BYTES = 5 * 10**9
 """Bytes that may be brought in the browser at once, where nobody says otherwise."""
 
-PAPER: Mapping[str, str | int] = {
+PAPER_SETTINGS: Mapping[str, str | int] = {
     "policy": "greedy",
     "budget": 10,
     "scale": "likert-domain",
 }
 
-SYSTEMS: Mapping[str, Mapping[str, str | int]] = {
+SETTINGS_BY_SYSTEM: Mapping[str, Mapping[str, str | int]] = {
     "rubicon": {
-        **PAPER,
+        **PAPER_SETTINGS,
         "method": "rubicon",
         "without": "built-in",
         "prompts": "paper",
         "reasons": 3,
     },
     "spur": {
-        **PAPER,
+        **PAPER_SETTINGS,
         "method": "spur",
         "without": "ds,cdp",
         "prompts": "paper",
         "scale": "numeric",
     },
-    "generic": {**PAPER, "rubrics_from": "generic"},
-    "adapted": {**PAPER, "rubrics_from": "generic", "adapt": "yes"},
+    "generic": {**PAPER_SETTINGS, "rubrics_from": "generic"},
+    "adapted": {**PAPER_SETTINGS, "rubrics_from": "generic", "adapt": "yes"},
 }
 """Settings by name, as a user of `pollex learn` gives them."""
 
-NEED_A_MODEL = frozenset(
-    name for name, sets in SYSTEMS.items() if sets.keys() & {"prompts", "adapt"}
+SYSTEMS_NEEDING_MODEL = frozenset(
+    name for name, sets in SETTINGS_BY_SYSTEM.items() if sets.keys() & {"prompts", "adapt"}
 )
 
 
-def require_model(system: str, model: str | None) -> None:
+def require_model_of_system(system: str, model: str | None) -> None:
     """Refuse a system that asks a model where none is named.
 
     Raises:
         WrongUse: Says so.
     """
     # such systems use prompts of the paper, or have rubrics adapted
-    if system in NEED_A_MODEL and model is None:
-        if "adapt" in SYSTEMS[system]:
+    if system in SYSTEMS_NEEDING_MODEL and model is None:
+        if "adapt" in SETTINGS_BY_SYSTEM[system]:
             why = "adapts rubrics to your domain, and that"
         else:
             why = "as in the paper"
@@ -114,7 +114,7 @@ class ModelOptions:
 
     def __post_init__(self) -> None:
         if self.base_url is not None:
-            refuse_no_address(self.base_url)
+            require_http_address(self.base_url)
 
     @classmethod
     def of(
@@ -187,7 +187,7 @@ class RunOptions:
             can't be resumed.
     """
 
-    store: Path = Path(STORE)
+    store: Path = Path(DEFAULT_STORE_FOLDER)
     resume: bool = False
     dry_run: bool = False
     on_interrupt: Callable[[], None] | None = None
@@ -224,15 +224,15 @@ class ModelTable(BaseModel):
         )
 
 
-T = TypeVar("T", bound=ModelTable)
+ModelTableType = TypeVar("ModelTableType", bound=ModelTable)
 
 
-def tables_in(
+def read_model_tables(
     path: Path,
-    kind: type[T],
+    kind: type[ModelTableType],
     mend: str,
     names: Collection[str] = (),
-) -> dict[str, T]:
+) -> dict[str, ModelTableType]:
     """Read the tables of a file of profiles.
 
     Args:

@@ -20,35 +20,42 @@ from pollex.prompts.domain import write_toml_value
 from pollex.rubrics.edits import Row, read_edited_pool, read_rubrics
 from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.rubric import Rubric
-from pollex.runs.run import STATE_FORMAT, same_settings, versions
+from pollex.runs.run import STATE_FORMAT_VERSION, collect_package_versions, require_same_settings
 from pollex.store.resume import (
-    extractions_of,
     find_run,
-    read_facts,
-    read_settings_behind,
-    rubrics_of,
+    read_extractions,
+    read_facts_by_id,
+    read_pool_rubrics,
+    read_settings_behind_digests,
 )
-from pollex.store.rows import make_fact_row, rubric_rows
+from pollex.store.rows import make_fact_row, make_rubric_rows
 from pollex.store.runs import Run
-from pollex.store.settings_told import settings_row
+from pollex.store.settings_told import make_settings_row
 from pollex.store.store import Store
 from pollex.text import format_count
 
-JUDGED = ("fit_judge", "judge_pool", "select", "calibrate", "judge_held_out", "assess")
+NODES_FROM_JUDGING_ON = (
+    "fit_judge",
+    "judge_pool",
+    "select",
+    "calibrate",
+    "judge_held_out",
+    "assess",
+)
 """Nodes after the pool is final: a fork with another pool goes back to before the first of them."""
-MADE_STATE_FIELDS = {"select": "chosen", "calibrate": "probability"}
+STATE_FIELD_BY_STEP = {"select": "chosen", "calibrate": "probability"}
 """What these nodes put into the state beside what they keep."""
-POOL_FILE_ENDING = ".pool.toml"
-HEAD = """\
+POOL_FILE_SUFFIX = ".pool.toml"
+POOL_FILE_HEADER = """\
 # The pool of {run}. Change text and polarity (sat or dsat), take rubrics out, add others.
 # Then go on with --resume: this file is the pool as it is to be.
 """
 
-People = Callable[[Mapping[str, Any]], Sequence[Row] | None]
+PoolReviewer = Callable[[Mapping[str, Any]], Sequence[Row] | None]
 """Given the rows of a `pool`, and why the last answer was `refused`, the rows as they are to be."""
 
 
-class PoolWaits(AnswersPending):
+class PoolAwaitsReview(AnswersPending):
     """A run waits for people at its pool."""
 
     def __init__(self, run: str, pool: Sequence[Row]) -> None:
@@ -61,7 +68,7 @@ class PoolWaits(AnswersPending):
 
 
 @dataclass(frozen=True)
-class Fork:
+class RunFork:
     """A run that another goes on from, after one of its nodes; with another pool where rows of one are given.
 
     Attributes:
@@ -73,14 +80,14 @@ class Fork:
     pool: Sequence[Row] = ()
 
 
-def ask_until_accepted(people: People) -> People:
+def ask_reviewers_until_accepted(people: PoolReviewer) -> PoolReviewer:
     """Ask until they give nothing."""
     return lambda question: list(people(question) or ()) or None
 
 
-def write_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
-    """Write a pool where people edit it; see `read_pool`."""
-    lines = [HEAD.format(run=run)]
+def write_pool_file(path: Path, run: str, pool: Sequence[Row]) -> None:
+    """Write a pool where people edit it; see `read_pool_file`."""
+    lines = [POOL_FILE_HEADER.format(run=run)]
     # reasons and a quote are comments: they help people, and are not read again
     for row in pool:
         lines += [
@@ -97,16 +104,16 @@ def write_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
     write_text(path, "\n".join(lines), named=False)
 
 
-def read_pool(path: Path) -> list[Row]:
+def read_pool_file(path: Path) -> list[Row]:
     """Return the rows of an edited file.
 
     Raises:
         BadRubrics: It can't be read, or a rubric of it is wrong.
     """
-    return match_rows(rows_of(read_rubrics(path)), [])
+    return match_edited_rows(make_pool_rows(read_rubrics(path)), [])
 
 
-def rows_of(rubrics: Sequence[Rubric]) -> list[Row]:
+def make_pool_rows(rubrics: Sequence[Rubric]) -> list[Row]:
     """Return rubrics that people wrote as rows of a pool; those of equal text on one side are one."""
     distinct, _ = merge_equal_rubrics(rubrics)
     rows: list[Row] = []
@@ -122,7 +129,7 @@ def rows_of(rubrics: Sequence[Rubric]) -> list[Row]:
     return rows
 
 
-def match_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
+def match_edited_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
     """Return edited rows; one that says what a rubric of the pool says is that rubric, with its reasons.
 
     Raises:
@@ -138,28 +145,28 @@ def match_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
     return [row_by_text.get((row["text"], row["polarity"]), {**row, "id": ""}) for row in rows]
 
 
-async def waiting_pool(store: Store, run: Run) -> list[Row]:
+async def get_waiting_pool(store: Store, run: Run) -> list[Row]:
     """Return the pool at which a run waits for people; nothing where it doesn't."""
     state = await get_current_state(store, run)
     waits = any(task.interrupts for task in state.tasks)
     return state.values.get("kept", []) if waits else []
 
 
-async def take_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
+async def resume_with_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
     """Have a run that waits go on with these rows when it is resumed.
 
     Raises:
-        BadRubrics: As for `match_rows`; the run waits on.
+        BadRubrics: As for `match_edited_rows`; the run waits on.
         WrongUse: It doesn't wait.
     """
-    if not (before := await waiting_pool(store, run)):
+    if not (before := await get_waiting_pool(store, run)):
         raise WrongUse(
             f"{run.id} doesn't wait at its pool",
             hint="go on with it, or fork it to change the pool",
         )
 
     # written to the state as if the node of the review had just ended
-    reviewed_pool = {"kept": match_rows(rows, before), "reviewed": True}
+    reviewed_pool = {"kept": match_edited_rows(rows, before), "reviewed": True}
     async with compile_on(build_run_graph(run), store) as compiled:
         await compiled.aupdate_state(
             make_thread_config(run.id),
@@ -168,9 +175,9 @@ async def take_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
         )
 
 
-async def begin_fork(
+async def begin_forked_run(
     store: Store,
-    fork: Fork,
+    fork: RunFork,
     arguments: Mapping[str, Any] | None = None,
     fingerprint: Mapping[str, str] | None = None,
 ) -> Run:
@@ -188,7 +195,7 @@ async def begin_fork(
     """
     parent = find_run(store, fork.run)
     if fingerprint is None:
-        fingerprint_wanted = parent.fingerprint | {"graph": STATE_FORMAT}
+        fingerprint_wanted = parent.fingerprint | {"graph": STATE_FORMAT_VERSION}
     else:
         fingerprint_wanted = dict(fingerprint)
 
@@ -202,7 +209,7 @@ async def begin_fork(
     for name, part in fingerprint_wanted.items():
         if name != "endpoint":
             fingerprint_elsewhere[name] = part
-    same_settings(
+    require_same_settings(
         parent,
         fingerprint_elsewhere | anywhere,
         store,
@@ -224,10 +231,10 @@ async def begin_fork(
                 hint="fork after deduplicate to edit it",
             )
 
-        state = {**state, "kept": match_rows(fork.pool, state["kept"])}
+        state = {**state, "kept": match_edited_rows(fork.pool, state["kept"])}
         at = "reword" if at == "deduplicate" else at  # people's words stay as they are
-        if fork.node in JUDGED:
-            state = {name: state[name] for name in BEFORE if name in state}
+        if fork.node in NODES_FROM_JUDGING_ON:
+            state = {name: state[name] for name in STATE_FIELDS_BEFORE_JUDGING if name in state}
             if "gather_sets" in build_run_graph(parent).nodes:
                 at = "gather_sets"
             else:
@@ -235,7 +242,7 @@ async def begin_fork(
 
     # without arguments of its own the fork writes beside the files of its parent
     if arguments is None:
-        arguments_given = _elsewhere(parent.arguments)
+        arguments_given = _redirect_output_beside_parent(parent.arguments)
     else:
         arguments_given = arguments
 
@@ -244,12 +251,12 @@ async def begin_fork(
         "learn",
         arguments={**arguments_given, **named},
         fingerprint=fingerprint_wanted,
-        versions=versions(),
+        versions=collect_package_versions(),
     )
-    if behind := read_settings_behind(store, parent):
-        store.keep([settings_row(run.id, behind)])
+    if behind := read_settings_behind_digests(store, parent):
+        store.keep([make_settings_row(run.id, behind)])
 
-    await _take_over(store, parent.id, run.id, state)
+    await _copy_results_of_parent(store, parent.id, run.id, state)
     # of another pool, only answers to rubrics that it took over
     store.copy_answers(
         parent.id,
@@ -265,7 +272,7 @@ async def begin_fork(
     return run
 
 
-BEFORE = (
+STATE_FIELDS_BEFORE_JUDGING = (
     "settings",
     "split",
     "reasons",
@@ -280,7 +287,7 @@ BEFORE = (
 """What the state tells before a pool is judged."""
 
 
-def _elsewhere(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def _redirect_output_beside_parent(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     # only a command that names a file can be made to write another one
     if not (arguments.get("command") and arguments.get("out")):
         return arguments
@@ -294,19 +301,19 @@ def _elsewhere(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-async def _take_over(
+async def _copy_results_of_parent(
     store: Store,
     parent: str,
     run: str,
     state: Mapping[str, Any],
 ) -> None:
-    store.put(rubric_rows(run, rubrics_of(store, parent).values()))
-    for id_, extraction in extractions_of(store, parent).items():
+    store.put(make_rubric_rows(run, read_pool_rubrics(store, parent).values()))
+    for id_, extraction in read_extractions(store, parent).items():
         store.put([make_fact_row(run, "extraction", id_, extraction)])
 
     # steps whose results the state doesn't have are done again
-    for name, step_fact in read_facts(store, parent, "step").items():
-        if MADE_STATE_FIELDS.get(name, "settings") in state:
+    for name, step_fact in read_facts_by_id(store, parent, "step").items():
+        if STATE_FIELD_BY_STEP.get(name, "settings") in state:
             await store.write_step(run, name, step_fact)
 
     await store.settle()

@@ -11,13 +11,17 @@ from pollex.graphs.context import ConversationIndex
 from pollex.graphs.run import carry_out_run
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
-from pollex.runs.run import RunSettings, digest_json, kept_ids
-from pollex.store.resume import BATCH, count_outcomes, list_scored_ids
-from pollex.store.rows import conversation_rows, rubric_rows
+from pollex.runs.run import RunSettings, compute_json_digest, read_conversation_ids
+from pollex.store.resume import (
+    CONVERSATIONS_PER_QUERY,
+    count_conversations_by_outcome,
+    list_scored_ids,
+)
+from pollex.store.rows import make_conversation_rows, make_rubric_rows
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoringResult:
     """The result of a scoring run; `scores_of` reads the scores."""
 
     run: str
@@ -34,7 +38,7 @@ async def run_scoring(
     command: Literal["score", "evaluate", "label"] = "score",
     whole: Callable[[Sequence[Conversation]], Awaitable[ScoreColumns]] | None = None,
     report: Callable[[ScoreColumns], None] = lambda _scores: None,
-) -> Scored:
+) -> ScoringResult:
     """Score conversations with a rubric set; `scores_of` reads the scores.
 
     Args:
@@ -46,7 +50,7 @@ async def run_scoring(
     # a second start with the same data, rubrics and judge resumes the run
     fingerprint = {
         "data": data_fingerprint[:12],
-        "rubrics": digest_json(rubric_set.model_dump(mode="json")),
+        "rubrics": compute_json_digest(rubric_set.model_dump(mode="json")),
         "judge": judge.fingerprint,
     }
     netsat = rubric_set.scorer_of()  # one that can't be rebuilt begins no run
@@ -56,17 +60,17 @@ async def run_scoring(
             "SELECT count(*) FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]
         ):
             # so that a trace can tell what was asked
-            store.put(rubric_rows(run.id, rubric_set.all_rubrics))
+            store.put(make_rubric_rows(run.id, rubric_set.all_rubrics))
 
         # a resumed run has stored some conversations already; whole batches are stored with scores
-        stored_ids = kept_ids(store, run.id)
-        for start in range(0, 0 if whole else len(conversations), BATCH):
+        stored_ids = read_conversation_ids(store, run.id)
+        for start in range(0, 0 if whole else len(conversations), CONVERSATIONS_PER_QUERY):
             new = []
-            for c in conversations[start : start + BATCH]:
+            for c in conversations[start : start + CONVERSATIONS_PER_QUERY]:
                 if c.id not in stored_ids:
                     new.append(c)
 
-            await store.write(conversation_rows(run.id, new))
+            await store.write(make_conversation_rows(run.id, new))
         shelf = ConversationIndex(conversations)
         # outcomes that may be others the next time count as not done
         done = list_scored_ids(store, run.id, setting.retry_outcomes)
@@ -80,7 +84,7 @@ async def run_scoring(
             stage="score",
             total=len(shelf),
             pending=pending,
-            outcomes=Counter({} if whole else count_outcomes(store, run.id, done)),
+            outcomes=Counter({} if whole else count_conversations_by_outcome(store, run.id, done)),
             fine=frozenset({"scored"}),
             workers=[judge.name],
             shelf=shelf,
@@ -99,4 +103,4 @@ async def run_scoring(
             anew=whole is not None,
         )
 
-    return Scored(run.id, state["outcomes"])
+    return ScoringResult(run.id, state["outcomes"])

@@ -62,7 +62,7 @@ class ModelUsage:
                 "completion_tokens": row.completion,
                 "cost": row.cost(self.price),
                 "outcomes": dict(row.outcomes),
-                **_estimated_json(row, self.price),
+                **_make_estimate_json(row, self.price),
             }
 
         return rows
@@ -74,8 +74,8 @@ class ModelUsage:
         rows: list[tuple[object, ...]] = []
         for name, row in self.rows.items():
             outcomes = ", ".join(f"{n} {kind}" for kind, n in sorted(row.outcomes.items()))
-            spent = (_written_cost(row, self.price),) if costs else ()
-            tokens = [_written_tokens(row, name) for name in ("prompt", "completion")]
+            spent = (_format_cost(row, self.price),) if costs else ()
+            tokens = [_format_tokens(row, name) for name in ("prompt", "completion")]
             rows.append((name, row.asked, row.sent, row.known, *tokens, *spent, outcomes))
 
         yield TerminalTable(
@@ -115,10 +115,10 @@ class ModelUsage:
     def summary(self) -> str:
         """Say in a line what was asked, what it cost, and what was known already."""
         total = self.table.total
-        tokens_in, tokens_out = (_written_tokens(total, name) for name in TOKENS)
+        tokens_in, tokens_out = (_format_tokens(total, name) for name in TOKEN_KINDS)
         parts = [format_count(total.sent, "call"), f"{tokens_in} tokens in, {tokens_out} out"]
         if self.price is not None:
-            parts.append(f"cost {_written_cost(total, self.price)}")
+            parts.append(f"cost {_format_cost(total, self.price)}")
         if total.known:
             # calls whose reply the ledger has, and answers for which no call was made at all
             parts.append(f"{total.known} more were known already")
@@ -136,10 +136,10 @@ class ModelUsage:
         }
 
 
-TOKENS: tuple[Literal["prompt", "completion"], ...] = ("prompt", "completion")
+TOKEN_KINDS: tuple[Literal["prompt", "completion"], ...] = ("prompt", "completion")
 
 
-def _written_tokens(row: StageUsage, name: Literal["prompt", "completion"]) -> str:
+def _format_tokens(row: StageUsage, name: Literal["prompt", "completion"]) -> str:
     # what the endpoint counted, and an estimate for calls that it didn't count
     counted = getattr(row, name)
     estimated = getattr(row, f"{name}_estimated")
@@ -148,7 +148,7 @@ def _written_tokens(row: StageUsage, name: Literal["prompt", "completion"]) -> s
     return str(counted)
 
 
-def _written_cost(row: StageUsage, price: Price | None) -> str:
+def _format_cost(row: StageUsage, price: Price | None) -> str:
     cost = row.cost(price)
     if cost is not None:
         return f"{cost:.4f}"
@@ -157,7 +157,7 @@ def _written_cost(row: StageUsage, price: Price | None) -> str:
     return "unknown" if estimated is None else f"≈ {estimated:.4f}"
 
 
-def _estimated_json(row: StageUsage, price: Price | None) -> dict[str, Any]:
+def _make_estimate_json(row: StageUsage, price: Price | None) -> dict[str, Any]:
     """Return what is estimated of calls whose tokens the endpoint didn't count; empty where it counted all."""
     if not row.uncounted:
         return {}
@@ -172,12 +172,12 @@ def _estimated_json(row: StageUsage, price: Price | None) -> dict[str, Any]:
     }
 
 
-def usage_by_stage(usage: ModelUsage | None) -> TerminalLines:
+def render_usage_by_stage(usage: ModelUsage | None) -> TerminalLines:
     """Yield calls, tokens and cost by stage, where a model worked."""
     if usage is not None:
         yield from usage.told()
 
 
-def usage_json(usage: ModelUsage | None) -> dict[str, Any]:
+def make_usage_json(usage: ModelUsage | None) -> dict[str, Any]:
     """Return the usage as fields of a result; empty where no model worked."""
     return {} if usage is None else usage.as_json()

@@ -20,19 +20,19 @@ from pollex.conversations.logs import Logs
 from pollex.errors import Interrupted, WrongUse
 from pollex.graphs.context import Progress
 from pollex.runs.options import RunOptions
-from pollex.store.resume import keep_originals
+from pollex.store.resume import store_originals_of_placeholders
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
     from pollex.runs.roles import RunRoles
     from pollex.runs.run import RunSettings
 
-T = TypeVar("T")
+ResultType = TypeVar("ResultType")
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Stoppable:
+class StoppableProgress:
     """Progress of a run that can be stopped: long computations end at their next report.
 
     Attributes:
@@ -72,7 +72,7 @@ class Workspace:
     """
 
     store: Store
-    progress: Stoppable
+    progress: StoppableProgress
     options: RunOptions
     on_stop: list[Callable[[], None]] = field(default_factory=list)
 
@@ -106,17 +106,17 @@ class Workspace:
 
         staff.embedder.watch(self.progress)
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
+    def run(self, work: Coroutine[Any, Any, ResultType]) -> ResultType:
         """Run `work` to its end; interrupts end it cleanly if `on_interrupt` is set."""
-        with collect_less_often():
+        with collect_garbage_less_often():
             # a caller in Python handles signals itself
             if self.options.on_interrupt is None:
-                return run_to_end(work)
+                return run_coroutine_to_end(work)
             return asyncio.run(self._interruptible(work, self.options.on_interrupt))
 
     async def _interruptible(
-        self, work: Coroutine[Any, Any, T], on_signal: Callable[[], None]
-    ) -> T:
+        self, work: Coroutine[Any, Any, ResultType], on_signal: Callable[[], None]
+    ) -> ResultType:
         task = asyncio.ensure_future(work)
         loop = asyncio.get_running_loop()
         stopping = False
@@ -162,15 +162,15 @@ class Workspace:
                 )
 
 
-LEAST_ADDRESSES = 1_800_000_000
+MIN_ADDRESS_SPACE_BYTES = 1_800_000_000
 """Bytes of addresses below which a run isn't begun: with less, libraries of other languages crash silently."""
 
 
-def require_addresses() -> None:
+def require_address_space() -> None:
     """Refuse a run under a small limit on addresses, as `ulimit -v` sets: the 400 MB that a run fills take 3 GB.
 
     Raises:
-        WrongUse: The limit is below `LEAST_ADDRESSES`.
+        WrongUse: The limit is below `MIN_ADDRESS_SPACE_BYTES`.
     """
     if sys.platform == "win32":
         return
@@ -178,7 +178,7 @@ def require_addresses() -> None:
     import resource  # Windows has none
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESSES:
+    if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE_BYTES:
         hint = "`ulimit -v unlimited`, or 4000000; a limit on memory itself, as a container has, may be smaller"
         raise WrongUse(
             f"memory would run out: the limit on addresses is {limit / 1e9:.1f} GB",
@@ -187,7 +187,7 @@ def require_addresses() -> None:
 
 
 @contextmanager
-def workspace(
+def open_workspace(
     options: RunOptions,
     progress: Progress,
     logs: Logs | None = None,
@@ -197,37 +197,37 @@ def workspace(
     Raises:
         WrongUse: The limit on addresses is one under which libraries crash.
     """
-    require_addresses()
+    require_address_space()
     with Store.open(options.store) as store:
         if logs is not None:
-            keep_originals(store, logs.originals)
-        yield Workspace(store, Stoppable(progress), options)
+            store_originals_of_placeholders(store, logs.originals)
+        yield Workspace(store, StoppableProgress(progress), options)
 
 
-COLLECTED_AFTER = 50_000
+GARBAGE_COLLECTION_THRESHOLD = 50_000
 """Objects made and not freed, before young ones are looked at."""
 
-LAST_CALLS_SECONDS = 60.0
+SECONDS_FOR_LAST_CALLS = 60.0
 """Seconds that a canceled coroutine has for calls that are out."""
 
 
-def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+def run_coroutine_to_end(work: Coroutine[Any, Any, ResultType]) -> ResultType:
     """Run a coroutine from synchronous code, also inside a running event loop (Jupyter).
 
     An interrupt cancels it; calls that are out are still awaited.
     """
     # a thread has one event loop at a time: a second one gets its own thread
-    if running_loop() is None:
+    if get_running_loop() is None:
         return asyncio.run(work)
 
-    background = Background()
+    background = BackgroundLoop()
     try:
         return background.complete(work)
     finally:
         background.stop()
 
 
-class Background:
+class BackgroundLoop:
     """An event loop in its own thread, for callers in any thread or loop."""
 
     def __init__(self) -> None:
@@ -245,18 +245,18 @@ class Background:
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
-    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+    def submit(self, work: Coroutine[Any, Any, ResultType]) -> Future[ResultType]:
         """Begin a coroutine in the loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def complete(self, work: Coroutine[Any, Any, T]) -> T:
+    def complete(self, work: Coroutine[Any, Any, ResultType]) -> ResultType:
         """Run a coroutine in the loop and wait for its result; interrupts cancel it."""
         # an interrupt may come before the task has begun, or while it runs
         begun: list[asyncio.Task[Any] | None] = []
         stopped = threading.Event()
         ended = threading.Event()
 
-        async def noted() -> T:
+        async def noted() -> ResultType:
             begun.append(asyncio.current_task())
             try:
                 if stopped.is_set():  # interrupted before it began
@@ -272,7 +272,7 @@ class Background:
             stopped.set()
             if begun and begun[0] is not None:
                 self._loop.call_soon_threadsafe(begun[0].cancel)
-                ended.wait(LAST_CALLS_SECONDS)
+                ended.wait(SECONDS_FOR_LAST_CALLS)
             raise
 
     def stop(self) -> None:
@@ -284,7 +284,7 @@ class Background:
                 self._thread.join()
 
 
-def running_loop() -> asyncio.AbstractEventLoop | None:
+def get_running_loop() -> asyncio.AbstractEventLoop | None:
     """Return the event loop of this thread; None where none runs."""
     try:
         return asyncio.get_running_loop()
@@ -293,7 +293,7 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 @contextmanager
-def collect_less_often() -> Iterator[None]:
+def collect_garbage_less_often() -> Iterator[None]:
     """Collect cyclic garbage less often, without the objects of imported packages.
 
     A run makes few cycles and many objects; collecting after every 700 of them takes a quarter of
@@ -301,7 +301,7 @@ def collect_less_often() -> Iterator[None]:
     """
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(COLLECTED_AFTER, *before[1:])
+    gc.set_threshold(GARBAGE_COLLECTION_THRESHOLD, *before[1:])
 
     try:
         yield

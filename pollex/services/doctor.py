@@ -16,9 +16,9 @@ from pollex.gateway.langsmith import switch_tracing
 from pollex.graphs.context import Progress
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.results import Result
-from pollex.store.repair import rebuild as rebuild_store
-from pollex.store.resume import runs
-from pollex.store.soundness import check
+from pollex.store.repair import rebuild_store
+from pollex.store.resume import list_stored_runs
+from pollex.store.soundness import check_whole_store
 from pollex.store.store import Store
 from pollex.text import TerminalLines, TerminalTable, format_count
 
@@ -277,5 +277,5 @@ def examine_store(options: RunOptions) -> str:
 
     # a store that can be opened may be damaged all the same
     with Store.open(options.store, read_only=True) as opened:
-        check(opened)
-        return f"{options.store}: {format_count(len(runs(opened)), 'run')}"
+        check_whole_store(opened)
+        return f"{options.store}: {format_count(len(list_stored_runs(opened)), 'run')}"

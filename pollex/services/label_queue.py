@@ -15,12 +15,12 @@ from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
 from pollex.runs.options import RunOptions
-from pollex.runs.run import versions
-from pollex.runs.workspace import workspace
+from pollex.runs.run import collect_package_versions
+from pollex.runs.workspace import open_workspace
 from pollex.services.logs import Sources, logs_from
 from pollex.services.results import Result
-from pollex.store.rows import conversation_rows
-from pollex.store.tables import QueueRow, now
+from pollex.store.rows import make_conversation_rows
+from pollex.store.tables import QueueRow, format_current_time
 from pollex.text import TerminalLines, format_count
 
 QUEUE_COMMAND = "queue"
@@ -91,14 +91,14 @@ def draw_label_queue(
     sources = logs if isinstance(logs, list | tuple) else ()
     arguments = {"logs": [str(source) for source in sources], "command": run.typed}
     # the queue has a run of its own, which holds its conversations, and judges nothing
-    with workspace(run, progress, read) as work:
+    with open_workspace(run, progress, read) as work:
         began = work.store.begin(
             QUEUE_COMMAND,
             arguments=arguments,
             fingerprint={},
-            versions=versions(),
+            versions=collect_package_versions(),
         )
-        work.store.put(conversation_rows(began.id, drawn))
+        work.store.put(make_conversation_rows(began.id, drawn))
         queue = QueueRow(
             id=secrets.token_hex(4),
             name=name,
@@ -108,7 +108,7 @@ def draw_label_queue(
             overlap=1,
             # not the seed of the draw: this one decides what each person is given next, and what twice
             seed=secrets.randbits(32),
-            time=now(),
+            time=format_current_time(),
             repeat_share=REPEATED_SHARE,
         )
         work.store.keep([queue])

@@ -14,7 +14,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.frames import RowSource
 from pollex.formats.read_logs import make_logs, read_logs, read_rows
 from pollex.graphs.context import Progress
-from pollex.store.database import FILE
+from pollex.store.database import DATABASE_FILE_NAME
 from pollex.store.store import Store
 from pollex.text import format_count
 
@@ -227,23 +227,23 @@ def replace_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
 
 def read_thumbs_of_people(store: Path, sources: Sequence[str]) -> Mapping[str, Opinion]:
     """Return people's thumbs in a store, by text."""
-    if not (store / FILE).exists():
+    if not (store / DATABASE_FILE_NAME).exists():
         return {}
 
     from pollex.store.labels import (  # few logs take labels of people
-        THUMB,
+        THUMB_QUESTION,
         read_opinions,
-        settle_answers,
+        settle_opinions,
     )
 
     with Store.open(store, read_only=True) as opened:
         # an opinion counts only if its giver had not seen the score
         opinion_sources = []
-        for opinion in read_opinions(opened, THUMB):
+        for opinion in read_opinions(opened, THUMB_QUESTION):
             if opinion.source in sources and opinion.counts:
                 opinion_sources.append(opinion)
 
-    return settle_answers(opinion_sources)
+    return settle_opinions(opinion_sources)
 
 
 def describe_label_sources(

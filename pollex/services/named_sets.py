@@ -6,8 +6,8 @@ from pathlib import Path
 from pollex.errors import BadRubrics
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import RunOptions
-from pollex.store.folder import STORE, VARIABLE
-from pollex.store.rubric_sets import find_set
+from pollex.store.folder import DEFAULT_STORE_FOLDER, STORE_ENVIRONMENT_VARIABLE
+from pollex.store.rubric_sets import find_stored_rubric_set
 from pollex.store.store import Store
 
 
@@ -34,13 +34,13 @@ def read_rubric_set(
         return rubrics
 
     path = Path(rubrics)
-    folder = store or Path(os.environ.get(VARIABLE) or STORE)
+    folder = store or Path(os.environ.get(STORE_ENVIRONMENT_VARIABLE) or DEFAULT_STORE_FOLDER)
     # what has a folder or an ending in it is meant as a file, there or not
     if path.exists() or len(path.parts) != 1 or path.suffix or not folder.is_dir():
         return RubricSet.load(path, arrays=arrays, edits=edits)
 
     with Store.open(folder, read_only=True) as opened:
-        rubric_set = find_set(opened, str(rubrics))
+        rubric_set = find_stored_rubric_set(opened, str(rubrics))
 
     if rubric_set is None:
         what = f"there is no such file, and no rubric set of this run or digest in {folder}"

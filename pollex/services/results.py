@@ -12,7 +12,7 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import MIN_UNITS_FOR_INTERVAL, Figure
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.runs.usage import usage_json
+from pollex.runs.usage import make_usage_json
 from pollex.text import (
     TerminalLine,
     TerminalLines,
@@ -69,7 +69,10 @@ class Result(ABC):
         for name, _, path in named:
             values_by_name[name] = make_json_values(attrgetter(path or name)(self))
 
-        return values_by_name | (usage_json(getattr(self, "usage")) if "usage" in names else {})  # noqa: B009
+        if "usage" in names:
+            usage = attrgetter("usage")(self)
+            values_by_name |= make_usage_json(usage)
+        return values_by_name
 
 
 class TabularResult(Result):

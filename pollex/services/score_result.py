@@ -23,7 +23,7 @@ from pollex.reports.scores import ScoreTally
 from pollex.rubrics.records import SpreadRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns
-from pollex.runs.usage import ModelUsage, usage_by_stage
+from pollex.runs.usage import ModelUsage, render_usage_by_stage
 from pollex.services.results import (
     TabularResult,
     describe_share,
@@ -87,7 +87,7 @@ class ScoreResult(TabularResult):
         """Yield what scoring came to."""
         yield format_outcomes(self.outcomes)
         yield from describe_unread(*self.unread)
-        yield from usage_by_stage(self.usage)
+        yield from render_usage_by_stage(self.usage)
         if self.asked is not None:
             yield f"The model was asked about {self.asked} of {self.n}, whose label was in doubt"
 

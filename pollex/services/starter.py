@@ -21,8 +21,8 @@ from pollex.rubrics.starter import STARTER_PREFIX, StarterRecord, prefix_ids, st
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.selection.threshold import Window
 from pollex.services.score import read_unedited, score
-from pollex.store.resume import step
-from pollex.store.rubric_sets import rubric_set_rows
+from pollex.store.resume import read_step_result
+from pollex.store.rubric_sets import make_rubric_set_rows
 from pollex.store.store import Store
 
 FEWEST_THUMBS_WITH_STARTER = 2
@@ -180,9 +180,9 @@ def add_starter_to_set(
         return learned
 
     # scores by rubrics that did not see the conversation, where there are any
-    comparison = step(store, learned.run, "calibrate")
+    comparison = read_step_result(store, learned.run, "calibrate")
     honest = dict[str, float]()
-    if (scores := step(store, learned.run, "select")["held_out_scores"]) is not None:
+    if (scores := read_step_result(store, learned.run, "select")["held_out_scores"]) is not None:
         honest = dict(zip(comparison["conversations"], scores, strict=True))
 
     by_id = {c.id: c for c in logs}
@@ -244,7 +244,7 @@ def add_starter_to_set(
     }
     # the run stored the set before this was known
     rubric_set = learned.rubric_set.model_copy(update=changes)
-    store.keep(list(rubric_set_rows(learned.run, rubric_set)))
+    store.keep(list(make_rubric_set_rows(learned.run, rubric_set)))
 
     return replace(learned, rubric_set=rubric_set)
 

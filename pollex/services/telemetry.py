@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from pollex.errors import WrongUse
-from pollex.gateway.endpoint import refuse_no_address
+from pollex.gateway.endpoint import require_http_address
 from pollex.rubrics.score import Score
 
 EVENT_NAME = "gen_ai.evaluation.result"
@@ -83,7 +83,7 @@ def open_event_exporter(url: str | None, digest: str) -> Iterator[Callable[[Scor
         yield None
         return
 
-    refuse_no_address(url, "the address for events", "events")
+    require_http_address(url, "the address for events", "events")
     try:
         # an extra
         from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter

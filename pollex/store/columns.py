@@ -24,10 +24,10 @@ from pollex.errors import PollexError
 from pollex.store.folder import (
     make_full_disk_error,
     make_memory_error,
-    make_private,
+    make_private_folder,
     make_store_error,
-    make_text_path,
     make_unwritable_error,
+    make_utf8_path,
 )
 from pollex.store.tables import (
     AnswerRow,
@@ -38,21 +38,21 @@ from pollex.store.tables import (
     make_damage_error,
 )
 
-RUNS = "runs"
-TEXTS = "texts"
-EVERY_RUN = "*"
+RUNS_FOLDER_NAME = "runs"
+TEXTS_FOLDER_NAME = "texts"
+EVERY_RUN_WILDCARD = "*"
 """In place of a run's id, which has no star."""
 
-KINDS: tuple[type[ColumnRow], ...] = (TextRow, ConversationRow, AnswerRow, ScoreRow)
+PARQUET_ROW_TYPES: tuple[type[ColumnRow], ...] = (TextRow, ConversationRow, AnswerRow, ScoreRow)
 """In the order in which a batch is written: whoever finds a score finds the answers, too."""
 
 PARTS_MERGED_TOGETHER = 16
 """Parts of like size that are put together while a run goes on."""
 
-GROUP = 16_384
+ROWS_PER_ROW_GROUP = 16_384
 """Rows that DuckDB gathers before it writes them: it would take ten times as many, and their memory."""
 
-LOCKED_DOWN_SETTINGS = {
+LOCKED_DOWN_DUCKDB_SETTINGS = {
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
     "allow_community_extensions": "false",
@@ -61,7 +61,7 @@ LOCKED_DOWN_SETTINGS = {
     "threads": "1",  # each more would hold groups of rows of its own
 }
 
-Arrays = dict[str, "np.ndarray[Any, Any]"]
+ColumnArrays = dict[str, "np.ndarray[Any, Any]"]
 
 
 class RowBlock(NamedTuple):
@@ -75,13 +75,13 @@ class RowBlock(NamedTuple):
 
     kind: type[ColumnRow]
     run: str
-    tables: dict[str, Arrays]
+    tables: dict[str, ColumnArrays]
     sql: str
     size: int = 0
 
 
-_NAME = re.compile(r"(.+)-(\d{6,})-(\d{6,})\.parquet")
-_NO_ROOM = re.compile(
+_PART_FILE_NAME_REGEX = re.compile(r"(.+)-(\d{6,})-(\d{6,})\.parquet")
+_NO_DISK_SPACE_REGEX = re.compile(
     r"No space left|File too large|quota exceeded|not enough space|max_temp_directory",
     re.IGNORECASE,
 )
@@ -104,22 +104,22 @@ class Columns:
     """The Parquet files of a store's folder. Any thread may use them."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = make_text_path(folder)
+        self._folder = make_utf8_path(folder)
         self._opened: duckdb.DuckDBPyConnection | None = None
 
     def write(self, rows: RowBlock) -> None:
         """Write rows of a run as a new readable part."""
         # the next number of the pile; texts that the store has already are left out
         pile = self._pile(rows.kind.table, rows.run)
-        parts = read_parts(pile)
+        parts = list_parts_of_pile(pile)
         number = parts[-1].last + 1 if parts else 1
         only_new = ""
-        if rows.kind is TextRow and (known_texts := self._sources(TEXTS, rows.run)):
+        if rows.kind is TextRow and (known_texts := self._sources(TEXTS_FOLDER_NAME, rows.run)):
             only_new = f"WHERE text_hash NOT IN (SELECT text_hash FROM {known_texts})"
 
         sql = f"SELECT *, {number << 32} + row_number() OVER () AS seq FROM ({rows.sql}) {only_new}"
         self._copy(sql, [], ColumnPart(pile, number, number), rows.tables)
-        parts = read_parts(pile)
+        parts = list_parts_of_pile(pile)
         # parts of like width are put together, so that there are few of any width
         width = 1
         while (
@@ -127,7 +127,7 @@ class Columns:
             >= PARTS_MERGED_TOGETHER
         ):
             self._merge(alike)
-            parts = read_parts(pile)
+            parts = list_parts_of_pile(pile)
             width = alike[-1].last - alike[0].first + 1
 
     def answers_for(
@@ -140,26 +140,26 @@ class Columns:
         if not (source := self._sources(AnswerRow.table, of)):
             return None
 
-        questions = ", ".join(map(_quote, only or ()))
+        questions = ", ".join(map(_quote_sql_text, only or ()))
         if only is None:
             where = ""
         else:
             where = f"WHERE source <> 'built-in' AND question IN ({questions})"
 
-        sql = f"SELECT * EXCLUDE (seq) REPLACE ({_quote(run)} AS run) FROM {source} {where} ORDER BY seq"
+        sql = f"SELECT * EXCLUDE (seq) REPLACE ({_quote_sql_text(run)} AS run) FROM {source} {where} ORDER BY seq"
         return RowBlock(AnswerRow, run, {}, sql)
 
     def put_together(self, run: str) -> None:
         """Make one part of all that a run has of each kind."""
-        for kind in KINDS:
-            if len(parts := read_parts(self._pile(kind.table, run))) > 1:
+        for kind in PARQUET_ROW_TYPES:
+            if len(parts := list_parts_of_pile(self._pile(kind.table, run))) > 1:
                 self._merge(parts)
 
     def ask(self, run: str, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Return what a query over a run's tables gives, a dict a row.
 
         Args:
-            run: `EVERY_RUN` for the tables of all runs together.
+            run: `EVERY_RUN_WILDCARD` for the tables of all runs together.
             sql: Names the tables `conversations`, `texts`, `answers`, `scores`; text goes into
                 `parameters`.
 
@@ -169,10 +169,10 @@ class Columns:
         # a part may be put together with others while it is read: then once more
         for tried in range(5):
             tables = []
-            for kind in KINDS:
+            for kind in PARQUET_ROW_TYPES:
                 if re.search(rf"\b{kind.table}\b", sql):
                     tables.append(
-                        f"{kind.table} AS (SELECT * FROM {self._sources(kind.table, run) or _select_nothing(kind)})"
+                        f"{kind.table} AS (SELECT * FROM {self._sources(kind.table, run) or _make_empty_select(kind)})"
                     )
 
             try:
@@ -204,7 +204,7 @@ class Columns:
 
     def drop(self, part: ColumnPart, column: str, values: Sequence[str]) -> int:
         """Write a part anew without the rows that have one of the values; return how many went."""
-        source = _select_parts([part])
+        source = _make_select_of_parts([part])
         where = f'list_contains(?, "{column}")'
         with self._connection().cursor() as cursor:
             cursor.execute(
@@ -234,7 +234,7 @@ class Columns:
         """Return the error that says what happened: damage only where a part fails its check."""
         place = written or self._folder
         words = str(failure).splitlines()[0][:300]
-        if _NO_ROOM.search(str(failure)):
+        if _NO_DISK_SPACE_REGEX.search(str(failure)):
             return make_full_disk_error(place)
         if isinstance(failure, duckdb.OutOfMemoryException):
             return make_memory_error(place)
@@ -242,8 +242,11 @@ class Columns:
             return make_unwritable_error(written.parent)
 
         # neither room nor rights: a part may be damaged
-        for folder in (self._folder / TEXTS, *(self._folder / RUNS).glob("*")):
-            for part in list_all_parts(folder):
+        for folder in (
+            self._folder / TEXTS_FOLDER_NAME,
+            *(self._folder / RUNS_FOLDER_NAME).glob("*"),
+        ):
+            for part in list_parts_of_folder(folder):
                 if why := explain_unreadable_part(part.path):
                     return make_damage_error(str(part.path), why)
 
@@ -252,45 +255,47 @@ class Columns:
     def _explain_foreign_parts(self, run: str) -> str:
         """Say which part of a run's tables has columns that pollex doesn't write; empty where none has."""
         names = [run]
-        if run == EVERY_RUN:
-            names = sorted(path.name for path in (self._folder / RUNS).glob("*") if path.is_dir())
+        if run == EVERY_RUN_WILDCARD:
+            names = sorted(
+                path.name for path in (self._folder / RUNS_FOLDER_NAME).glob("*") if path.is_dir()
+            )
 
         for name in names:
-            for kind in KINDS:
-                for part in read_parts(self._pile(kind.table, name)):
+            for kind in PARQUET_ROW_TYPES:
+                for part in list_parts_of_pile(self._pile(kind.table, name)):
                     if explain_odd_columns(part):
                         return f"{part.path.name} of {name} has columns of something else"
 
         return ""
 
     def _pile(self, table: str, run: str) -> Path:
-        if table == TEXTS:
-            return self._folder / TEXTS / run
-        return self._folder / RUNS / run / table
+        if table == TEXTS_FOLDER_NAME:
+            return self._folder / TEXTS_FOLDER_NAME / run
+        return self._folder / RUNS_FOLDER_NAME / run / table
 
     def _sources(self, table: str, run: str) -> str:
         """Return the parts of a run's table as SQL; of texts, all runs'."""
-        if table == TEXTS:
-            parts = list_all_parts(self._folder / TEXTS)
-        elif run == EVERY_RUN:
+        if table == TEXTS_FOLDER_NAME:
+            parts = list_parts_of_folder(self._folder / TEXTS_FOLDER_NAME)
+        elif run == EVERY_RUN_WILDCARD:
             run_folders = []
-            for path in (self._folder / RUNS).glob("*"):
+            for path in (self._folder / RUNS_FOLDER_NAME).glob("*"):
                 if path.is_dir():
                     run_folders.append(path)
             folders = sorted(run_folders)
             parts = []
             for folder in folders:
-                parts.extend(read_parts(folder / table))
+                parts.extend(list_parts_of_pile(folder / table))
         else:
-            parts = read_parts(self._pile(table, run))
+            parts = list_parts_of_pile(self._pile(table, run))
 
-        return _select_parts(parts) if parts else ""
+        return _make_select_of_parts(parts) if parts else ""
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
         if self._opened is None:
-            connection = duckdb.connect(":memory:", config=dict(LOCKED_DOWN_SETTINGS))
+            connection = duckdb.connect(":memory:", config=dict(LOCKED_DOWN_DUCKDB_SETTINGS))
             # Nothing that reaches it may make it read or write files elsewhere.
-            connection.execute(f"SET allowed_directories = [{_quote(str(self._folder))}]")
+            connection.execute(f"SET allowed_directories = [{_quote_sql_text(str(self._folder))}]")
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
             self._opened = connection
@@ -299,7 +304,7 @@ class Columns:
 
     def _merge(self, parts: Sequence[ColumnPart]) -> None:
         whole = ColumnPart(parts[0].pile, parts[0].first, parts[-1].last)
-        self._copy(f"SELECT * FROM {_select_parts(parts)}", [], whole)
+        self._copy(f"SELECT * FROM {_make_select_of_parts(parts)}", [], whole)
         for part in parts:
             part.path.unlink(missing_ok=True)
 
@@ -308,10 +313,10 @@ class Columns:
         sql: str,
         parameters: Sequence[Any],
         part: ColumnPart,
-        tables: Mapping[str, Arrays] = MappingProxyType({}),
+        tables: Mapping[str, ColumnArrays] = MappingProxyType({}),
     ) -> None:
         """Write the rows of a query as a part, completely or not at all; it may read what is `given`."""
-        make_private(part.path.parent)
+        make_private_folder(part.path.parent)
         # a draft that takes the part's name when it is on the disk
         draft = part.path.with_name(f".{part.path.name}.draft")
         try:
@@ -319,7 +324,8 @@ class Columns:
                 for name, arrays in tables.items():
                     cursor.register(name, arrays)
                 cursor.execute(
-                    f"COPY ({sql}) TO {_quote(str(draft))} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {GROUP})",
+                    f"COPY ({sql}) TO {_quote_sql_text(str(draft))} "
+                    f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROWS_PER_ROW_GROUP})",
                     parameters,
                 )
 
@@ -338,7 +344,7 @@ def make_row_block(
     rows: Sequence[tuple[Any, ...]],
 ) -> RowBlock:
     """Return rows, a tuple of cells each, as arrays."""
-    arrays, cells = make_arrays(kind.types(), rows)
+    arrays, cells = make_column_arrays(kind.types(), rows)
     once = "DISTINCT ON (r.text_hash)" if kind is TextRow else ""
     return RowBlock(
         kind,
@@ -348,7 +354,7 @@ def make_row_block(
     )
 
 
-NUMBERS = {
+NUMPY_TYPE_BY_SQL_TYPE = {
     "DOUBLE": np.float64,
     "BOOLEAN": np.bool_,
     "INTEGER": np.int32,
@@ -356,9 +362,9 @@ NUMBERS = {
 }
 
 
-def make_arrays(
+def make_column_arrays(
     types: Mapping[str, str], rows: Sequence[tuple[Any, ...]]
-) -> tuple[Arrays, dict[str, str]]:
+) -> tuple[ColumnArrays, dict[str, str]]:
     """Return rows as arrays that DuckDB reads as they are, and SQL by name that gives the columns of such a table `r`.
 
     Lists of numbers are spread over columns, with their length beside: DuckDB takes five times as
@@ -385,7 +391,7 @@ def make_arrays(
             listed = f"list_slice([{', '.join(f'r.{column}' for column in spread)}], 1, r.{name}_n)::{type_}"
             sql[name] = f'CASE WHEN r.{name}_n >= 0 THEN {listed} END AS "{name}"'
         else:
-            kind = NUMBERS.get(type_)
+            kind = NUMPY_TYPE_BY_SQL_TYPE.get(type_)
             missing = [cell is None for cell in cells]
             filled = [0 if cell is None else cell for cell in cells] if kind else cells
             arrays[name] = np.ma.masked_array(
@@ -398,12 +404,12 @@ def make_arrays(
     return arrays, sql
 
 
-def read_parts(pile: Path) -> list[ColumnPart]:
+def list_parts_of_pile(pile: Path) -> list[ColumnPart]:
     """Return the parts of a pile that count, in order."""
-    return [part for part in list_all_parts(pile.parent) if part.pile == pile]
+    return [part for part in list_parts_of_folder(pile.parent) if part.pile == pile]
 
 
-def list_all_parts(folder: Path) -> list[ColumnPart]:
+def list_parts_of_folder(folder: Path) -> list[ColumnPart]:
     """Return the parts in a folder that count, by pile, in order."""
     # read twice until two readings are alike
     names = sorted(_list_part_names(folder))
@@ -414,7 +420,7 @@ def list_all_parts(folder: Path) -> list[ColumnPart]:
 
     parts: list[ColumnPart] = []
     for part in sorted(
-        (_find_part(folder, name) for name in names), key=lambda p: (p.pile, p.first, -p.last)
+        (_parse_part_name(folder, name) for name in names), key=lambda p: (p.pile, p.first, -p.last)
     ):
         if not parts or parts[-1].pile != part.pile or part.last > parts[-1].last:
             parts.append(part)
@@ -422,51 +428,59 @@ def list_all_parts(folder: Path) -> list[ColumnPart]:
     return parts
 
 
-def list_left_drafts(folder: Path) -> list[Path]:
+def list_abandoned_drafts(folder: Path) -> list[Path]:
     """Return what was being written to a folder when a command was killed."""
     drafts = folder.glob(".*.draft")
-    return [path for path in drafts if _NAME.fullmatch(path.name[1:].removesuffix(".draft"))]
+    return [
+        path
+        for path in drafts
+        if _PART_FILE_NAME_REGEX.fullmatch(path.name[1:].removesuffix(".draft"))
+    ]
 
 
 def _list_part_names(folder: Path) -> Iterator[str]:
     if folder.is_dir():
         for path in folder.iterdir():
-            if path.name[0] != "." and _NAME.fullmatch(path.name):
+            if path.name[0] != "." and _PART_FILE_NAME_REGEX.fullmatch(path.name):
                 yield path.name
 
 
-def _find_part(folder: Path, name: str) -> ColumnPart:
-    match = _NAME.fullmatch(name)
+def _parse_part_name(folder: Path, name: str) -> ColumnPart:
+    match = _PART_FILE_NAME_REGEX.fullmatch(name)
     assert match is not None, "only such names are listed"
     return ColumnPart(folder / match[1], int(match[2]), int(match[3]))
 
 
-def _select_parts(parts: Sequence[ColumnPart]) -> str:
+def _make_select_of_parts(parts: Sequence[ColumnPart]) -> str:
     # A run that began under an earlier pollex has parts without a column that came later.
-    return f"read_parquet([{', '.join(_quote(str(part.path)) for part in parts)}], union_by_name = true)"
+    return f"read_parquet([{', '.join(_quote_sql_text(str(part.path)) for part in parts)}], union_by_name = true)"
 
 
-def _select_nothing(kind: type[ColumnRow]) -> str:
+def _make_empty_select(kind: type[ColumnRow]) -> str:
     columns = []
     for name, type_ in [*kind.types().items(), ("seq", "BIGINT")]:
         columns.append(f'NULL::{type_} AS "{name}"')
     return f"(SELECT {', '.join(columns)} WHERE false)"
 
 
-def _quote(text: str) -> str:
+def _quote_sql_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
 def explain_odd_columns(part: ColumnPart) -> str:
     """Return which column a part lacks, or has of another type; empty where it is a part of ours."""
-    kinds = {kind.table: kind for kind in KINDS}
-    kind = kinds[TEXTS] if part.pile.parent.name == TEXTS else kinds.get(part.pile.name)
+    kinds = {kind.table: kind for kind in PARQUET_ROW_TYPES}
+    kind = (
+        kinds[TEXTS_FOLDER_NAME]
+        if part.pile.parent.name == TEXTS_FOLDER_NAME
+        else kinds.get(part.pile.name)
+    )
     if kind is None:
         return ""
 
     sql = "DESCRIBE SELECT * FROM read_parquet(?)"
     with duckdb.connect(":memory:") as connection:
-        path = str(make_text_path(Path(part.path)))
+        path = str(make_utf8_path(Path(part.path)))
         stored = {name: type_ for name, type_, *_ in connection.execute(sql, [path]).fetchall()}
 
     types = kind.types()
@@ -485,7 +499,7 @@ def explain_unreadable_part(part: Path) -> str:
     try:
         with duckdb.connect(":memory:") as connection:
             connection.execute(
-                "SELECT bit_xor(hash(t)) FROM read_parquet(?) AS t", [[str(make_text_path(part))]]
+                "SELECT bit_xor(hash(t)) FROM read_parquet(?) AS t", [[str(make_utf8_path(part))]]
             ).fetchall()
     except duckdb.OutOfMemoryException:
         return ""  # which says nothing of the file

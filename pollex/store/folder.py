@@ -17,47 +17,47 @@ from pathlib import Path
 from pollex.errors import PollexError, StoreDamaged, StoreFull, WrongUse
 from pollex.text import is_unicode_path
 
-STORE = ".pollex"
+DEFAULT_STORE_FOLDER = ".pollex"
 """Where commands look when no store is named."""
 
-COPIES = "drafts"
+DRAFT_COPIES_FOLDER_NAME = "drafts"
 """Folder of the copies of conversations with which the server has drafts of rubric sets fitted again."""
 
-COPY = re.compile(r"[0-9a-f]{8}-\d+-[0-9a-f]{4}")
+DRAFT_COPY_NAME_REGEX = re.compile(r"[0-9a-f]{8}-\d+-[0-9a-f]{4}")
 """Names of the folders in it: a draft, its version, and what is random."""
 
-LOG_PREFIX = "log:"
+LOG_COPY_PREFIX = "log:"
 """What stands before the name of a log that was brought to a store, where a verb takes logs."""
 
-EMBEDDINGS = "embeddings"
+EMBEDDINGS_FOLDER_NAME = "embeddings"
 """Folder of cached embeddings inside a store."""
 
-_CACHE = re.compile(r"[0-9a-f]{16}\.vectors")
+_VECTOR_CACHE_NAME_REGEX = re.compile(r"[0-9a-f]{16}\.vectors")
 
-VARIABLE = "POLLEX_STORE"
+STORE_ENVIRONMENT_VARIABLE = "POLLEX_STORE"
 """Of the environment: names another folder to look in."""
 
-SECRET, SIZE = "secret", 32
+SECRET_FILE_NAME, SECRET_BYTES = "secret", 32
 """File and bytes of what boundaries around data are made from: part of what a paid call is known by. In the file its
 check stands behind it."""
 
-JOURNAL, NAMES_ANOTHER = "-journal", bytes.fromhex("d9d505f920a163d7")
+JOURNAL_SUFFIX, SUPER_JOURNAL_MAGIC = "-journal", bytes.fromhex("d9d505f920a163d7")
 """How SQLite names a journal beside a database, and how one ends that names another file."""
 
-LOG = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
-NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+DISK_FULL_ERROR_NUMBERS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
-def store_option(folder: str | Path) -> str:
+def format_store_option(folder: str | Path) -> str:
     """Return `--store PATH` for a printed command; empty for the default store."""
-    usual = os.environ.get(VARIABLE) or STORE
+    usual = os.environ.get(STORE_ENVIRONMENT_VARIABLE) or DEFAULT_STORE_FOLDER
     if str(folder) == usual:
         return ""
     return f" --store {shlex.quote(str(folder))}"
 
 
-def require_own(path: Path) -> None:
+def require_plain_path(path: Path) -> None:
     """Refuse a link, a device or a pipe where a file or a folder of a store belongs.
 
     Who hands a store on may have put a link there: what is written through it would be written
@@ -78,23 +78,23 @@ def require_own(path: Path) -> None:
             )
 
 
-def require_own_files(folder: Path) -> None:
+def require_plain_store_files(folder: Path) -> None:
     """Refuse a store in which anything is a link, a device or a pipe, or has SQLite remove a file.
 
     Raises:
-        StoreDamaged: Something is; see `require_own` and `require_own_journal`.
+        StoreDamaged: Something is; see `require_plain_path` and `require_plain_journal`.
     """
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                require_own_files(Path(entry.path))
+                require_plain_store_files(Path(entry.path))
             elif not entry.is_file(follow_symlinks=False):
-                require_own(Path(entry.path))
-            elif entry.name.endswith(JOURNAL):
-                require_own_journal(Path(entry.path))
+                require_plain_path(Path(entry.path))
+            elif entry.name.endswith(JOURNAL_SUFFIX):
+                require_plain_journal(Path(entry.path))
 
 
-def require_own_journal(path: Path) -> None:
+def require_plain_journal(path: Path) -> None:
     """Refuse a journal that names another file at its end.
 
     That is how SQLite writes down a transaction over several databases, and it removes the file
@@ -105,8 +105,8 @@ def require_own_journal(path: Path) -> None:
     """
     with path.open("rb") as journal:
         journal.seek(0, os.SEEK_END)
-        journal.seek(max(0, journal.tell() - len(NAMES_ANOTHER)))
-        names_another = journal.read() == NAMES_ANOTHER
+        journal.seek(max(0, journal.tell() - len(SUPER_JOURNAL_MAGIC)))
+        names_another = journal.read() == SUPER_JOURNAL_MAGIC
 
     if names_another:
         hint = "take this file away: no store has one"
@@ -117,27 +117,27 @@ def require_own_journal(path: Path) -> None:
         )
 
 
-def remove_copies(folder: Path) -> None:
+def remove_draft_copies(folder: Path) -> None:
     """Remove copies of conversations that drafts were fitted again on, and nothing else."""
-    for copy in _entries_of(folder / COPIES, COPY):
+    for copy in _list_own_entries(folder / DRAFT_COPIES_FOLDER_NAME, DRAFT_COPY_NAME_REGEX):
         if copy.is_dir():
             shutil.rmtree(copy, ignore_errors=True)
-    _remove_empty(folder / COPIES)
+    _remove_empty_folder(folder / DRAFT_COPIES_FOLDER_NAME)
 
 
-def remove_caches(folder: Path) -> None:
+def remove_copies_and_caches(folder: Path) -> None:
     """Remove copies of conversations and cached vectors.
 
     Nothing else goes: a store may lie in a folder of the user's, with files of theirs.
     """
-    remove_copies(folder)
-    for path in _entries_of(folder / EMBEDDINGS, _CACHE):
+    remove_draft_copies(folder)
+    for path in _list_own_entries(folder / EMBEDDINGS_FOLDER_NAME, _VECTOR_CACHE_NAME_REGEX):
         if path.is_file():
             path.unlink()
-    _remove_empty(folder / EMBEDDINGS)
+    _remove_empty_folder(folder / EMBEDDINGS_FOLDER_NAME)
 
 
-def _entries_of(folder: Path, names: re.Pattern[str]) -> list[Path]:
+def _list_own_entries(folder: Path, names: re.Pattern[str]) -> list[Path]:
     """Return what lies in a folder of the store under names of ours; a link isn't ours."""
     if folder.is_symlink() or not folder.is_dir():
         return []
@@ -150,7 +150,7 @@ def _entries_of(folder: Path, names: re.Pattern[str]) -> list[Path]:
     return entries
 
 
-def _remove_empty(folder: Path) -> None:
+def _remove_empty_folder(folder: Path) -> None:
     with suppress(OSError):  # it isn't there, or has files of the user's
         folder.rmdir()
 
@@ -161,16 +161,16 @@ def _make_links_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="pollex-")
 
 
-def make_text_path(path: Path) -> Path:
+def make_utf8_path(path: Path) -> Path:
     """Return an absolute path that DuckDB takes: where a name on the way is no UTF-8, a link to it."""
     where = path.absolute()
     if is_unicode_path(where):
         return where
-    return _link_to(where)
+    return _make_link_to(where)
 
 
 @cache
-def _link_to(where: Path) -> Path:
+def _make_link_to(where: Path) -> Path:
     link = (
         Path(_make_links_folder().name)
         / f"{secrets.token_hex(8)}{where.suffix if is_unicode_path(where.suffix) else ''}"
@@ -179,7 +179,7 @@ def _link_to(where: Path) -> Path:
     return link
 
 
-def make_private(folder: Path) -> None:
+def make_private_folder(folder: Path) -> None:
     """Make a folder that nobody else may look into."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     # somebody else's: whether it can be written shows when it is
@@ -188,7 +188,7 @@ def make_private(folder: Path) -> None:
             folder.chmod(0o700)
 
 
-def free_name(path: Path, why: str = "damaged") -> Path:
+def find_free_damaged_name(path: Path, why: str = "damaged") -> Path:
     """Return the first free `NAME.damaged.N`; `forgetting.list_unforgotten_files` knows such names."""
     number = 1
     while (name := path.with_name(f"{path.name}.{why}.{number}")).exists():
@@ -202,38 +202,40 @@ def read_secret(folder: Path) -> bytes | None:
     Raises:
         StoreDamaged: It was changed, and can't be mended.
     """
-    path = folder / SECRET
+    path = folder / SECRET_FILE_NAME
     if not path.exists():
         return None
 
     # the secret, and behind it its check
-    secret = (content := path.read_bytes())[:SIZE]
-    check = content[SIZE:]
-    if len(content) == SIZE or _check(secret) == check:  # earlier stores have no check
+    secret = (content := path.read_bytes())[:SECRET_BYTES]
+    check = content[SECRET_BYTES:]
+    if (
+        len(content) == SECRET_BYTES or _compute_secret_check(secret) == check
+    ):  # earlier stores have no check
         return secret
 
     # one flipped bit can be turned back
     number = int.from_bytes(content)
-    if len(content) == SIZE + 8:
+    if len(content) == SECRET_BYTES + 8:
         bits = 8 * len(content)
     else:
         bits = 0
 
     for mended in ((number ^ 1 << place).to_bytes(len(content)) for place in range(bits)):
-        if _check(mended[:SIZE]) == mended[SIZE:]:
-            LOG.warning("%s: a bit of the store's secret had flipped; it was mended", path)
-            _write_secret(path, mended[:SIZE])
-            return mended[:SIZE]
+        if _compute_secret_check(mended[:SECRET_BYTES]) == mended[SECRET_BYTES:]:
+            LOGGER.warning("%s: a bit of the store's secret had flipped; it was mended", path)
+            _write_secret(path, mended[:SECRET_BYTES])
+            return mended[:SECRET_BYTES]
 
-    raise _secret_error(path, "the store's secret was changed, by which it finds paid answers")
+    raise _make_secret_error(path, "the store's secret was changed, by which it finds paid answers")
 
 
-def _check(secret: bytes) -> bytes:
+def _compute_secret_check(secret: bytes) -> bytes:
     """Return what stands behind a secret in its file, by which a change is noticed."""
     return hashlib.sha256(b"pollex secret" + secret).digest()[:8]
 
 
-def keep_secret(folder: Path, other_secret: bytes | None, paid: int) -> bytes:
+def get_or_create_secret(folder: Path, other_secret: bytes | None, paid: int) -> bytes:
     """Return the store's secret, written down where there is none yet.
 
     Args:
@@ -244,9 +246,9 @@ def keep_secret(folder: Path, other_secret: bytes | None, paid: int) -> bytes:
         StoreDamaged: It was cut, or is gone while there are answers that it finds.
         WrongUse: The store has another secret than the one given, or it is too short.
     """
-    if other_secret is not None and len(other_secret) != SIZE:
+    if other_secret is not None and len(other_secret) != SECRET_BYTES:
         raise WrongUse(
-            f"a secret has {SIZE} bytes, not {len(other_secret)}",
+            f"a secret has {SECRET_BYTES} bytes, not {len(other_secret)}",
             hint="give that of a store",
         )
 
@@ -258,30 +260,30 @@ def keep_secret(folder: Path, other_secret: bytes | None, paid: int) -> bytes:
                 hint="name another",
             )
 
-        if (folder / SECRET).stat().st_size == SIZE:
-            _write_secret(folder / SECRET, stored)
+        if (folder / SECRET_FILE_NAME).stat().st_size == SECRET_BYTES:
+            _write_secret(folder / SECRET_FILE_NAME, stored)
         return stored
 
-    path = folder / SECRET
+    path = folder / SECRET_FILE_NAME
     if paid and other_secret is None:
-        raise _secret_error(
+        raise _make_secret_error(
             path,
             f"the store's secret is gone, by which it finds its {paid} paid answers",
         )
 
-    _write_secret(path, other_secret or secrets.token_bytes(SIZE))
-    return path.read_bytes()[:SIZE]
+    _write_secret(path, other_secret or secrets.token_bytes(SECRET_BYTES))
+    return path.read_bytes()[:SECRET_BYTES]
 
 
 def _write_secret(path: Path, secret: bytes) -> None:
     """Write a secret with its check; where another process was quicker with a new one, that is the store's."""
-    draft = path.with_name(f".{SECRET}.{os.getpid()}")
+    draft = path.with_name(f".{SECRET_FILE_NAME}.{os.getpid()}")
     # a draft first: nobody reads a half-written secret
     anew = path.exists()
     with os.fdopen(
         os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb"
     ) as file:
-        file.write(secret + _check(secret))
+        file.write(secret + _compute_secret_check(secret))
         file.flush()
         os.fsync(file.fileno())  # answers that are found by it will be on the disk, too
 
@@ -295,7 +297,7 @@ def _write_secret(path: Path, secret: bytes) -> None:
     draft.unlink()
 
 
-def _secret_error(path: Path, what: str) -> StoreDamaged:
+def _make_secret_error(path: Path, what: str) -> StoreDamaged:
     hint = (
         "put back the file that belongs there; without it take another store, and all is asked anew"
     )
@@ -304,7 +306,7 @@ def _secret_error(path: Path, what: str) -> StoreDamaged:
 
 def make_write_error(path: Path, failure: OSError) -> PollexError:
     """Return the error that says why the store can't be written."""
-    if failure.errno in NO_ROOM:
+    if failure.errno in DISK_FULL_ERROR_NUMBERS:
         return make_full_disk_error(path)
     if (
         isinstance(failure, PermissionError | FileExistsError | NotADirectoryError)

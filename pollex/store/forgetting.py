@@ -12,14 +12,19 @@ from typing import Any
 
 from pollex.conversations.redaction import make_pseudonym
 from pollex.errors import StoreBusy
-from pollex.store.columns import RUNS, TEXTS, list_all_parts, list_left_drafts
-from pollex.store.database import BACKUP, CHECKPOINTS, FILE
-from pollex.store.folder import remove_caches
-from pollex.store.fragments import Traces
+from pollex.store.columns import (
+    RUNS_FOLDER_NAME,
+    TEXTS_FOLDER_NAME,
+    list_abandoned_drafts,
+    list_parts_of_folder,
+)
+from pollex.store.database import BACKUP_FILE_NAME, CHECKPOINTS_FILE_NAME, DATABASE_FILE_NAME
+from pollex.store.folder import remove_copies_and_caches
+from pollex.store.fragments import ConversationFragments
 from pollex.store.outputs import OUTPUT_FACT_KIND
-from pollex.store.runs import is_worked_on
+from pollex.store.runs import is_run_worked_on
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, pack, unpack
+from pollex.store.tables import FactRow, dump_json, load_json
 
 CONVERSATION_ID_FIELDS = (
     "conversation_id",
@@ -32,9 +37,9 @@ CONVERSATION_ID_FIELDS = (
     "session_id",
 )
 """Names under which an entry of a list says of which conversation it is."""
-LONGEST_WHOLLY_FORGOTTEN_TEXT = 200
+MAX_WHOLLY_FORGOTTEN_CHARS = 200
 """Characters of a text of which nothing is left once a run of its words tells; of a longer one the line goes."""
-USER_FIELDS = (
+USER_METADATA_FIELDS = (
     "user",
     "user_id",
     "userId",
@@ -46,17 +51,19 @@ USER_FIELDS = (
 )
 """Fields of a conversation's metadata that say whose it is."""
 
-_OF_CONVERSATIONS = ("labels", "leases", "replays", "originals", "chosen")
-_NO_TEXTS = frozenset(
+_TABLES_BY_CONVERSATION = ("labels", "leases", "replays", "originals", "chosen")
+_COLUMNS_WITHOUT_TEXTS = frozenset(
     {"id", "run", "key", "digest", "text_hash", "crc", "time", "started", "finished", "status"}
 )
 """Columns that hold nothing of what was said."""
-_DATABASE_DRAFT = re.compile(rf"\.({re.escape(FILE)}|{re.escape(BACKUP)}\.\d+)\.draft")
+_DATABASE_DRAFT_NAME_REGEX = re.compile(
+    rf"\.({re.escape(DATABASE_FILE_NAME)}|{re.escape(BACKUP_FILE_NAME)}\.\d+)\.draft"
+)
 """Names of what a killed rebuild or backup left."""
 
 
 @dataclass(frozen=True)
-class ToForget:
+class ForgettingTarget:
     """Conversations to forget.
 
     Attributes:
@@ -69,7 +76,7 @@ class ToForget:
     ids: frozenset[str]
     hashes: frozenset[str]
     texts: tuple[str, ...]
-    traces: Traces
+    traces: ConversationFragments
     stored_rows: int
     runs: frozenset[str] = frozenset()
 
@@ -92,7 +99,7 @@ class ToForget:
         """Return a text without them, line by line where it is long."""
         if not self.traces.within(text):
             return text
-        if len(text) <= LONGEST_WHOLLY_FORGOTTEN_TEXT:
+        if len(text) <= MAX_WHOLLY_FORGOTTEN_CHARS:
             return self.traces.masked(text)
         return self.traces.masked(
             "".join(self.traces.masked(line) for line in text.splitlines(keepends=True))
@@ -108,11 +115,11 @@ class ToForget:
         return isinstance(value, str) and value in self.ids
 
 
-def conversations_to_forget(
+def find_conversations_to_forget(
     store: Store,
     ids: Collection[str],
     users: Collection[str],
-) -> ToForget:
+) -> ForgettingTarget:
     """Find what is to be forgotten: conversations by id, and all of some users.
 
     Args:
@@ -123,7 +130,7 @@ def conversations_to_forget(
     others = set[str]()
     hashes: set[str] = set()
     # all conversations of all runs, and those among them that are to go
-    folder = store.folder / RUNS
+    folder = store.folder / RUNS_FOLDER_NAME
     if folder.exists():
         runs = [path.name for path in folder.iterdir()]
     else:
@@ -135,7 +142,7 @@ def conversations_to_forget(
             rows.append({**row, "of": run})
 
     for row in rows:
-        names_user = user_names and user_names & _users_of_metadata(row["metadata"])
+        names_user = user_names and user_names & _list_users_in_metadata(row["metadata"])
         if row["group"] in user_names or names_user:
             forgotten_ids.add(row["id"])
 
@@ -155,14 +162,14 @@ def conversations_to_forget(
 
     forgotten_texts: list[str] = []
     for row in forgotten_rows:
-        forgotten_texts.extend(_list_feedback(row.get("feedback")))
+        forgotten_texts.extend(_iterate_feedback_texts(row.get("feedback")))
 
     for row in texts:
         if row["text_hash"] in hashes:
-            forgotten_texts.extend(_words_of_turns(row["turns"]))
+            forgotten_texts.extend(_iterate_words_of_turns(row["turns"]))
 
     other_texts = (row["turns"] for row in texts if row["text_hash"] not in hashes)
-    rest = itertools.chain.from_iterable(map(_words_of_turns, other_texts))
+    rest = itertools.chain.from_iterable(map(_iterate_words_of_turns, other_texts))
 
     # an id that is part of another one can't be looked for
     other_ids = []
@@ -175,9 +182,9 @@ def conversations_to_forget(
         if not any(id_ in other for other in other_ids):
             names.add(id_)
 
-    traces = Traces(forgotten_texts, rest, names)
+    traces = ConversationFragments(forgotten_texts, rest, names)
     of_runs = frozenset(row["of"] for row in forgotten_rows)
-    return ToForget(
+    return ForgettingTarget(
         frozenset(forgotten_ids),
         frozenset(hashes - others),
         tuple(forgotten_texts),
@@ -187,8 +194,8 @@ def conversations_to_forget(
     )
 
 
-def _words_of_turns(turns: str) -> Iterator[str]:
-    for _, content, *tools in unpack(turns):
+def _iterate_words_of_turns(turns: str) -> Iterator[str]:
+    for _, content, *tools in load_json(turns):
         yield content
         for tool in tools:
             for call in tool.get("calls", ()):
@@ -196,29 +203,29 @@ def _words_of_turns(turns: str) -> Iterator[str]:
                     yield call["arguments"]
 
 
-def _list_feedback(feedback: str | None) -> Iterator[str]:
-    for entry in unpack(feedback or "[]"):
+def _iterate_feedback_texts(feedback: str | None) -> Iterator[str]:
+    for entry in load_json(feedback or "[]"):
         yield from filter(None, [entry.get("comment"), *entry.get("tags", ())])
 
 
-def _users_of_metadata(metadata: str) -> set[str]:
-    values = unpack(metadata) if metadata else {}
+def _list_users_in_metadata(metadata: str) -> set[str]:
+    values = load_json(metadata) if metadata else {}
     users: set[str] = set()
-    for name in USER_FIELDS:
+    for name in USER_METADATA_FIELDS:
         if isinstance(values, dict) and values.get(name) is not None:
             users.add(str(values[name]))
 
     return users
 
 
-def require_idle(folder: Path) -> None:
+def require_idle_store(folder: Path) -> None:
     """Refuse a store that is being worked on.
 
     Raises:
         StoreBusy: A run goes on in it.
     """
-    for run in (folder / RUNS).glob("*"):
-        if is_worked_on(folder / RUNS, run.name):
+    for run in (folder / RUNS_FOLDER_NAME).glob("*"):
+        if is_run_worked_on(folder / RUNS_FOLDER_NAME, run.name):
             raise StoreBusy(
                 f"{run.name} is running",
                 where=str(folder),
@@ -226,7 +233,7 @@ def require_idle(folder: Path) -> None:
             )
 
 
-def forget(store: Store, target: ToForget) -> dict[str, int]:
+def delete_conversations_from_store(store: Store, target: ForgettingTarget) -> dict[str, int]:
     """Take conversations out of a store; return how many rows of what went.
 
     Columns go first: as long as the database names a conversation, doing it again finishes what was
@@ -237,49 +244,51 @@ def forget(store: Store, target: ToForget) -> dict[str, int]:
     gone |= store.transact(lambda connection: _delete_from_database(connection, target))
     store.database.compact()
     store.columns.close()
-    (store.folder / BACKUP).unlink(missing_ok=True)
+    (store.folder / BACKUP_FILE_NAME).unlink(missing_ok=True)
     store.backup()
     # states quote conversations; a run goes on by its results without
     for ending in ("", "-wal", "-shm"):
-        (store.folder / f"{CHECKPOINTS}{ending}").unlink(missing_ok=True)
+        (store.folder / f"{CHECKPOINTS_FILE_NAME}{ending}").unlink(missing_ok=True)
 
-    remove_caches(store.folder)
+    remove_copies_and_caches(store.folder)
     return {name: count for name, count in gone.items() if count}
 
 
-def _delete_from_columns(store: Store, target: ToForget) -> Iterator[tuple[str, int]]:
+def _delete_from_columns(store: Store, target: ForgettingTarget) -> Iterator[tuple[str, int]]:
     folder = store.folder
     of = {"conversations": ("id", target.ids), "texts": ("text_hash", target.hashes)}
     parts_of_runs = []
-    for run in (folder / RUNS).glob("*"):
-        for part in list_all_parts(run):
+    for run in (folder / RUNS_FOLDER_NAME).glob("*"):
+        for part in list_parts_of_folder(run):
             parts_of_runs.append((part, part.pile.name))
 
     counts: Counter[str] = Counter()
     for part, table in [
         *parts_of_runs,
-        *((part, "texts") for part in list_all_parts(folder / TEXTS)),
+        *((part, "texts") for part in list_parts_of_folder(folder / TEXTS_FOLDER_NAME)),
     ]:
         column, values = of.get(table, ("conversation", target.ids))
         counts[table] += store.columns.drop(part, column, sorted(values))
 
-    piles = [*(folder / RUNS).glob("*"), folder / TEXTS]
-    for draft in [path for pile in piles for path in list_left_drafts(pile)]:
+    piles = [*(folder / RUNS_FOLDER_NAME).glob("*"), folder / TEXTS_FOLDER_NAME]
+    for draft in [path for pile in piles for path in list_abandoned_drafts(pile)]:
         draft.unlink()
 
     for draft in folder.glob(".*.draft"):
-        if _DATABASE_DRAFT.fullmatch(draft.name):
+        if _DATABASE_DRAFT_NAME_REGEX.fullmatch(draft.name):
             draft.unlink()
 
     yield from counts.items()
 
 
-def _delete_from_database(connection: sqlite3.Connection, target: ToForget) -> dict[str, int]:
+def _delete_from_database(
+    connection: sqlite3.Connection, target: ForgettingTarget
+) -> dict[str, int]:
     gone: dict[str, int] = {}
-    _stage_values(connection, "forgotten_ids", target.ids)
-    _stage_values(connection, "forgotten_hashes", target.hashes)
+    _stage_values_in_table(connection, "forgotten_ids", target.ids)
+    _stage_values_in_table(connection, "forgotten_hashes", target.hashes)
 
-    for table in _OF_CONVERSATIONS:
+    for table in _TABLES_BY_CONVERSATION:
         where = "conversation IN (SELECT value FROM forgotten_ids)"
         if table != "replays":
             where += " OR text_hash IN (SELECT value FROM forgotten_hashes)"
@@ -291,10 +300,10 @@ def _delete_from_database(connection: sqlite3.Connection, target: ToForget) -> d
     ).rowcount
     where = "kind = 'extraction' AND id IN (SELECT value FROM forgotten_ids)"
     gone["facts"] = connection.execute(f"DELETE FROM facts WHERE {where}").rowcount
-    gone["calls"] = _delete_calls(connection, target)
+    gone["calls"] = _delete_calls_of_conversations(connection, target)
     rewritten = 0
-    for table, columns in _text_columns(connection):
-        rewritten += _rewrite_rows(connection, table, columns, target)
+    for table, columns in _iterate_text_columns(connection):
+        rewritten += _rewrite_quoting_rows(connection, table, columns, target)
     gone["rewritten"] = rewritten
     connection.execute("DROP TABLE forgotten_ids")
     connection.execute("DROP TABLE forgotten_hashes")
@@ -302,7 +311,7 @@ def _delete_from_database(connection: sqlite3.Connection, target: ToForget) -> d
     return gone
 
 
-def _stage_values(
+def _stage_values_in_table(
     connection: sqlite3.Connection,
     name: str,
     values: Collection[str],
@@ -314,7 +323,7 @@ def _stage_values(
     )
 
 
-def _delete_calls(connection: sqlite3.Connection, target: ToForget) -> int:
+def _delete_calls_of_conversations(connection: sqlite3.Connection, target: ForgettingTarget) -> int:
     keys = set()
     for (key,) in connection.execute(
         "SELECT key FROM calls WHERE item IN (SELECT value FROM forgotten_ids)"
@@ -325,7 +334,7 @@ def _delete_calls(connection: sqlite3.Connection, target: ToForget) -> int:
         for key, content in connection.execute(
             f"SELECT key, {text} FROM {table} WHERE {text} IS NOT NULL"
         ):
-            if key not in keys and any(map(target.traces.within, _iterate_strings(content))):
+            if key not in keys and any(map(target.traces.within, _iterate_json_strings(content))):
                 keys.add(key)
 
     for table in ("calls", "requests", "batched"):
@@ -337,7 +346,7 @@ def _delete_calls(connection: sqlite3.Connection, target: ToForget) -> int:
     return len(keys)
 
 
-def _iterate_strings(text: str) -> Iterator[str]:
+def _iterate_json_strings(text: str) -> Iterator[str]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -349,38 +358,38 @@ def _iterate_strings(text: str) -> Iterator[str]:
         inner = waiting.pop()
         if isinstance(inner, str):
             # a text may hold JSON itself
-            yield from _iterate_strings(inner) if inner[:1] in ("{", "[") else (inner,)
+            yield from _iterate_json_strings(inner) if inner[:1] in ("{", "[") else (inner,)
         elif isinstance(inner, dict):
             waiting += inner.values()
         elif isinstance(inner, list):
             waiting += inner
 
 
-def _text_columns(connection: sqlite3.Connection) -> Iterator[tuple[str, list[str]]]:
+def _iterate_text_columns(connection: sqlite3.Connection) -> Iterator[tuple[str, list[str]]]:
     """Yield each table with its columns of text: whichever they are, none may quote them."""
     tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     for (table,) in tables:
         columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
         names = []
         for _, name, type_, *_ in columns:
-            if type_ == "TEXT" and name not in _NO_TEXTS:
+            if type_ == "TEXT" and name not in _COLUMNS_WITHOUT_TEXTS:
                 names.append(name)
 
         if names and not table.startswith("sqlite_"):
             yield table, names
 
 
-def _rewrite_rows(
+def _rewrite_quoting_rows(
     connection: sqlite3.Connection,
     table: str,
     columns: Sequence[str],
-    target: ToForget,
+    target: ForgettingTarget,
 ) -> int:
     changed = 0
     outputs = f"WHERE kind != '{OUTPUT_FACT_KIND}'" if table == "facts" else ""
     rows = connection.execute(f"SELECT rowid, {', '.join(columns)} FROM {table} {outputs}")
     for rowid, *texts in rows.fetchall():
-        cleaned = [_clean_cell(text, target) for text in texts]
+        cleaned = [_remove_quotes_from_cell(text, target) for text in texts]
         if cleaned != texts:
             changed += 1
             payload = dict(zip(columns, cleaned, strict=True)).get("payload") or ""
@@ -396,7 +405,7 @@ def _rewrite_rows(
     return changed
 
 
-def _clean_cell(text: str | None, target: ToForget) -> str | None:
+def _remove_quotes_from_cell(text: str | None, target: ForgettingTarget) -> str | None:
     """Return the text of a cell without them: JSON stays JSON, and as it was written if nothing goes."""
     if not text:
         return text
@@ -409,10 +418,10 @@ def _clean_cell(text: str | None, target: ToForget) -> str | None:
 
     if cleaned == value:
         return text
-    return pack(cleaned)
+    return dump_json(cleaned)
 
 
-def list_unforgotten_files(folder: Path, target: ToForget) -> list[Path]:
+def list_unforgotten_files(folder: Path, target: ForgettingTarget) -> list[Path]:
     """Return files of a store that nobody could take them out of: those that a rebuild kept."""
     odd = []
     for path in folder.rglob("*"):
@@ -421,13 +430,13 @@ def list_unforgotten_files(folder: Path, target: ToForget) -> list[Path]:
 
     files: list[Path] = []
     for path in odd:
-        if path.suffix == ".parquet" or target.traces.within(_decode_file(path)):
+        if path.suffix == ".parquet" or target.traces.within(_decode_database_text(path)):
             files.append(path)
 
     return files
 
 
-def _decode_file(path: Path) -> str:
+def _decode_database_text(path: Path) -> str:
     """Return what stands in a database, with escapes of JSON as the characters that they stand for."""
     text = path.read_bytes().decode("utf-8", "replace")
     return re.sub(

@@ -6,47 +6,47 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-WORDS_OF_FRAGMENT = 5
+WORDS_PER_FRAGMENT = 5
 """Words of a fragment that always tells; a shorter turn tells as a whole."""
-FEWEST = 2
+MIN_WORDS_OF_SHORT_TEXT = 2
 """Words of the shortest turn that does."""
 
-LEAST_TELLING_RARITY = 9.0
+MIN_TELLING_RARITY = 9.0
 """How rare two to four words are together to tell: as a run that stands once in 10⁹ words would be."""
-LEAST_SINGLE_WORD_RARITY = 5.0
+MIN_SINGLE_WORD_RARITY = 5.0
 """How rare a single word is to tell: a name, a number, a word that stands once in 10⁵."""
-ALL_WORDS = 9.0
+RARITY_OF_UNKNOWN_WORD = 9.0
 """The frequencies of `wordfreq` count a word's places in 10⁹ words, as powers of ten."""
 
 FORGOTTEN_MARK = "[forgotten]"
 """In place of a text that quotes what was forgotten."""
 
-OUR_TEXTS = (".py", ".html", ".toml", ".md", ".txt", ".js")
+OWN_TEXT_FILE_SUFFIXES = (".py", ".html", ".toml", ".md", ".txt", ".js")
 """Endings of the files of pollex whose words stand in every output."""
 
-CHARACTERS_OF_PIECE = 1 << 20
+CHARS_PER_PIECE = 1 << 20
 """Characters of a text that are looked at together."""
 
-_WORD = re.compile(r"\w+")
-_NO_WORD = re.compile(r"\W")
+_WORD_REGEX = re.compile(r"\w+")
+_NON_WORD_CHARACTER_REGEX = re.compile(r"\W")
 
 Fragment = tuple[str, ...]
 
 
 def split_compared_words(text: str) -> list[str]:
     """Return the words of a text as they are compared."""
-    return _WORD.findall(text.casefold())
+    return _WORD_REGEX.findall(text.casefold())
 
 
-def yield_fragments(text: str) -> Iterator[Fragment]:
+def iterate_fragments(text: str) -> Iterator[Fragment]:
     """Yield the runs of words that tell of a text, whatever the words are."""
     words = split_compared_words(text)
-    if FEWEST <= len(words) <= WORDS_OF_FRAGMENT:
+    if MIN_WORDS_OF_SHORT_TEXT <= len(words) <= WORDS_PER_FRAGMENT:
         yield tuple(words)
-    yield from _runs(words, WORDS_OF_FRAGMENT)
+    yield from _iterate_word_runs(words, WORDS_PER_FRAGMENT)
 
 
-class Traces:
+class ConversationFragments:
     """What tells that a text quotes one of some texts.
 
     Args:
@@ -65,30 +65,32 @@ class Traces:
         # long runs tell by themselves, short ones where their words are rare
         sure_fragments: set[tuple[str, ...]] = set()
         for text in texts:
-            sure_fragments.update(yield_fragments(text))
+            sure_fragments.update(iterate_fragments(text))
         self._sure = sure_fragments
         possible: set[Fragment] = set()
         for text in texts:
-            for length in range(1, WORDS_OF_FRAGMENT):
-                possible.update(_runs(split_compared_words(text), length))
+            for length in range(1, WORDS_PER_FRAGMENT):
+                possible.update(_iterate_word_runs(split_compared_words(text), length))
 
         hints = set()
         for run in possible:
-            if _is_telling(run):
+            if _is_telling_run(run):
                 hints.add(run)
 
         # What others say, and what pollex itself says in every output, tells of nobody.
         for other in others:
             if self._sure or hints:
-                spoken = set(_all_runs(split_compared_words(other)))
+                spoken = set(_iterate_runs_up_to_fragment(split_compared_words(other)))
                 self._sure -= spoken
                 hints -= spoken
 
         if hints:
-            hints -= _find_own_runs(frozenset(run[0] for run in hints))
+            hints -= _find_runs_in_own_texts(frozenset(run[0] for run in hints))
 
         self._hints = hints | {
-            tuple(words) for name in names if _is_distinctive(words := split_compared_words(name))
+            tuple(words)
+            for name in names
+            if _is_distinctive_name(words := split_compared_words(name))
         }
         # first words of all, so that most texts need one look
         self._first = {run[0] for run in self._sure | self._hints}
@@ -96,13 +98,13 @@ class Traces:
     def within(self, text: str) -> bool:
         """Tell whether a text quotes one of them."""
         before: list[str] = []
-        for piece in _split_pieces(text):
+        for piece in _split_text_into_pieces(text):
             # a run may begin in the piece before
             words = before + split_compared_words(piece)
             runs = () if self._first.isdisjoint(words) else self._runs_in(words)
             if any(run in self._sure or run in self._hints for run in runs):
                 return True
-            before = words[1 - WORDS_OF_FRAGMENT :]
+            before = words[1 - WORDS_PER_FRAGMENT :]
 
         return False
 
@@ -111,14 +113,14 @@ class Traces:
         if not self.within(text):
             return text
 
-        words = list(_WORD.finditer(text))
+        words = list(_WORD_REGEX.finditer(text))
         folded = [word[0].casefold() for word in words]
         if any(run in self._sure for run in self._runs_in(folded)):
             return FORGOTTEN_MARK
 
         # From the end, so that places before it stay what they are.
         places = list(self._places_of_hints(folded))
-        for start, end in reversed(_join_places(places)):
+        for start, end in reversed(_merge_overlapping_places(places)):
             text = text[: words[start].start()] + FORGOTTEN_MARK + text[words[end - 1].end() :]
 
         return text
@@ -126,23 +128,23 @@ class Traces:
     def _runs_in(self, words: Sequence[str]) -> Iterator[Fragment]:
         for start, word in enumerate(words):
             if word in self._first:
-                for length in range(1, WORDS_OF_FRAGMENT + 1):
+                for length in range(1, WORDS_PER_FRAGMENT + 1):
                     yield tuple(words[start : start + length])
 
     def _places_of_hints(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
         for start, word in enumerate(words):
             if word in self._first:
-                ends = range(min(start + WORDS_OF_FRAGMENT, len(words)), start, -1)
+                ends = range(min(start + WORDS_PER_FRAGMENT, len(words)), start, -1)
                 for end in ends:
                     if tuple(words[start:end]) in self._hints:
                         yield (start, end)
 
 
-def _split_pieces(text: str) -> Iterator[str]:
+def _split_text_into_pieces(text: str) -> Iterator[str]:
     """Yield a long text in pieces that end between words: a list of all its words would take too much memory."""
     start = 0
-    while len(text) - start > CHARACTERS_OF_PIECE:
-        end = _NO_WORD.search(text, start + CHARACTERS_OF_PIECE)
+    while len(text) - start > CHARS_PER_PIECE:
+        end = _NON_WORD_CHARACTER_REGEX.search(text, start + CHARS_PER_PIECE)
         if end is None:
             break
         yield text[start : end.start()]
@@ -151,16 +153,16 @@ def _split_pieces(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _runs(words: Sequence[str], length: int) -> Iterator[Fragment]:
+def _iterate_word_runs(words: Sequence[str], length: int) -> Iterator[Fragment]:
     return (tuple(words[start : start + length]) for start in range(len(words) - length + 1))
 
 
-def _all_runs(words: Sequence[str]) -> Iterator[Fragment]:
-    for length in range(1, WORDS_OF_FRAGMENT + 1):
-        yield from _runs(words, length)
+def _iterate_runs_up_to_fragment(words: Sequence[str]) -> Iterator[Fragment]:
+    for length in range(1, WORDS_PER_FRAGMENT + 1):
+        yield from _iterate_word_runs(words, length)
 
 
-def _join_places(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge_overlapping_places(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return places that overlap or touch as one."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(places):
@@ -172,50 +174,50 @@ def _join_places(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def _is_telling(run: Fragment) -> bool:
+def _is_telling_run(run: Fragment) -> bool:
     """Tell whether words are so rare that who has them got them from there."""
-    return sum(map(_rarity, run)) >= (
-        LEAST_SINGLE_WORD_RARITY if len(run) == 1 else LEAST_TELLING_RARITY
+    return sum(map(_measure_word_rarity, run)) >= (
+        MIN_SINGLE_WORD_RARITY if len(run) == 1 else MIN_TELLING_RARITY
     )
 
 
 @cache
-def _rarity(word: str) -> float:
+def _measure_word_rarity(word: str) -> float:
     # a fifth of a second, with its list; only forgetting needs it here
     from wordfreq import zipf_frequency
 
     if len(word) < 3 and not word.isalpha():  # a count, or the number of a list
         return 0.0
-    return ALL_WORDS - float(zipf_frequency(word, "en"))
+    return RARITY_OF_UNKNOWN_WORD - float(zipf_frequency(word, "en"))
 
 
-def _is_distinctive(words: Sequence[str]) -> bool:
+def _is_distinctive_name(words: Sequence[str]) -> bool:
     """Tell whether a name may be looked for by itself: `bike-103` may, `12` would be found everywhere."""
     return len("".join(words)) >= 5 and not (
         len(words) == 1 and words[0].isdecimal() and len(words[0]) < 6
     )
 
 
-def _find_own_runs(first: frozenset[str]) -> set[Fragment]:
+def _find_runs_in_own_texts(first: frozenset[str]) -> set[Fragment]:
     """Return the runs of words in pollex's own texts that begin with one of some words."""
     spoken: set[Fragment] = set()
-    for text in _our_texts():
+    for text in _iterate_own_texts():
         words = split_compared_words(text)
         for start, word in enumerate(words):
             if word in first:
                 spoken.update(
                     tuple(words[start : start + length])
-                    for length in range(1, WORDS_OF_FRAGMENT + 1)
+                    for length in range(1, WORDS_PER_FRAGMENT + 1)
                 )
 
     return spoken
 
 
-def _our_texts() -> Iterator[str]:
+def _iterate_own_texts() -> Iterator[str]:
     waiting: list[Traversable] = [files("pollex")]
     while waiting:
         for inner in waiting.pop().iterdir():
             if inner.is_dir() and inner.name not in ("examples", "__pycache__"):
                 waiting.append(inner)
-            elif inner.name.endswith(OUR_TEXTS):
+            elif inner.name.endswith(OWN_TEXT_FILE_SUFFIXES):
                 yield inner.read_text(encoding="utf-8")

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pollex.store.store import Store
-from pollex.store.tables import unpack
+from pollex.store.tables import load_json
 
-THUMB = "thumb"
+THUMB_QUESTION = "thumb"
 """The question that all conversations may be asked about; its values are `up` and `down`."""
 
 LAST_ANSWERS_QUERY = """
@@ -20,7 +20,7 @@ LAST_ANSWERS_QUERY = """
 """A text that somebody was shown once more has two answers of theirs: the second says only how far they agree with
 themselves."""
 
-VOLUNTARY = "voluntary"
+VOLUNTARY_SELECTION = "voluntary"
 """Drawn by the annotators themselves, who had seen the score: such labels stay out of figures."""
 
 
@@ -40,19 +40,19 @@ class Opinion:
     @property
     def counts(self) -> bool:
         """Whether figures count it: it is somebody's who had not seen the score."""
-        return self.annotator != "" and self.drawn != VOLUNTARY
+        return self.annotator != "" and self.drawn != VOLUNTARY_SELECTION
 
 
 def read_opinions(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
     """Return what everybody said last, or what they said of texts that they were shown once more."""
     rows = []
     for row in store.rows(LAST_ANSWERS_QUERY, [question, int(again)]):
-        rows.append(row | {"value": unpack(row["value"])})
+        rows.append(row | {"value": load_json(row["value"])})
 
     return [Opinion(**row) for row in rows if row["value"] is not None]
 
 
-def settle_answers(of: Sequence[Opinion]) -> dict[str, Opinion]:
+def settle_opinions(of: Sequence[Opinion]) -> dict[str, Opinion]:
     """Return one answer for each text: adjudicated, or by majority; none for ties."""
     by_text: dict[str, list[Opinion]] = defaultdict(list)
     for opinion in of:

@@ -5,38 +5,43 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from pollex.gateway.batches.desk import BatchLine, Submission
-from pollex.gateway.calls import LEASE_SECONDS, StoredCall
-from pollex.store.database import Statement
-from pollex.store.runs import OUT, CallLease, is_held
+from pollex.gateway.batches.desk import BatchCall, BatchSubmission
+from pollex.gateway.calls import CALL_LEASE_SECONDS, StoredReply
+from pollex.store.database import SqlStatement
+from pollex.store.runs import CALL_LEASED_BY_OTHER_SQL, CallLeaseRequest, is_lease_holder_alive
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
-from pollex.store.tables import line_of, make_damage_error, now, read_line
+from pollex.store.tables import (
+    format_current_time,
+    make_damage_error,
+    read_checked_line,
+    write_checked_line,
+)
 
-_COLUMNS = "digest, provider, place, model, intended, size, id"
+_BATCH_COLUMNS = "digest, provider, place, model, intended, size, id"
 
 
-class StoreBook:
-    """Fulfils `gateway.batches.desk.BatchBook`."""
+class StoreBatchRecords:
+    """Fulfils `gateway.batches.desk.BatchRecords`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def open(self, place: str, model: str) -> list[Submission]:
-        sql = f"SELECT {_COLUMNS} FROM batches WHERE place = ? AND model = ? AND NOT closed ORDER BY intended"
-        submissions: list[Submission] = []
+    def open(self, place: str, model: str) -> list[BatchSubmission]:
+        sql = f"SELECT {_BATCH_COLUMNS} FROM batches WHERE place = ? AND model = ? AND NOT closed ORDER BY intended"
+        submissions: list[BatchSubmission] = []
         for row in self._store.rows(sql, [place, model]):
-            submissions.append(Submission(**row))
+            submissions.append(BatchSubmission(**row))
 
         return submissions
 
-    def lines(self, digest: str) -> list[BatchLine]:
+    def lines(self, digest: str) -> list[BatchCall]:
         sql = "SELECT key, attempt, stage, item FROM batched JOIN calls USING (key, attempt) WHERE digest = ?"
         rows = self._store.rows(sql, [digest])
-        lines: list[BatchLine] = []
+        lines: list[BatchCall] = []
         for row in rows:
             lines.append(
-                BatchLine(
+                BatchCall(
                     row["key"],
                     row["attempt"],
                     row["stage"] or "",
@@ -47,13 +52,13 @@ class StoreBook:
 
         return lines
 
-    async def intend(self, submission: Submission, lines: Sequence[BatchLine]) -> None:
+    async def intend(self, submission: BatchSubmission, lines: Sequence[BatchCall]) -> None:
         values = vars(submission)
-        sql = f"INSERT INTO batches ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
-        statements = [Statement(sql, [values[name] for name in _COLUMNS.split(", ")])]
+        sql = f"INSERT INTO batches ({_BATCH_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        statements = [SqlStatement(sql, [values[name] for name in _BATCH_COLUMNS.split(", ")])]
         for line in lines:
             statements.append(
-                Statement(
+                SqlStatement(
                     "INSERT INTO batched VALUES (?, ?, ?)",
                     [values["digest"], line.key, line.attempt],
                 )
@@ -63,42 +68,42 @@ class StoreBook:
 
     async def created(self, digest: str, id_: str) -> None:
         await self._store.change(
-            Statement("UPDATE batches SET id = ? WHERE digest = ?", [id_, digest])
+            SqlStatement("UPDATE batches SET id = ? WHERE digest = ?", [id_, digest])
         )
 
     async def close(self, digest: str) -> None:
         await self._store.change(
-            Statement("UPDATE batches SET closed = 1 WHERE digest = ?", [digest]),
-            Statement("DELETE FROM batched WHERE digest = ?", [digest]),
+            SqlStatement("UPDATE batches SET closed = 1 WHERE digest = ?", [digest]),
+            SqlStatement("DELETE FROM batched WHERE digest = ?", [digest]),
         )
 
 
-_SENT = (
+_INSERT_INTENT_SQL = (
     "INSERT OR REPLACE INTO calls (key, attempt, run, stage, item, sent, holder, until) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_REPLY = (
+_INSERT_REPLY_SQL = (
     "INSERT INTO calls (key, attempt, run, stage, item, sent, ended, outcome, reply) VALUES (?,?,?,?,?,?,?,?,?) "
     "ON CONFLICT (key, attempt) DO UPDATE SET ended = excluded.ended, outcome = excluded.outcome, "
     "reply = excluded.reply"
 )
-_NUMBERS = count()
-_ASKED = "INSERT OR IGNORE INTO requests VALUES (?, ?)"
+_LEDGER_NUMBERS = count()
+_INSERT_REQUEST_SQL = "INSERT OR IGNORE INTO requests VALUES (?, ?)"
 
 
-def reply(values: Mapping[str, Any]) -> Statement:
+def make_reply_change(values: Mapping[str, Any]) -> SqlStatement:
     """Return the change that keeps a reply, on the disk, whether its call's intent is there or not."""
     about = (
         values.get(name) for name in ("key", "attempt", "run", "stage", "item", "sent", "ended")
     )
-    return Statement(
-        _REPLY,
-        [*about, str(values["outcome"].get("kind", "")), line_of(values)],
+    return SqlStatement(
+        _INSERT_REPLY_SQL,
+        [*about, str(values["outcome"].get("kind", "")), write_checked_line(values)],
         durable=True,
     )
 
 
-class StoreLedger:
+class StoreCallLedger:
     """Fulfils `gateway.calls.Ledger`: a call without a reply was possibly billed.
 
     Replies of other processes on the same store are found, too.
@@ -110,14 +115,14 @@ class StoreLedger:
     def __init__(self, store: Store, tracer: Tracer | None = None) -> None:
         self._store = store
         self._tracer = tracer
-        self._number = next(_NUMBERS)
+        self._number = next(_LEDGER_NUMBERS)
         self._begun: dict[tuple[str, int], tuple[str, float, Mapping[str, Any]]] = {}
 
     def trace(self, tracer: Tracer) -> None:
         """Write spans of calls from now on, for a run that begins later."""
         self._tracer = tracer
 
-    async def lookup(self, key: str) -> StoredCall | None:
+    async def lookup(self, key: str) -> StoredReply | None:
         """Return the last reply to `key`; None when there is none.
 
         Raises:
@@ -131,24 +136,24 @@ class StoreLedger:
         if line is None:
             return None
 
-        values = read_line(line)
+        values = read_checked_line(line)
         if values is None or values["key"] != key:
             raise make_damage_error(
                 str(self._store.folder),
                 f"the reply to call {key[:12]}… was changed",
             )
 
-        return StoredCall(key, values["outcome"], values["raw"])
+        return StoredReply(key, values["outcome"], values["raw"])
 
     async def intend(
         self,
         key: str,
         attempt: int,
         about: Mapping[str, Any],
-        seconds: float = LEASE_SECONDS,
+        seconds: float = CALL_LEASE_SECONDS,
     ) -> bool:
         """Record that a call is about to be sent, before returning; False where another process has it."""
-        begun = now()
+        begun = format_current_time()
         run = self._tracer.run if self._tracer else None
         # the intent, and the lease that keeps others from sending it
         about_it = [
@@ -158,11 +163,11 @@ class StoreLedger:
             self._holder,
             time.time() + seconds,
         ]
-        changes = [Statement(_SENT, [key, attempt, run, *about_it])]
+        changes = [SqlStatement(_INSERT_INTENT_SQL, [key, attempt, run, *about_it])]
         if self._store.prompts and (request := about.get("request")) is not None:
-            changes.append(Statement(_ASKED, [key, request]))
+            changes.append(SqlStatement(_INSERT_REQUEST_SQL, [key, request]))
 
-        lease = CallLease(
+        lease = CallLeaseRequest(
             self._store.folder,
             key,
             attempt,
@@ -177,9 +182,9 @@ class StoreLedger:
 
     async def is_out(self, key: str) -> bool:
         """Return whether another process has the call out."""
-        sql = f"SELECT holder FROM calls WHERE key = ? AND {OUT}"
+        sql = f"SELECT holder FROM calls WHERE key = ? AND {CALL_LEASED_BY_OTHER_SQL}"
         held = self._store.rows(sql, [key, time.time(), self._holder])
-        return any(is_held(self._store.folder, row["holder"]) for row in held)
+        return any(is_lease_holder_alive(self._store.folder, row["holder"]) for row in held)
 
     async def record(
         self,
@@ -194,7 +199,7 @@ class StoreLedger:
             (key, attempt),
             ("", time.perf_counter(), {}),
         )
-        ended = now()
+        ended = format_current_time()
         sql = "SELECT run, stage, item, sent FROM calls WHERE key = ? AND attempt = ?"
         (sent,) = (not begun and self._store.rows(sql, [key, attempt])) or [{}]
         values = {
@@ -208,7 +213,7 @@ class StoreLedger:
             "outcome": dict(outcome),
             "raw": raw,
         }
-        await self._store.change(reply(values))
+        await self._store.change(make_reply_change(values))
 
         if self._tracer is not None and begun:
             self._tracer.call(

@@ -15,31 +15,31 @@ from pollex.rubrics.answers import RETRYABLE_OUTCOMES, Answer, NoAnswerOutcome, 
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
-from pollex.store.columns import EVERY_RUN
-from pollex.store.rows import read_answer, read_conversation
-from pollex.store.runs import ALL_RUNS, FINISHED, Run, read_runs
-from pollex.store.settings_told import BEHIND_FACT_KIND, describe_differences
+from pollex.store.columns import EVERY_RUN_WILDCARD
+from pollex.store.rows import read_answer_row, read_conversation_row
+from pollex.store.runs import ALL_RUNS_QUERY, FINISHED_STATUSES, Run, read_run_rows
+from pollex.store.settings_told import SETTINGS_FACT_KIND, describe_fingerprint_differences
 from pollex.store.store import Store
-from pollex.store.tables import OriginalRow, make_damage_error, unpack
+from pollex.store.tables import OriginalRow, load_json, make_damage_error
 
-MOST_NAMED = 20
+MAX_RUNS_NAMED = 20
 """Runs that an error names."""
 
 
-def runs(store: Store, where: str = "", values: Sequence[Any] = ()) -> list[Run]:
+def list_stored_runs(store: Store, where: str = "", values: Sequence[Any] = ()) -> list[Run]:
     """Return all runs, the first one first.
 
     Args:
         where: A condition of SQL, with the values of its question marks, for some of them.
     """
     condition = f" WHERE {where}" if where else ""
-    return read_runs(store.rows(f"{ALL_RUNS}{condition} ORDER BY number", values))
+    return read_run_rows(store.rows(f"{ALL_RUNS_QUERY}{condition} ORDER BY number", values))
 
 
 def find_last_run(store: Store, where: str, values: Sequence[Any]) -> Run | None:
     """Return the last run that meets a condition, reading no other."""
     last = f"number = (SELECT max(number) FROM runs WHERE {where})"
-    return next(iter(runs(store, last, values)), None)
+    return next(iter(list_stored_runs(store, last, values)), None)
 
 
 def find_run(store: Store, name: str, command: str = "") -> Run:
@@ -56,15 +56,15 @@ def find_run(store: Store, name: str, command: str = "") -> Run:
     begins = "substr(id, 1, length(?1)) = ?1"
     is_whole = "(length(id) = length(?1) OR substr(id, length(?1) + 1) GLOB '-*')"
     is_whole += " AND instr(substr(id, length(?1) + 2), '-') = 0"
-    matches = runs(store, f"{begins} AND {is_whole}", [name])
-    few = f"number IN (SELECT number FROM runs WHERE {begins} LIMIT {MOST_NAMED + 1})"
-    matches = matches or runs(store, few, [name])
+    matches = list_stored_runs(store, f"{begins} AND {is_whole}", [name])
+    few = f"number IN (SELECT number FROM runs WHERE {begins} LIMIT {MAX_RUNS_NAMED + 1})"
+    matches = matches or list_stored_runs(store, few, [name])
     if len(matches) == 1:
         return matches[0]
 
     # none, or several
-    several = ", ".join(run.id for run in matches[:MOST_NAMED])
-    several += " and more" if len(matches) > MOST_NAMED else ""
+    several = ", ".join(run.id for run in matches[:MAX_RUNS_NAMED])
+    several += " and more" if len(matches) > MAX_RUNS_NAMED else ""
     of = f" of `pollex {command}`" if command else ""
     raise WrongUse(
         f"several runs begin with {name!r}: {several}"
@@ -75,24 +75,24 @@ def find_run(store: Store, name: str, command: str = "") -> Run:
     )
 
 
-def last_unfinished(
+def find_last_unfinished_run(
     store: Store,
     command: str,
     fingerprint: Mapping[str, str] | None = None,
 ) -> Run | None:
     """Return the last unfinished run of `command`, with this fingerprint if given."""
-    is_left = f"command = ? AND status NOT IN ({', '.join('?' * len(FINISHED))})"
+    is_left = f"command = ? AND status NOT IN ({', '.join('?' * len(FINISHED_STATUSES))})"
     if fingerprint is None:
-        return find_last_run(store, is_left, [command, *FINISHED])
+        return find_last_run(store, is_left, [command, *FINISHED_STATUSES])
 
-    left = runs(store, is_left, [command, *FINISHED])
+    left = list_stored_runs(store, is_left, [command, *FINISHED_STATUSES])
     return next(
         (run for run in reversed(left) if run.fingerprint == dict(fingerprint)),
         None,
     )
 
 
-def find_resumable(
+def find_resumable_run(
     store: Store,
     command: str,
     fingerprint: Mapping[str, str],
@@ -101,18 +101,18 @@ def find_resumable(
     """Return the run that a `--resume` of `command` goes on with.
 
     Args:
-        behind: What stands behind the digests of its roles; see `read_settings_behind`.
+        behind: What stands behind the digests of its roles; see `read_settings_behind_digests`.
 
     Raises:
         ResumeRefused: What is unfinished was started with something else; the message says with
             what.
         WrongUse: Nothing is unfinished.
     """
-    if run := last_unfinished(store, command, fingerprint):
+    if run := find_last_unfinished_run(store, command, fingerprint):
         return run
 
     # say in what the unfinished run differs
-    other = last_unfinished(store, command)
+    other = find_last_unfinished_run(store, command)
     if other is None:
         raise WrongUse(
             f"no {command} run is unfinished",
@@ -121,10 +121,10 @@ def find_resumable(
         )
 
     changed = "; ".join(
-        describe_differences(
+        describe_fingerprint_differences(
             other.fingerprint,
             fingerprint,
-            read_settings_behind(store, other),
+            read_settings_behind_digests(store, other),
             behind,
         )
     )
@@ -135,13 +135,13 @@ def find_resumable(
     )
 
 
-def read_settings_behind(store: Store, run: Run) -> dict[str, Any]:
+def read_settings_behind_digests(store: Store, run: Run) -> dict[str, Any]:
     """Return what stands behind the digests of a run's roles; nothing of a run of an earlier pollex."""
-    roles = read_facts(store, run.id, BEHIND_FACT_KIND).get("roles", {})
+    roles = read_facts_by_id(store, run.id, SETTINGS_FACT_KIND).get("roles", {})
     return roles if isinstance(roles, dict) else {}
 
 
-def read_facts(
+def read_facts_by_id(
     store: Store,
     run: str,
     kind: str,
@@ -164,21 +164,21 @@ def read_facts(
                 f"the {kind} {row['id']!r} of {run} was changed",
             )
 
-    return {row["id"]: unpack(row["payload"]) for row in rows}
+    return {row["id"]: load_json(row["payload"]) for row in rows}
 
 
-def step(store: Store, run: str, name: str) -> Any:
-    """Return the result of a step; None if not done. Raises as `read_facts` does."""
-    return read_facts(store, run, "step", name).get(name)
+def read_step_result(store: Store, run: str, name: str) -> Any:
+    """Return the result of a step; None if not done. Raises as `read_facts_by_id` does."""
+    return read_facts_by_id(store, run, "step", name).get(name)
 
 
-def rubrics_of(store: Store, run: str, rubric: str | None = None) -> dict[str, Rubric]:
+def read_pool_rubrics(store: Store, run: str, rubric: str | None = None) -> dict[str, Rubric]:
     """Return the rubrics of a run's pool by id, in their last version."""
-    rubrics = read_facts(store, run, "rubric", rubric)
+    rubrics = read_facts_by_id(store, run, "rubric", rubric)
     return {id_: Rubric.model_validate(values) for id_, values in rubrics.items()}
 
 
-def conversations_of(
+def iterate_conversations(
     store: Store,
     run: str,
     *,
@@ -189,31 +189,31 @@ def conversations_of(
         places = store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)")
         ids = [row["id"] for row in places]
 
-    for start in range(0, len(ids), BATCH):
-        batch = list(ids[start : start + BATCH])
+    for start in range(0, len(ids), CONVERSATIONS_PER_QUERY):
+        batch = list(ids[start : start + CONVERSATIONS_PER_QUERY])
         rows = {}
-        for row in store.ask(run, _CONVERSATIONS, [batch]):
+        for row in store.ask(run, _CONVERSATIONS_QUERY, [batch]):
             rows[row["id"]] = row
         for id_ in batch:
             if id_ in rows:
-                yield read_conversation(rows[id_])
+                yield read_conversation_row(rows[id_])
 
 
-BATCH = 500
-_CONVERSATIONS = """
+CONVERSATIONS_PER_QUERY = 500
+_CONVERSATIONS_QUERY = """
     SELECT c.* EXCLUDE (seq), t.turns FROM conversations AS c LEFT JOIN texts AS t USING (text_hash)
     WHERE list_contains(?, c.id) ORDER BY c.seq
 """
 
 
-def extractions_of(
+def read_extractions(
     store: Store,
     run: str,
     *,
     conversation: str | None = None,
 ) -> dict[str, Extraction | Unanswered]:
     """Return the extractions so far, by conversation, or of one conversation."""
-    extractions = read_facts(store, run, "extraction", conversation)
+    extractions = read_facts_by_id(store, run, "extraction", conversation)
     extractions_read = {}
     for id_, values in extractions.items():
         extractions_read[id_] = (Unanswered if "outcome" in values else Extraction).model_validate(
@@ -222,7 +222,7 @@ def extractions_of(
     return extractions_read
 
 
-def answers_of(
+def read_answers(
     store: Store,
     run: str,
     *,
@@ -239,12 +239,12 @@ def answers_of(
         "SELECT * FROM answers WHERE $1 IS NULL OR list_contains($1, conversation) ORDER BY seq",
         [None if ids is None else list(ids)],
     ):
-        answers[row["conversation"]][row["question"]] = read_answer(row)
+        answers[row["conversation"]][row["question"]] = read_answer_row(row)
 
     return dict(answers)
 
 
-class StoredAnswers:
+class StoredAnswerMemory:
     """Answers of all runs of a store; see `agents.llm.judge.AnswerMemory`.
 
     Args:
@@ -268,14 +268,14 @@ class StoredAnswers:
             fingerprint: Of who answered, which covers prompt, model and settings.
         """
         rows = self._store.ask(
-            EVERY_RUN,
+            EVERY_RUN_WILDCARD,
             """SELECT * FROM answers WHERE fingerprint = $1 AND NOT list_contains($3, outcome)
             AND text_hash IN (SELECT unnest($2)) ORDER BY outcome <> '' DESC, run, seq""",
             [fingerprint, list(text_hashes), self._asked_again],
         )
         answers: dict[str, dict[str, Answer | Unanswered]] = defaultdict(dict)
         for row in rows:
-            answer = read_answer(row)
+            answer = read_answer_row(row)
             if isinstance(answer, Answer):
                 answer = answer.model_copy(update={"asked_in": answer.asked_in or row["run"]})
             answers[row["text_hash"]][row["question_hash"]] = answer
@@ -283,7 +283,7 @@ class StoredAnswers:
         return dict(answers)
 
 
-def scores_of(
+def iterate_scores(
     store: Store,
     run: str,
     rubric_set: RubricSet,
@@ -293,9 +293,9 @@ def scores_of(
 ) -> Iterator[ScoreColumns]:
     """Yield the scores of a run in batches, in order; see `NetSat.score_all`."""
     netsat = rubric_set.scorer_of(costs)
-    for start in range(0, len(conversations), BATCH):
-        ids = [c.id for c in conversations[start : start + BATCH]]
-        answers = answers_of(store, run, ids=ids)
+    for start in range(0, len(conversations), CONVERSATIONS_PER_QUERY):
+        ids = [c.id for c in conversations[start : start + CONVERSATIONS_PER_QUERY]]
+        answers = read_answers(store, run, ids=ids)
         yield netsat.score_all(
             {id_: list(answers.get(id_, {}).values()) for id_ in ids},
             judges,
@@ -322,7 +322,7 @@ def list_scored_ids(
     return {row["conversation"] for row in rows}
 
 
-def count_unread(store: Store, run: str) -> tuple[int, str]:
+def count_unreadable_answers(store: Store, run: str) -> tuple[int, str]:
     """Return how many questions have an answer that could not be read, and why one of the answers could not."""
     last = (
         "SELECT last(outcome ORDER BY seq) AS outcome FROM answers GROUP BY conversation, question"
@@ -337,7 +337,7 @@ def count_unread(store: Store, run: str) -> tuple[int, str]:
     return number, rows[0]["detail"] if rows else ""
 
 
-def count_outcomes(
+def count_conversations_by_outcome(
     store: Store,
     run: str,
     ids: Collection[str] | None = None,
@@ -354,7 +354,9 @@ def count_outcomes(
     return {row["outcome"]: row["n"] for row in rows}
 
 
-def keep_originals(store: Store, originals: Mapping[tuple[str, str], Mapping[str, str]]) -> None:
+def store_originals_of_placeholders(
+    store: Store, originals: Mapping[tuple[str, str], Mapping[str, str]]
+) -> None:
     """Keep what placeholders stand for, by conversation and text hash; what is kept already is not kept twice."""
     from cryptography.fernet import Fernet  # only stores with placeholders need it
 
@@ -362,7 +364,7 @@ def keep_originals(store: Store, originals: Mapping[tuple[str, str], Mapping[str
         return
 
     # sealed with a key of the store's secret
-    seal = Fernet(_derive_key(store))
+    seal = Fernet(_derive_originals_key(store))
     stored = set(store.each("SELECT conversation, text_hash FROM originals"))
     new_originals = []
     for (id_, text_hash), by_placeholder in originals.items():
@@ -375,7 +377,7 @@ def keep_originals(store: Store, originals: Mapping[tuple[str, str], Mapping[str
     store.put(new_originals)
 
 
-def read_originals(store: Store, conversation: str) -> dict[str, str]:
+def read_originals_of_placeholders(store: Store, conversation: str) -> dict[str, str]:
     """Return what the placeholders of a conversation stand for.
 
     Raises:
@@ -388,7 +390,9 @@ def read_originals(store: Store, conversation: str) -> dict[str, str]:
         "SELECT sealed FROM originals WHERE conversation = ? ORDER BY rowid", [conversation]
     ):
         try:
-            by_placeholder |= json.loads(Fernet(_derive_key(store)).decrypt(row["sealed"].encode()))
+            by_placeholder |= json.loads(
+                Fernet(_derive_originals_key(store)).decrypt(row["sealed"].encode())
+            )
         except InvalidToken:
             raise make_damage_error(
                 str(store.folder),
@@ -398,5 +402,5 @@ def read_originals(store: Store, conversation: str) -> dict[str, str]:
     return by_placeholder
 
 
-def _derive_key(store: Store) -> bytes:
+def _derive_originals_key(store: Store) -> bytes:
     return base64.urlsafe_b64encode(hashlib.sha256(b"pollex originals\0" + store.secret).digest())

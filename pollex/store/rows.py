@@ -11,7 +11,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.score import AnswerColumns, ScoreColumns
-from pollex.store.columns import RowBlock, make_arrays, make_row_block
+from pollex.store.columns import RowBlock, make_column_arrays, make_row_block
 from pollex.store.tables import (
     AnswerRow,
     ConversationRow,
@@ -20,19 +20,19 @@ from pollex.store.tables import (
     Row,
     ScoreRow,
     TextRow,
-    pack,
-    unpack,
+    dump_json,
+    load_json,
 )
-from pollex.store.writer import SMALL, StoredRow
+from pollex.store.writer import ROW_OVERHEAD_BYTES, StoredRow
 from pollex.text import replace_surrogates
 
-SOURCE = "source"
+SOURCE_ROLE = "source"
 """In place of a role: a document that was shown, behind the turns."""
-OPENING = 200
+MAX_OPENING_CHARS = 200
 """Characters that a list shows of a conversation."""
 
 
-def conversation_rows(
+def make_conversation_rows(
     run: str,
     conversations: Sequence[Conversation],
     *,
@@ -47,15 +47,15 @@ def conversation_rows(
             parts.append([turn.role, turn.content, *([used] if used else [])])
         for source in conversation.sources:
             about = source.model_dump(exclude={"text"}, exclude_defaults=True)
-            parts.append([SOURCE, source.text, about])
-        yield TextRow(run, conversation.text_hash, pack(parts))
+            parts.append([SOURCE_ROLE, source.text, about])
+        yield TextRow(run, conversation.text_hash, dump_json(parts))
 
         feedback = ""
         if conversation.feedback:
             entries = []
             for entry in conversation.feedback:
                 entries.append(entry.model_dump(exclude_defaults=True))
-            feedback = pack(entries)
+            feedback = dump_json(entries)
 
         yield ConversationRow(
             run=run,
@@ -64,16 +64,16 @@ def conversation_rows(
             label=conversation.label.value,
             judge=conversation.judge,
             group=conversation.group,
-            metadata=pack(conversation.metadata),
+            metadata=dump_json(conversation.metadata),
             side=side,
-            opening=conversation.opening[:OPENING],
+            opening=conversation.opening[:MAX_OPENING_CHARS],
             turn_count=len(conversation.turns),
             flags=" ".join(conversation.flags),
             feedback=feedback,
         )
 
 
-def rubric_rows(run: str, rubrics: Iterable[Rubric]) -> Iterator[Row]:
+def make_rubric_rows(run: str, rubrics: Iterable[Rubric]) -> Iterator[Row]:
     """Return rubrics with their provenance as rows."""
     for rubric in rubrics:
         yield make_fact_row(run, "rubric", rubric.id, rubric)
@@ -86,10 +86,10 @@ def make_fact_row(
     value: BaseModel,
 ) -> FactRow:
     """Return a result of a run as a row."""
-    return FactRow(run, kind, id_, pack(replace_surrogates(value.model_dump(mode="json"))))
+    return FactRow(run, kind, id_, dump_json(replace_surrogates(value.model_dump(mode="json"))))
 
 
-class AnswerCells:
+class AnswerRows:
     """Answers of a run as rows of the store."""
 
     def __init__(self, run: str) -> None:
@@ -117,7 +117,9 @@ class AnswerCells:
                 AnswerRow,
                 self._run,
                 cells,
-                SMALL + len(cells[SAID]) + len(cells[WHY]),
+                ROW_OVERHEAD_BYTES
+                + len(cells[RAW_ANSWER_COLUMN_INDEX])
+                + len(cells[JUSTIFICATION_COLUMN_INDEX]),
             )
 
     def block(
@@ -139,7 +141,7 @@ class AnswerCells:
             text_keys.append(
                 (self._run, replace_surrogates(conversation.id), conversation.text_hash)
             )
-        about, of_whom = make_arrays(types_of_texts, text_keys)
+        about, of_whom = make_column_arrays(types_of_texts, text_keys)
         answer_cells = []
         for answer in answers.different:
             answer_cells.append(
@@ -150,7 +152,7 @@ class AnswerCells:
                 )
             )
 
-        different, what = make_arrays(types, answer_cells)
+        different, what = make_column_arrays(types, answer_cells)
         # each cell of the table of answers points to one of the different answers
         row, column = np.nonzero(answers.index >= 0)
         tables = {
@@ -167,7 +169,7 @@ class AnswerCells:
             self._run,
             tables,
             sql,
-            24 * len(row) + 4 * SMALL * (len(answer_cells) + len(conversations)),
+            24 * len(row) + 4 * ROW_OVERHEAD_BYTES * (len(answer_cells) + len(conversations)),
         )
 
     def _cells_of(
@@ -212,11 +214,11 @@ class AnswerCells:
         )
 
 
-WHY, SAID = -4, -3
+JUSTIFICATION_COLUMN_INDEX, RAW_ANSWER_COLUMN_INDEX = -4, -3
 """Places of an answer's cells that hold texts."""
 
 
-def label_row(
+def make_label_row(
     run: str,
     about: Conversation,
     question: str,
@@ -232,19 +234,19 @@ def label_row(
         about.id,
         run,
         question,
-        pack(value),
+        dump_json(value),
         drawn=drawn,
     )
 
 
-def read_conversation(row: Mapping[str, Any]) -> Conversation:
+def read_conversation_row(row: Mapping[str, Any]) -> Conversation:
     """Convert a row of conversations, with its text's turns, to a conversation; without turns if no text was kept."""
     turns = []
     sources = []
     # documents lie behind the turns, under a role of their own
-    for role, content, *more in unpack(row["turns"] or "[]"):
+    for role, content, *more in load_json(row["turns"] or "[]"):
         about = more[0] if more else {}
-        if role == SOURCE:
+        if role == SOURCE_ROLE:
             sources.append({"text": content, **about})
         else:
             turns.append({"role": role, "content": content, **about})
@@ -256,11 +258,14 @@ def read_conversation(row: Mapping[str, Any]) -> Conversation:
             "sources": sources,
         }
         | {"flags": (row["flags"] or "").split()}
-        | {"metadata": unpack(row["metadata"]), "feedback": unpack(row.get("feedback") or "[]")}
+        | {
+            "metadata": load_json(row["metadata"]),
+            "feedback": load_json(row.get("feedback") or "[]"),
+        }
     )
 
 
-def read_answer(row: Mapping[str, Any]) -> Answer | Unanswered:
+def read_answer_row(row: Mapping[str, Any]) -> Answer | Unanswered:
     """Convert a row of answers to an answer, or to the reason for none."""
     if row["outcome"]:
         return Unanswered.model_construct(
@@ -284,7 +289,7 @@ def read_answer(row: Mapping[str, Any]) -> Answer | Unanswered:
     )
 
 
-def score_block(run: str, scores: ScoreColumns) -> RowBlock:
+def make_score_block(run: str, scores: ScoreColumns) -> RowBlock:
     """Return scores as rows of the store."""
     figures = (
         scores.column(name) for name in ("netsat", "label", "confident", "probability", "outcome")

@@ -10,33 +10,33 @@ from dataclasses import dataclass
 
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.rubrics.rubric_set import RubricSet, require_arrays
-from pollex.store.resume import read_facts, runs
+from pollex.store.resume import list_stored_runs, read_facts_by_id
 from pollex.store.rows import make_fact_row
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, Row, make_damage_error, pack
+from pollex.store.tables import FactRow, Row, dump_json, make_damage_error
 
-ARRAYS = "arrays"
+ARRAYS_FACT_KIND = "arrays"
 """Kind of the facts that hold arrays, by their hash."""
 
-SHORTEST_DIGEST_PREFIX = 6
+MIN_DIGEST_PREFIX_CHARS = 6
 """Characters of a digest that will do."""
 
 
-def rubric_set_rows(run: str, rubric_set: RubricSet) -> Iterator[Row]:
+def make_rubric_set_rows(run: str, rubric_set: RubricSet) -> Iterator[Row]:
     """Yield a set as rows of the store; arrays first, so that no set is there without them."""
     if rubric_set.calibrator is not None and (arrays := rubric_set.arrays):
-        payload = pack(base64.b64encode(arrays).decode("ascii"))
-        yield FactRow(run, ARRAYS, hashlib.sha256(arrays).hexdigest(), payload)
+        payload = dump_json(base64.b64encode(arrays).decode("ascii"))
+        yield FactRow(run, ARRAYS_FACT_KIND, hashlib.sha256(arrays).hexdigest(), payload)
     yield make_fact_row(run, "rubric_set", rubric_set.rubrics_digest, rubric_set)
 
 
-def set_digest(rubric_set: RubricSet) -> str:
+def compute_rubric_set_digest(rubric_set: RubricSet) -> str:
     """Return the digest of a rubric set that fingerprints of scoring runs have."""
     stored = rubric_set.model_dump(mode="json")
     return hashlib.sha256(json.dumps(stored, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
-def restore_kept_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:
+def restore_stored_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:
     """Return a set with the arrays that the store has under their hash; as it is where it has none.
 
     Raises:
@@ -47,11 +47,13 @@ def restore_kept_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:
 
     # by their hash, whichever run wrote them
     digest = str(rubric_set.calibrator.facts.get("arrays_sha256"))
-    rows = store.rows("SELECT run FROM facts WHERE kind = ? AND id = ? LIMIT 1", [ARRAYS, digest])
+    rows = store.rows(
+        "SELECT run FROM facts WHERE kind = ? AND id = ? LIMIT 1", [ARRAYS_FACT_KIND, digest]
+    )
     if not rows:
         return rubric_set
 
-    encoded = read_facts(store, rows[0]["run"], ARRAYS, digest)[digest]
+    encoded = read_facts_by_id(store, rows[0]["run"], ARRAYS_FACT_KIND, digest)[digest]
     try:
         arrays = base64.b64decode(encoded, validate=True)
         require_arrays(arrays, rubric_set.calibrator.facts, str(store.folder))
@@ -65,7 +67,7 @@ def restore_kept_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:
 
 
 @dataclass(frozen=True)
-class KeptSet:
+class StoredRubricSet:
     """Where a store has a rubric set.
 
     Attributes:
@@ -77,23 +79,23 @@ class KeptSet:
 
     def read(self, store: Store) -> RubricSet:
         """Read it, with its arrays where they are kept. Raises PollexError where it can't be read."""
-        stored = read_facts(store, self.run, "rubric_set", self.digest)[self.digest]
-        return restore_kept_arrays(
+        stored = read_facts_by_id(store, self.run, "rubric_set", self.digest)[self.digest]
+        return restore_stored_arrays(
             store,
             RubricSet.parse(stored, where=f"{store.folder}: {self.run}"),
         )
 
 
-def list_kept_sets(store: Store) -> list[KeptSet]:
+def list_stored_rubric_sets(store: Store) -> list[StoredRubricSet]:
     """List the rubric sets of a store, the last one first."""
     rows = store.rows(
         "SELECT run, id, max(rowid) AS place FROM facts WHERE kind = 'rubric_set' GROUP BY run, id"
     )
     in_order = sorted(rows, key=lambda row: -row["place"])
-    return [KeptSet(row["run"], row["id"]) for row in in_order]
+    return [StoredRubricSet(row["run"], row["id"]) for row in in_order]
 
 
-def find_set(store: Store, name: str) -> RubricSet | None:
+def find_stored_rubric_set(store: Store, name: str) -> RubricSet | None:
     """Return the set of a run, or the one whose digest begins with a name; `last` is the last one.
 
     Raises:
@@ -101,9 +103,9 @@ def find_set(store: Store, name: str) -> RubricSet | None:
         PollexError: It can't be read.
     """
     # by its run first, then by its digest, then by the digest of the whole set
-    every = list_kept_sets(store)
+    every = list_stored_rubric_sets(store)
     numbers = set()
-    for run in runs(store):
+    for run in list_stored_runs(store):
         if name in (run.id, run.id.rpartition("-")[0]):
             numbers.add(run.id)
 
@@ -112,7 +114,7 @@ def find_set(store: Store, name: str) -> RubricSet | None:
         if name == "last" or stored.run in numbers:
             named.append(stored)
 
-    if not named and len(name) >= SHORTEST_DIGEST_PREFIX:
+    if not named and len(name) >= MIN_DIGEST_PREFIX_CHARS:
         named = []
         for stored in every:
             if stored.run.startswith(name) or stored.digest.startswith(name):
@@ -121,7 +123,7 @@ def find_set(store: Store, name: str) -> RubricSet | None:
     if not named and re.fullmatch(r"[0-9a-f]{6,12}", name):  # as `serve` names it
         named = []
         for stored in every:
-            if set_digest(stored.read(store)).startswith(name):
+            if compute_rubric_set_digest(stored.read(store)).startswith(name):
                 named.append(stored)
     if not named:
         return None

@@ -24,20 +24,23 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict
 
 from pollex.errors import StoreBusy
-from pollex.store.database import Statement
-from pollex.store.folder import make_private
-from pollex.store.tables import make_damage_error, pack
+from pollex.store.database import SqlStatement
+from pollex.store.folder import make_private_folder
+from pollex.store.tables import dump_json, make_damage_error
 
-SENDERS = "senders"
+SENDERS_FOLDER_NAME = "senders"
 """Folder of the files that holders lock."""
 
-OUT = "reply IS NULL AND until > ? AND holder != ?"
+CALL_LEASED_BY_OTHER_SQL = "reply IS NULL AND until > ? AND holder != ?"
 """What the row of a call is that another has out; a call of a batch has no holder."""
 
-_TAKEN = f"SELECT reply IS NOT NULL, holder FROM calls WHERE key = ? AND (attempt >= ? AND reply IS NOT NULL OR {OUT})"
+_FIND_TAKEN_CALL_QUERY = (
+    "SELECT reply IS NOT NULL, holder FROM calls WHERE key = ? "
+    f"AND (attempt >= ? AND reply IS NOT NULL OR {CALL_LEASED_BY_OTHER_SQL})"
+)
 
 
-class Sender:
+class LeaseHolder:
     """A process as a holder of leases, until `release` or its end.
 
     Attributes:
@@ -45,12 +48,12 @@ class Sender:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / SENDERS / secrets.token_hex(8)
+        self._path = folder / SENDERS_FOLDER_NAME / secrets.token_hex(8)
         self.name = self._path.name
-        make_private(self._path.parent)
+        make_private_folder(self._path.parent)
         # files of holders that have ended
         for left in self._path.parent.iterdir():
-            if not left.name.startswith(".") and not is_locked(left):
+            if not left.name.startswith(".") and not is_file_locked(left):
                 left.unlink(missing_ok=True)
 
         draft = self._path.with_name(f".{self.name}")  # nobody takes it for one that was left
@@ -65,7 +68,7 @@ class Sender:
         os.close(self._file)
 
 
-def is_locked(path: Path) -> bool:
+def is_file_locked(path: Path) -> bool:
     """Tell whether a process holds the lock on a file; without the file, nobody does."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -82,13 +85,13 @@ def is_locked(path: Path) -> bool:
     return False
 
 
-def is_held(folder: Path, holder: str) -> bool:
+def is_lease_holder_alive(folder: Path, holder: str) -> bool:
     """Tell whether the holder of a lease still lives; several parts of one process may hold leases."""
-    return is_locked(folder / SENDERS / holder.partition(".")[0])
+    return is_file_locked(folder / SENDERS_FOLDER_NAME / holder.partition(".")[0])
 
 
 @dataclass
-class CallLease:
+class CallLeaseRequest:
     """A call that somebody wants to send, among the changes of a transaction.
 
     Attributes:
@@ -101,26 +104,26 @@ class CallLease:
     key: str
     attempt: int
     holder: str
-    changes: Sequence[Statement]
+    changes: Sequence[SqlStatement]
     granted: bool = False
     durable: ClassVar = False
 
     def apply(self, connection: sqlite3.Connection) -> None:
         """Take the call, unless another was quicker."""
         senders = connection.execute(
-            _TAKEN, [self.key, self.attempt, time.time(), self.holder]
+            _FIND_TAKEN_CALL_QUERY, [self.key, self.attempt, time.time(), self.holder]
         ).fetchall()
         self.granted = not any(
-            has_reply or is_held(self.folder, holder) for has_reply, holder in senders
+            has_reply or is_lease_holder_alive(self.folder, holder) for has_reply, holder in senders
         )
         for change in self.changes if self.granted else ():
             change.apply(connection)
 
 
-Status = Literal["unfinished", "interrupted", "failed", "partial", "done"]
+RunStatus = Literal["unfinished", "interrupted", "failed", "partial", "done"]
 """`unfinished`: running now, or killed. `partial`: done, but some conversations could not be processed."""
 
-FINISHED: tuple[Status, ...] = ("partial", "done")
+FINISHED_STATUSES: tuple[RunStatus, ...] = ("partial", "done")
 """What a resume has nothing to add to."""
 
 
@@ -147,7 +150,7 @@ class Run(BaseModel):
     versions: dict[str, str]
     started: str
     finished: str | None = None
-    status: Status = "unfinished"
+    status: RunStatus = "unfinished"
     roles: tuple[str, ...] = ()
     result: Any = None
 
@@ -161,31 +164,31 @@ class Run(BaseModel):
         try:
             if not re.fullmatch(r"[\w-]+", row["id"]):  # it is the name of a folder, too
                 raise ValueError("its id is none")
-            return cls(**dict(row) | {name: json.loads(row[name]) for name in JSON_COLUMNS})
+            return cls(**dict(row) | {name: json.loads(row[name]) for name in JSON_COLUMNS_OF_RUNS})
         except (ValueError, TypeError, RecursionError) as damage:
             raise make_damage_error("", f"run {row['id']} can't be read") from damage
 
 
-JSON_COLUMNS = ("arguments", "fingerprint", "versions", "roles", "result")
-ALL_RUNS = (
+JSON_COLUMNS_OF_RUNS = ("arguments", "fingerprint", "versions", "roles", "result")
+ALL_RUNS_QUERY = (
     "SELECT id, number, command, arguments, fingerprint, versions, started, finished, "
     "status, roles, result FROM runs"
 )
 
 
-def statement_of_run(run: Run) -> tuple[str, list[Any]]:
+def make_run_statement(run: Run) -> tuple[str, list[Any]]:
     """Return the statement that keeps a run as it is now, and its values."""
     values = {}
     for name, value in dict(run).items():
-        values[name] = pack(value) if name in JSON_COLUMNS else value
+        values[name] = dump_json(value) if name in JSON_COLUMNS_OF_RUNS else value
 
     columns = ", ".join(values)
     places = ", ".join("?" * len(values))
     return f"INSERT OR REPLACE INTO runs ({columns}) VALUES ({places})", list(values.values())
 
 
-def read_runs(rows: Sequence[Mapping[str, Any]]) -> list[Run]:
-    """Return the runs of rows that `ALL_RUNS` gave."""
+def read_run_rows(rows: Sequence[Mapping[str, Any]]) -> list[Run]:
+    """Return the runs of rows that `ALL_RUNS_QUERY` gave."""
     return [Run.read(row) for row in rows]
 
 
@@ -200,7 +203,7 @@ class RunLock:
     """
 
     def __init__(self, folder: Path) -> None:
-        make_private(folder)
+        make_private_folder(folder)
         self._file = os.open(
             folder / "lock",
             os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW,
@@ -226,6 +229,6 @@ class RunLock:
         os.close(self._file)
 
 
-def is_worked_on(folder: Path, run: str) -> bool:
+def is_run_worked_on(folder: Path, run: str) -> bool:
     """Tell whether a process works on a run now; `folder` is that of all runs."""
-    return is_locked(folder / run / "lock")
+    return is_file_locked(folder / run / "lock")

@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pollex.store.tables import FactRow, pack
+from pollex.store.tables import FactRow, dump_json
 
-BEHIND_FACT_KIND = "settings"
+SETTINGS_FACT_KIND = "settings"
 """Kind of the fact that tells what stands behind the digests of a run's roles."""
 
-OPAQUE: Mapping[str, str] = {
+WORDS_BY_OPAQUE_SETTING: Mapping[str, str] = {
     "data": "other conversations, or read or labeled in another way",
     "rubrics": "another rubric set, or one that was edited or fitted again",
     "domain": "another domain profile",
@@ -21,7 +21,7 @@ OPAQUE: Mapping[str, str] = {
 }
 """What a digest stands for, by its part of a fingerprint."""
 
-ROLES = frozenset(
+ROLE_SETTINGS = frozenset(
     (
         "classifier",
         "deduplicator",
@@ -37,7 +37,7 @@ ROLES = frozenset(
     )
 )
 
-CAPABILITIES: Mapping[str, tuple[str, str]] = {
+WORDS_BY_CAPABILITY: Mapping[str, tuple[str, str]] = {
     "json_schema": ("obeys a JSON schema", "obeys no JSON schema"),
     "tools": ("answers by forced tool calls", "answers by no forced tool calls"),
     "json_object": ("has a JSON mode", "has no JSON mode"),
@@ -48,19 +48,19 @@ CAPABILITIES: Mapping[str, tuple[str, str]] = {
 """Of a model's endpoint: in words where it has them, and where it hasn't."""
 
 
-def writable_setting(value: Any) -> Any:
+def make_setting_writable(value: Any) -> Any:
     """Return a setting as JSON has it."""
     if isinstance(value, frozenset | set):
         return sorted(value)
     return value
 
 
-def settings_row(run: str, behind: Mapping[str, Any]) -> FactRow:
+def make_settings_row(run: str, behind: Mapping[str, Any]) -> FactRow:
     """Return what stands behind the digests of a run's roles as a row."""
-    return FactRow(run, BEHIND_FACT_KIND, "roles", pack(dict(behind)))
+    return FactRow(run, SETTINGS_FACT_KIND, "roles", dump_json(dict(behind)))
 
 
-def describe_differences(
+def describe_fingerprint_differences(
     before: Mapping[str, str],
     now: Mapping[str, str],
     behind_before: Mapping[str, Any] | None = None,
@@ -69,7 +69,7 @@ def describe_differences(
     """Return the parts in which two fingerprints differ, each in words.
 
     Args:
-        behind_before: What stands behind the digests of roles, as `resume.read_settings_behind` returns
+        behind_before: What stands behind the digests of roles, as `resume.read_settings_behind_digests` returns
             it.
     """
     # parts that differ; roles are told together
@@ -80,13 +80,13 @@ def describe_differences(
 
     roles = []
     for part in parts:
-        if part in ROLES:
+        if part in ROLE_SETTINGS:
             roles.append(part)
 
     sentences = []
     for part in parts:
-        if part not in ROLES:
-            sentences.append(f"{part}: {_part_in_words(part, before, now)}")
+        if part not in ROLE_SETTINGS:
+            sentences.append(f"{part}: {_describe_part_difference(part, before, now)}")
 
     if not roles:
         return sentences
@@ -94,23 +94,25 @@ def describe_differences(
     # what is known of both sides says how they differ
     changes: list[str] = []
     if behind_before and behind_now:
-        changes = list(describe_changes_behind(behind_before, behind_now))
+        changes = list(describe_changes_behind_digests(behind_before, behind_now))
 
     how = "; ".join(changes) or "another model, prompt or setting"
     return [*sentences, f"{', '.join(roles)}: {how}"]
 
 
-def _part_in_words(
+def _describe_part_difference(
     part: str,
     before: Mapping[str, str],
     now: Mapping[str, str],
 ) -> str:
-    if part in OPAQUE:
-        return OPAQUE[part]
-    return f"{_plain(before.get(part))}, and now {_plain(now.get(part))}"
+    if part in WORDS_BY_OPAQUE_SETTING:
+        return WORDS_BY_OPAQUE_SETTING[part]
+    return f"{_format_setting(before.get(part))}, and now {_format_setting(now.get(part))}"
 
 
-def describe_changes_behind(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def describe_changes_behind_digests(
+    before: Mapping[str, Any], now: Mapping[str, Any]
+) -> Iterator[str]:
     """Yield what changed of model, endpoint, settings and prompts, in words."""
     for name in sorted({*before, *now}):
         old = before.get(name)
@@ -118,24 +120,24 @@ def describe_changes_behind(before: Mapping[str, Any], now: Mapping[str, Any]) -
         if old == new:
             continue
         kind, _, what = name.partition(" ")
-        if kind == "can" and what in CAPABILITIES:
-            yield _capability_in_words(what, old, new)
+        if kind == "can" and what in WORDS_BY_CAPABILITY:
+            yield _describe_capability_change(what, old, new)
         elif kind == "prompt":
             yield f"the prompt {what} is another version"
         elif kind == "profile":
-            yield OPAQUE["domain"]
+            yield WORDS_BY_OPAQUE_SETTING["domain"]
         else:
-            yield f"{what or name} was {_plain(old)} and is {_plain(new)} now"
+            yield f"{what or name} was {_format_setting(old)} and is {_format_setting(new)} now"
 
 
-def _capability_in_words(what: str, old: Any, new: Any) -> str:
-    has, has_not = CAPABILITIES[what]
+def _describe_capability_change(what: str, old: Any, new: Any) -> str:
+    has, has_not = WORDS_BY_CAPABILITY[what]
     if old and new:
-        return f"the model {has}: {_plain(old)} before, {_plain(new)} now"
+        return f"the model {has}: {_format_setting(old)} before, {_format_setting(new)} now"
     return f"the model {has if new else has_not} now"
 
 
-def _plain(value: Any) -> str:
+def _format_setting(value: Any) -> str:
     """Return a setting as a person reads it; learning settings are kept as JSON."""
     try:
         if isinstance(value, str):

@@ -12,33 +12,33 @@ from typing import Any, Protocol
 
 from pollex.errors import PollexError, StoreDamaged
 from pollex.store.columns import (
-    RUNS,
-    TEXTS,
+    RUNS_FOLDER_NAME,
+    TEXTS_FOLDER_NAME,
     explain_odd_columns,
     explain_unreadable_part,
-    list_all_parts,
+    list_parts_of_folder,
 )
-from pollex.store.database import FILE, make_tables
-from pollex.store.runs import read_runs
-from pollex.store.tables import SpanRow, make_damage_error, read_line
+from pollex.store.database import DATABASE_FILE_NAME, create_missing_tables
+from pollex.store.runs import read_run_rows
+from pollex.store.tables import SpanRow, make_damage_error, read_checked_line
 
-STORED_TYPES = {
+SQLITE_TYPES_BY_COLUMN_TYPE = {
     "TEXT": ("text", "null"),
     "INTEGER": ("integer", "null"),
     "REAL": ("real", "integer", "null"),
 }
 """What SQLite may have in a column of each type, though it takes anything."""
-TIMES = ("started", "finished", "time", "beat", "sent", "ended", "due")
+TIME_COLUMNS = ("started", "finished", "time", "beat", "sent", "ended", "due")
 """Columns of moments: ISO 8601, or empty."""
-MOMENT = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*"
-OBJECTS = ("arguments", "fingerprint", "versions")
-LISTS = ("roles", "inputs", "outputs")
+ISO_TIME_GLOB = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*"
+JSON_OBJECT_COLUMNS = ("arguments", "fingerprint", "versions")
+JSON_LIST_COLUMNS = ("roles", "inputs", "outputs")
 """Columns with JSON objects and lists."""
-TABLES_OF_OBJECTS = ("progress", "studies")
+TABLES_WITH_OBJECT_PAYLOADS = ("progress", "studies")
 """Tables whose payload is a JSON object; elsewhere it is any JSON."""
 
 
-NEEDED_OF_SPANS = frozenset(
+REQUIRED_SPAN_COLUMNS = frozenset(
     column.name for column in fields(SpanRow) if "None" not in str(column.type)
 )
 
@@ -55,17 +55,17 @@ class OpenStore(Protocol):
         """Return the first value of a query."""
 
 
-def check(store: OpenStore) -> None:
+def check_whole_store(store: OpenStore) -> None:
     """Read all of a store: the database, every reply and result in it, every part.
 
     Raises:
         StoreDamaged: Something isn't as pollex writes it.
     """
-    where = str(store.folder / FILE)
+    where = str(store.folder / DATABASE_FILE_NAME)
     if (verdict := store.value("PRAGMA integrity_check(1)")) != "ok":
         raise make_damage_error(where, verdict.splitlines()[-1])
 
-    for table, column, condition in conditions_of_columns():
+    for table, column, condition in iterate_column_conditions():
         has_table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
         if store.rows(has_table, [table]) and store.value(
             f"SELECT count(*) FROM {table} WHERE NOT ({condition})"
@@ -73,60 +73,69 @@ def check(store: OpenStore) -> None:
             raise make_damage_error(where, f"{column} of {table} has what pollex doesn't write")
 
     # runs are read as everything reads them, replies and results by their checksums
-    read_runs(store.rows("SELECT * FROM runs"))
+    read_run_rows(store.rows("SELECT * FROM runs"))
     for table in ("calls", "facts"):
         for row in store.rows(f"SELECT * FROM {table}"):
-            if not is_sound_row(table, row):
-                raise make_damage_error(where, f"{NAMES[table]} were changed")
+            if not is_row_unchanged(table, row):
+                raise make_damage_error(where, f"{NAME_OF_CHECKED_TABLE[table]} were changed")
 
-    for folder in (store.folder / TEXTS, *(store.folder / RUNS).glob("*")):
-        for part in list_all_parts(folder):
+    for folder in (store.folder / TEXTS_FOLDER_NAME, *(store.folder / RUNS_FOLDER_NAME).glob("*")):
+        for part in list_parts_of_folder(folder):
             if why := explain_unreadable_part(part.path) or explain_odd_columns(part):
                 raise make_damage_error(str(part.path), why)
 
 
-NAMES = {"calls": "calls", "facts": "results of runs"}
+NAME_OF_CHECKED_TABLE = {"calls": "calls", "facts": "results of runs"}
 
 
-def conditions_of_columns() -> Iterator[tuple[str, str, str]]:
+def iterate_column_conditions() -> Iterator[tuple[str, str, str]]:
     """Yield tables and columns of the database, with what holds of each value in them."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as plain:
-        make_tables(plain)
+        create_missing_tables(plain)
         listed = plain.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
         for (table,) in listed:
             for _, column, kind, *_ in plain.execute(f"PRAGMA table_info({table})").fetchall():
-                types = ", ".join(map(repr, STORED_TYPES.get(kind, STORED_TYPES["TEXT"])))
+                types = ", ".join(
+                    map(
+                        repr,
+                        SQLITE_TYPES_BY_COLUMN_TYPE.get(kind, SQLITE_TYPES_BY_COLUMN_TYPE["TEXT"]),
+                    )
+                )
                 yield table, column, f"typeof({column}) IN ({types})"
-                if column in TIMES:
-                    is_moment = f"{column} GLOB '{MOMENT}' AND julianday({column}) IS NOT NULL"
+                if column in TIME_COLUMNS:
+                    is_moment = (
+                        f"{column} GLOB '{ISO_TIME_GLOB}' AND julianday({column}) IS NOT NULL"
+                    )
                     yield table, column, f"coalesce({column}, '') = '' OR ({is_moment})"
-                if table == SpanRow.table and column in NEEDED_OF_SPANS:
+                if table == SpanRow.table and column in REQUIRED_SPAN_COLUMNS:
                     yield table, column, f"{column} IS NOT NULL"
-                shape = "array" if column in LISTS else ""
-                if column in OBJECTS or (column == "payload" and table in TABLES_OF_OBJECTS):
+                shape = "array" if column in JSON_LIST_COLUMNS else ""
+                if column in JSON_OBJECT_COLUMNS or (
+                    column == "payload" and table in TABLES_WITH_OBJECT_PAYLOADS
+                ):
                     shape = "object"
                 if shape:
                     has_shape = f"json_valid({column}) AND json_type({column}) = '{shape}'"
                     yield table, column, f"coalesce({column}, '') = '' OR ({has_shape})"
 
 
-def is_sound_row(table: str, row: Mapping[str, Any]) -> bool:
+def is_row_unchanged(table: str, row: Mapping[str, Any]) -> bool:
     """Return whether a reply or a result is as it was written, by its checksum."""
     if table == "facts":
         return zlib.crc32(str(row["payload"]).encode("utf-8", "surrogatepass")) == int(row["crc"])
     if table == "calls" and row["reply"] is not None:
-        values = read_line(row["reply"])
+        values = read_checked_line(row["reply"])
         return values is not None and bool(values["key"] == row["key"])
     return True
 
 
-def damage_behind(store: OpenStore, error: BaseException | None) -> StoreDamaged | None:
+def find_damage_behind_error(store: OpenStore, error: BaseException | None) -> StoreDamaged | None:
     """Return the damage of a store in which something unexpected came up; None where it is sound."""
     # what says itself what was wrong, and what has nothing to do with the store, stays as it is
     if not isinstance(error, Exception) or isinstance(error, PollexError | OSError | MemoryError):
         return None
     try:
-        check(store)
+        check_whole_store(store)
     except StoreDamaged as damage:
         return damage
     except Exception:  # it can't even be looked through, which the first error says as well

@@ -23,20 +23,20 @@ from typing import Any, Literal, Self
 
 from pollex.gateway.redaction import redact_secrets
 from pollex.store.store import Store
-from pollex.store.tables import SpanRow, now
+from pollex.store.tables import SpanRow, format_current_time
 
-Kind = Literal["graph", "node", "role", "call"]
+SpanKind = Literal["graph", "node", "role", "call"]
 
-CANCELLED = "cancelled"
+CANCELLED_ERROR = "cancelled"
 """The end of a span that an interrupt cut short: no error, for a resume does its work."""
 
-LONGEST_ERROR = 2000
+MAX_ERROR_CHARS = 2000
 
-_open: ContextVar[str | None] = ContextVar("open_span", default=None)
+_OPEN_SPAN_ID: ContextVar[str | None] = ContextVar("open_span", default=None)
 
 
 @dataclass
-class NodeCount:
+class NodeSpanCounts:
     """Counts of one name's spans: ended, open and failed, with total milliseconds."""
 
     n: int = 0
@@ -69,14 +69,14 @@ class Tracer:
         # A run that is resumed has a second tracer, whose ids must be others.
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
-        self.nodes: dict[str, NodeCount] = {}
+        self.nodes: dict[str, NodeSpanCounts] = {}
         self.errors: deque[dict[str, str]] = deque(maxlen=10)
 
     def span(
         self,
         name: str,
         *,
-        kind: Kind,
+        kind: SpanKind,
         item: str = "",
         inputs: Iterable[str] = (),
     ) -> Span:
@@ -109,7 +109,7 @@ class Tracer:
                 SpanRow(
                     self.run,
                     self._next_id(),
-                    _open.get(),
+                    _OPEN_SPAN_ID.get(),
                     name,
                     "call",
                     item,
@@ -126,7 +126,7 @@ class Tracer:
         return f"{self._prefix}-{next(self._numbers)}"
 
     def _begin(self, span: Span) -> None:
-        self.nodes.setdefault(span.name, NodeCount()).active += 1
+        self.nodes.setdefault(span.name, NodeSpanCounts()).active += 1
 
     def _write(
         self,
@@ -136,14 +136,14 @@ class Tracer:
         error: str,
     ) -> None:
         # texts of errors may quote keys
-        error = redact_secrets(error, self._secrets)[:LONGEST_ERROR]
+        error = redact_secrets(error, self._secrets)[:MAX_ERROR_CHARS]
         # what the page at work shows, without reading the store
         counted = self.nodes[span.name]
         counted.n += 1
         counted.active -= 1
         counted.ms += ms
 
-        if error and error != CANCELLED:
+        if error and error != CANCELLED_ERROR:
             counted.errors += 1
             self.errors.append(
                 {
@@ -179,7 +179,7 @@ class Span:
         self,
         tracer: Tracer,
         name: str,
-        kind: Kind,
+        kind: SpanKind,
         item: str,
         inputs: tuple[str, ...],
     ) -> None:
@@ -204,9 +204,9 @@ class Span:
         self._error = error
 
     def __enter__(self) -> Self:
-        self.started = now()
+        self.started = format_current_time()
         self._clock = time.perf_counter()
-        self._outer = _open.set(self.id)
+        self._outer = _OPEN_SPAN_ID.set(self.id)
         self._tracer._begin(self)
 
         return self
@@ -219,13 +219,13 @@ class Span:
     ) -> None:
         ms = 1000 * (time.perf_counter() - self._clock)
         assert self._outer is not None
-        _open.reset(self._outer)
+        _OPEN_SPAN_ID.reset(self._outer)
         if isinstance(error, asyncio.CancelledError):
-            self._error = CANCELLED
+            self._error = CANCELLED_ERROR
         elif error is not None:
             self._error = f"{type(error).__name__}: {error}"
 
-        self._tracer._write(self, _open.get(), ms, self._error)
+        self._tracer._write(self, _OPEN_SPAN_ID.get(), ms, self._error)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()

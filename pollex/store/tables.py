@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 from pollex.errors import StoreDamaged
 from pollex.text import replace_nan_by_none
 
-_TYPES = {
+_SQL_TYPE_BY_ANNOTATION = {
     "str": "VARCHAR",
     "int": "INTEGER",
     "float": "DOUBLE",
@@ -24,11 +24,11 @@ _TYPES = {
     "tuple[float, ...]": "DOUBLE[]",
     "tuple[int, ...]": "INTEGER[]",
 }
-_LINE = re.compile(r'\{"crc":"([0-9a-f]{8})",(.*)', re.DOTALL)
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_CHECKED_LINE_REGEX = re.compile(r'\{"crc":"([0-9a-f]{8})",(.*)', re.DOTALL)
+_LONE_SURROGATE_REGEX = re.compile("[\ud800-\udfff]")
 
 
-def type_of(field: Field[Any]) -> str:
+def name_field_type(field: Field[Any]) -> str:
     """Name a field's type without None, whether its annotation is deferred or not."""
     return (field.type.__name__ if type(field.type) is type else str(field.type)).removesuffix(
         " | None"
@@ -49,7 +49,7 @@ class Row:
     @property
     def values(self) -> list[Any]:
         """Values for `insert_of`."""
-        return [_storable(value) for value in vars(self).values()]
+        return [_encode_storable(value) for value in vars(self).values()]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class ColumnRow(Row):
         """Return every column with DuckDB's type for it."""
         types: dict[str, str] = {}
         for column in fields(cls):
-            types[column.name] = _TYPES[type_of(column)]
+            types[column.name] = _SQL_TYPE_BY_ANNOTATION[name_field_type(column)]
         return types
 
     @property
@@ -73,7 +73,7 @@ class ColumnRow(Row):
         Raises:
             ValueError: One is NaN or infinite: missing is None.
         """
-        cells = tuple(map(_encodable, vars(self).values()))
+        cells = tuple(map(_make_encodable, vars(self).values()))
         for cell in cells:
             if any(
                 isinstance(number, float) and not isfinite(number)
@@ -198,7 +198,7 @@ class SpanRow(Row):
     error: str
 
 
-def now() -> str:
+def format_current_time() -> str:
     """Return the time, ISO 8601 in UTC with microseconds."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
@@ -226,7 +226,7 @@ class LabelRow(Row):
     source: str = "person"
     drawn: str = ""
     id: str = field(default_factory=lambda: secrets.token_hex(8))
-    time: str = field(default_factory=now)
+    time: str = field(default_factory=format_current_time)
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ class LeaseRow(Row):
 
 
 @dataclass(frozen=True)
-class SheetRow(Row):
+class LabelSheetRow(Row):
     """Details of a label besides its value.
 
     Attributes:
@@ -308,15 +308,15 @@ class OriginalRow(Row):
 
 
 @lru_cache(maxsize=64)
-def insert_into(table: str, columns: int) -> str:
+def make_insert_statement(table: str, columns: int) -> str:
     """Return the insert statement of a table."""
     return f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})"
 
 
-Fact = TypeVar("Fact")
+RowType = TypeVar("RowType")
 
 
-def without_texts(rows: Iterable[Fact]) -> Iterator[Fact]:
+def iterate_rows_without_texts(rows: Iterable[RowType]) -> Iterator[RowType]:
     """Yield rows without what was said in conversations."""
     for row in rows:
         if isinstance(row, ConversationRow):
@@ -325,7 +325,7 @@ def without_texts(rows: Iterable[Fact]) -> Iterator[Fact]:
             yield row
 
 
-def pack(value: Any) -> str:
+def dump_json(value: Any) -> str:
     """Convert a value to JSON text, escaped if UTF-8 can't encode it; a number that JSON doesn't have becomes null."""
     try:
         text = json.dumps(
@@ -344,12 +344,12 @@ def pack(value: Any) -> str:
             default=str,
         )
 
-    if not text.isascii() and _LONE_SURROGATE.search(text):
+    if not text.isascii() and _LONE_SURROGATE_REGEX.search(text):
         return json.dumps(value, separators=(",", ":"), default=str)
     return text
 
 
-def unpack(text: str) -> Any:
+def load_json(text: str) -> Any:
     """Return the values of a JSON text that the store wrote.
 
     Raises:
@@ -361,19 +361,19 @@ def unpack(text: str) -> Any:
         raise make_damage_error("", f"no JSON any more: {damage}") from damage
 
 
-def line_of(values: Mapping[str, Any]) -> str:
+def write_checked_line(values: Mapping[str, Any]) -> str:
     """Return values as a JSON object whose first member is the CRC-32 of the others."""
-    body = pack(values)[1:]
+    body = dump_json(values)[1:]
     return f'{{"crc":"{zlib.crc32(body.encode()):08x}",{body}'
 
 
-def read_line(line: str) -> dict[str, Any] | None:
-    """Return the values that `line_of` was given; None where it was changed since."""
-    match = _LINE.fullmatch(line)
+def read_checked_line(line: str) -> dict[str, Any] | None:
+    """Return the values that `write_checked_line` was given; None where it was changed since."""
+    match = _CHECKED_LINE_REGEX.fullmatch(line)
     if match is None or zlib.crc32(match[2].encode("utf-8", "surrogatepass")) != int(match[1], 16):
         return None
 
-    values: dict[str, Any] = unpack("{" + match[2])
+    values: dict[str, Any] = load_json("{" + match[2])
     return values
 
 
@@ -386,24 +386,24 @@ def make_damage_error(where: str, why: str) -> StoreDamaged:
     )
 
 
-def _storable(value: Any) -> Any:
+def _encode_storable(value: Any) -> Any:
     if isinstance(value, tuple):
-        return pack(value) if value else "[]"
-    return _encodable(value)
+        return dump_json(value) if value else "[]"
+    return _make_encodable(value)
 
 
-def _encodable(value: Any) -> Any:
+def _make_encodable(value: Any) -> Any:
     if isinstance(value, str):
         if value.isascii():
             return value
-        return _LONE_SURROGATE.sub("\ufffd", value)
+        return _LONE_SURROGATE_REGEX.sub("\ufffd", value)
     if isinstance(value, tuple):
-        return tuple(map(_encodable, value))
+        return tuple(map(_make_encodable, value))
     return value
 
 
 @dataclass(frozen=True)
-class ChosenRow(Row):
+class ChosenConversationRow(Row):
     """A conversation that somebody put into a queue."""
 
     table: ClassVar = "chosen"

@@ -12,19 +12,19 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.rubric import Reason, Rubric
-from pollex.store.resume import conversations_of, extractions_of, rubrics_of
-from pollex.store.rows import read_answer
-from pollex.store.runs import FINISHED
-from pollex.store.spans import CANCELLED
+from pollex.store.resume import iterate_conversations, read_extractions, read_pool_rubrics
+from pollex.store.rows import read_answer_row
+from pollex.store.runs import FINISHED_STATUSES
+from pollex.store.spans import CANCELLED_ERROR
 from pollex.store.store import Store
-from pollex.store.tables import ScoreRow, SpanRow, pack, unpack
+from pollex.store.tables import ScoreRow, SpanRow, dump_json, load_json
 
-DECIDING = frozenset({"calibrate", "fit_rule"})
+DECIDING_STEPS = frozenset({"calibrate", "fit_rule"})
 """Nodes whose output is what they decided, and why."""
 
 
 @dataclass
-class Branch:
+class SpanBranch:
     """All spans of one name and kind in the same place of a run's tree.
 
     Attributes:
@@ -42,7 +42,7 @@ class Branch:
     longest_ms: float = 0.0
     errors: dict[str, int] = field(default_factory=dict)
     told: str = ""
-    branches: list[Branch] = field(default_factory=list)
+    branches: list[SpanBranch] = field(default_factory=list)
 
     @property
     def failed(self) -> int:
@@ -69,7 +69,7 @@ class ConversationTrace:
 
 
 @dataclass(frozen=True)
-class Provenance:
+class RubricProvenance:
     """The origin of a rubric: its reasons, and the quoted conversations."""
 
     rubric: Rubric
@@ -77,11 +77,11 @@ class Provenance:
     conversations: dict[str, Conversation]
 
 
-STOPS = ("LimitReached", "Interrupted", "ModelUnavailable", "ModelRefused")
+STOPPING_ERRORS = ("LimitReached", "Interrupted", "ModelUnavailable", "ModelRefused")
 """Errors that stop a run, which may be gone on with."""
 
 
-def run_tree(store: Store, run: str) -> list[Branch]:
+def build_span_tree(store: Store, run: str) -> list[SpanBranch]:
     """Sum a run's spans by name at each place of the tree.
 
     What stopped a run that was gone on with since, and came to its end, is no error any more.
@@ -92,7 +92,7 @@ def run_tree(store: Store, run: str) -> list[Branch]:
     )
     status = store.value("SELECT status FROM runs WHERE id = ?", [run])
     for span in spans:
-        if status in FINISHED and span["error"].startswith(STOPS):
+        if status in FINISHED_STATUSES and span["error"].startswith(STOPPING_ERRORS):
             span["error"] = ""
 
     span_ids = {span["id"] for span in spans}
@@ -103,16 +103,16 @@ def run_tree(store: Store, run: str) -> list[Branch]:
         # stand on their own.
         inside[span["parent"] if span["parent"] in span_ids else None].append(span)
 
-    return _sum_branches(inside[None], inside)
+    return _sum_spans_by_name(inside[None], inside)
 
 
-def conversation_trace(store: Store, run: str, conversation_id: str) -> ConversationTrace:
+def collect_conversation_trace(store: Store, run: str, conversation_id: str) -> ConversationTrace:
     """Everything that happened to a conversation in a run.
 
     Raises:
         WrongUse: The run did not use it.
     """
-    conversations = list(conversations_of(store, run, ids=[conversation_id]))
+    conversations = list(iterate_conversations(store, run, ids=[conversation_id]))
     if not conversations:
         raise WrongUse(
             f"run {run} used no conversation {conversation_id!r}",
@@ -142,30 +142,30 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
     rubric_ids = {row["question"] for row in answers}
 
     asked = {}
-    for id_, rubric in rubrics_of(store, run).items():
+    for id_, rubric in read_pool_rubrics(store, run).items():
         if id_ in rubric_ids:
             asked[id_] = rubric.text
     return ConversationTrace(
         conversation=conversations[0],
         side=sides[-1]["side"],
         steps=tuple(
-            SpanRow(**row | {name: tuple(unpack(row[name])) for name in ("inputs", "outputs")})
+            SpanRow(**row | {name: tuple(load_json(row[name])) for name in ("inputs", "outputs")})
             for row in spans
         ),
-        extraction=extractions_of(store, run, conversation=conversation_id).get(conversation_id),
-        answers={row["question"]: read_answer(row) for row in answers},
+        extraction=read_extractions(store, run, conversation=conversation_id).get(conversation_id),
+        answers={row["question"]: read_answer_row(row) for row in answers},
         asked=asked,
         score=ScoreRow(**scores[-1]) if scores else None,
     )
 
 
-def find_provenance(store: Store, run: str, rubric_id: str) -> Provenance:
+def find_rubric_provenance(store: Store, run: str, rubric_id: str) -> RubricProvenance:
     """Return the origin of a rubric of a run.
 
     Raises:
         WrongUse: The run has no such rubric.
     """
-    rubric = rubrics_of(store, run, rubric_id).get(rubric_id)
+    rubric = read_pool_rubrics(store, run, rubric_id).get(rubric_id)
     if rubric is None:
         raise WrongUse(
             f"run {run} has no rubric {rubric_id!r}",
@@ -173,27 +173,27 @@ def find_provenance(store: Store, run: str, rubric_id: str) -> Provenance:
         )
 
     # conversations that its reasons or its quotes name
-    reasons = read_reasons(store, run, rubric.reason_ids)
+    reasons = read_reasons_by_id(store, run, rubric.reason_ids)
     reason_conversations = set()
     for reason in reasons:
         reason_conversations.add(reason.conversation_id)
     ids = {quote.conversation_id for quote in rubric.quotes} | reason_conversations
-    conversations = conversations_of(store, run, ids=sorted(ids))
+    conversations = iterate_conversations(store, run, ids=sorted(ids))
 
-    return Provenance(
+    return RubricProvenance(
         rubric,
         reasons,
         {conversation.id: conversation for conversation in conversations},
     )
 
 
-def read_reasons(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ...]:
+def read_reasons_by_id(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ...]:
     """Return the reasons with these ids, in their order; unknown ones are skipped."""
     rows = store.rows(
         """SELECT reason.value AS reason FROM facts, json_each(facts.payload, '$.reasons') AS reason
         WHERE run = ? AND kind = 'extraction' AND reason.value ->> 'id' IN (SELECT value FROM json_each(?))
         ORDER BY facts.rowid""",
-        [run, pack(list(ids))],
+        [run, dump_json(list(ids))],
     )
     reasons = {}
     for reason in (Reason.model_validate_json(row["reason"]) for row in rows):
@@ -205,9 +205,9 @@ def read_reasons(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ..
     return tuple(known_reasons)
 
 
-def _sum_branches(
+def _sum_spans_by_name(
     spans: Iterable[Mapping[str, Any]], inside: Mapping[str | None, list[dict[str, Any]]]
-) -> list[Branch]:
+) -> list[SpanBranch]:
     # spans of one name and kind are one branch
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for span in spans:
@@ -215,18 +215,18 @@ def _sum_branches(
 
     branches = []
     for (name, kind), alike in groups.items():
-        branch = Branch(name, kind, count=len(alike))
+        branch = SpanBranch(name, kind, count=len(alike))
         branch.ms = sum(span["ms"] for span in alike)
         branch.longest_ms = max(span["ms"] for span in alike)
-        if name in DECIDING:
-            branch.told = ": ".join(unpack(alike[-1]["outputs"]))
+        if name in DECIDING_STEPS:
+            branch.told = ": ".join(load_json(alike[-1]["outputs"]))
         else:
             branch.told = ""
 
         for span in alike:
-            if span["error"] not in ("", CANCELLED):
+            if span["error"] not in ("", CANCELLED_ERROR):
                 branch.errors[span["error"]] = branch.errors.get(span["error"], 0) + 1
-        branch.branches = _sum_branches(
+        branch.branches = _sum_spans_by_name(
             (child for span in alike for child in inside.get(span["id"], ())),
             inside,
         )

@@ -11,18 +11,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pollex.errors import StoreFull
-from pollex.store.columns import KINDS, Columns, RowBlock, make_row_block
-from pollex.store.database import FILE, PATIENCE, WHILE_ASKED, Database, Statement
-from pollex.store.runs import CallLease
-from pollex.store.tables import ColumnRow, Row, insert_into
+from pollex.store.columns import PARQUET_ROW_TYPES, Columns, RowBlock, make_row_block
+from pollex.store.database import (
+    DATABASE_FILE_NAME,
+    LOCK_TIMEOUT_SECONDS,
+    LOCK_TIMEOUT_SECONDS_OF_REQUESTS,
+    Database,
+    SqlStatement,
+)
+from pollex.store.runs import CallLeaseRequest
+from pollex.store.tables import ColumnRow, Row, make_insert_statement
 
-BYTES_OF_PART = 8 << 20
+MAX_PART_BYTES = 8 << 20
 """Bytes of rows in memory that make a part."""
-LONGEST_WAIT_SECONDS = 10.0
+MAX_WAIT_SECONDS = 10.0
 """Seconds after which rows in memory become a part."""
-MOST_QUEUED_BYTES = 32 << 20
+MAX_QUEUED_BYTES = 32 << 20
 """Bytes that may be queued: who puts more is held back, so memory stays bounded."""
-SMALL = 256
+ROW_OVERHEAD_BYTES = 256
 """Bytes that a row or a change takes beside its texts."""
 GATHERING_SECONDS = 0.2
 """Seconds that rows may gather while nobody waits for them."""
@@ -42,8 +48,8 @@ class StoredRow(NamedTuple):
     size: int
 
 
-Item = Statement | CallLease | StoredRow | RowBlock
-Waiting = Future[None] | asyncio.Future[None]
+QueuedItem = SqlStatement | CallLeaseRequest | StoredRow | RowBlock
+WriteFuture = Future[None] | asyncio.Future[None]
 
 
 class Writer:
@@ -60,14 +66,14 @@ class Writer:
 
     def __init__(self, folder: Path, columns: Columns, *, goes_on: bool = False) -> None:
         self._database = Database(
-            folder / FILE,
-            patience=WHILE_ASKED if goes_on else PATIENCE,
+            folder / DATABASE_FILE_NAME,
+            patience=LOCK_TIMEOUT_SECONDS_OF_REQUESTS if goes_on else LOCK_TIMEOUT_SECONDS,
         )
         self._columns = columns
         self._goes_on = goes_on
         self._changed = threading.Condition()
-        self._items: list[Item] = []
-        self._waiting: list[Waiting] = []
+        self._items: list[QueuedItem] = []
+        self._waiting: list[WriteFuture] = []
         self._queued = 0
         self._settling = False
         self._closing = False
@@ -86,9 +92,9 @@ class Writer:
 
     def put(
         self,
-        items: Iterable[Item],
+        items: Iterable[QueuedItem],
         *,
-        wait: Waiting | None = None,
+        wait: WriteFuture | None = None,
         settle: bool = False,
     ) -> None:
         """Queue items.
@@ -98,11 +104,14 @@ class Writer:
             settle: Whether `wait` is for all that was put to be readable.
         """
         items = list(items)
-        size = sum(item.size if isinstance(item, StoredRow | RowBlock) else SMALL for item in items)
+        size = sum(
+            item.size if isinstance(item, StoredRow | RowBlock) else ROW_OVERHEAD_BYTES
+            for item in items
+        )
         with self._changed:
             # whoever puts more than fits waits for the thread
             self._changed.wait_for(
-                lambda: self._queued < MOST_QUEUED_BYTES or self.failure is not None
+                lambda: self._queued < MAX_QUEUED_BYTES or self.failure is not None
             )
             if self.failure is not None:
                 raise self.failure
@@ -114,13 +123,13 @@ class Writer:
             self._waiting += [] if wait is None else [wait]
             self._changed.notify_all()
 
-    async def write(self, items: Iterable[Item], *, settle: bool = False) -> None:
+    async def write(self, items: Iterable[QueuedItem], *, settle: bool = False) -> None:
         """Queue items and return when they, and all that was queued before, are committed."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.put(items, wait=done, settle=settle)
         await done
 
-    def flush(self, items: Iterable[Item] = ()) -> None:
+    def flush(self, items: Iterable[QueuedItem] = ()) -> None:
         """Queue items and wait until all that was put is readable."""
         done: Future[None] = Future()
         self.put(items, wait=done, settle=True)
@@ -144,9 +153,7 @@ class Writer:
                 # a short wait gathers more, unless somebody waits for it
                 self._changed.wait_for(lambda: self._items or self._waiting or self._closing)
                 self._changed.wait_for(
-                    lambda: (
-                        self._waiting or self._closing or self._queued >= MOST_QUEUED_BYTES // 2
-                    ),
+                    lambda: self._waiting or self._closing or self._queued >= MAX_QUEUED_BYTES // 2,
                     GATHERING_SECONDS,
                 )
                 # all that is queued becomes one batch
@@ -168,11 +175,11 @@ class Writer:
                     waiting += self._waiting
                     self._changed.notify_all()
 
-            _wake(waiting, failure)
+            _wake_waiting(waiting, failure)
             if ended or self.failure is not None:
                 return
 
-    def _failure_of(self, items: Sequence[Item], *, settle: bool) -> Exception | None:
+    def _failure_of(self, items: Sequence[QueuedItem], *, settle: bool) -> Exception | None:
         """Write a batch; return what went wrong, whatever it is: those who wait must hear of it."""
         try:
             # the database first: what columns say may rest on it
@@ -192,8 +199,8 @@ class Writer:
             # columns in large parts, but never too late
             if (
                 settle
-                or self._size >= BYTES_OF_PART
-                or time.monotonic() - self._since >= LONGEST_WAIT_SECONDS
+                or self._size >= MAX_PART_BYTES
+                or time.monotonic() - self._since >= MAX_WAIT_SECONDS
             ):
                 self._write_columns()
         except Exception as failure:
@@ -201,7 +208,7 @@ class Writer:
 
         return None
 
-    def _apply(self, changes: Sequence[Statement | CallLease]) -> None:
+    def _apply(self, changes: Sequence[SqlStatement | CallLeaseRequest]) -> None:
         if not changes:
             return
 
@@ -225,7 +232,7 @@ class Writer:
 
     def _write_columns(self) -> None:
         # in the order of kinds, so that whoever finds a score finds its answers
-        for kind in KINDS:
+        for kind in PARQUET_ROW_TYPES:
             for (_, run), rows in [
                 (key, rows) for key, rows in self._rows.items() if key[0] is kind
             ]:
@@ -240,7 +247,7 @@ class Writer:
         self._since = time.monotonic()
 
 
-def make_queued_row(row: Row | StoredRow | RowBlock) -> Statement | StoredRow | RowBlock:
+def make_queued_row(row: Row | StoredRow | RowBlock) -> SqlStatement | StoredRow | RowBlock:
     """Return a row as it is queued."""
     if isinstance(row, StoredRow | RowBlock):
         return row
@@ -250,33 +257,33 @@ def make_queued_row(row: Row | StoredRow | RowBlock) -> Statement | StoredRow | 
             type(row),
             row.run,
             cells,
-            SMALL + sum(len(cell) for cell in cells if isinstance(cell, str)),
+            ROW_OVERHEAD_BYTES + sum(len(cell) for cell in cells if isinstance(cell, str)),
         )
 
     return make_row_change(row)
 
 
-def make_row_change(row: Row) -> Statement:
+def make_row_change(row: Row) -> SqlStatement:
     """Return the change that keeps a row."""
     values = row.values
-    return Statement(insert_into(row.table, len(values)), values, row.durable)
+    return SqlStatement(make_insert_statement(row.table, len(values)), values, row.durable)
 
 
-def _wake(waiting: Sequence[Waiting], failure: Exception | None) -> None:
+def _wake_waiting(waiting: Sequence[WriteFuture], failure: Exception | None) -> None:
     """Wake all who wait: one call into each event loop, however many wait in it."""
-    loops: dict[asyncio.AbstractEventLoop, list[Waiting]] = defaultdict(list)
+    loops: dict[asyncio.AbstractEventLoop, list[WriteFuture]] = defaultdict(list)
     for future in waiting:
         if isinstance(future, asyncio.Future):
             loops[future.get_loop()].append(future)
         else:
-            _resolve([future], failure)
+            _resolve_futures([future], failure)
 
     for loop, futures in loops.items():
         with suppress(RuntimeError):  # the loop is closed: nobody waits there any more
-            loop.call_soon_threadsafe(_resolve, futures, failure)
+            loop.call_soon_threadsafe(_resolve_futures, futures, failure)
 
 
-def _resolve(futures: Sequence[Waiting], failure: Exception | None) -> None:
+def _resolve_futures(futures: Sequence[WriteFuture], failure: Exception | None) -> None:
     for future in futures:
         if future.done():  # its task was cancelled
             continue

@@ -16,8 +16,8 @@ from pollex.graphs.context import Context, NullProgress
 from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.score import ScoreContext
-from pollex.runs.options import SYSTEMS, RunOptions
-from pollex.store.folder import STORE, VARIABLE
+from pollex.runs.options import SETTINGS_BY_SYSTEM, RunOptions
+from pollex.store.folder import DEFAULT_STORE_FOLDER, STORE_ENVIRONMENT_VARIABLE
 from pollex.text import escape_controls
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
@@ -104,7 +104,11 @@ def carry_out_use_case(kind: type[UseCase[Any]], form_values: dict[str, Any]) ->
     Raises:
         WrongUse: A field is empty that is needed.
     """
-    store = Path(form_values.pop("store", "") or os.environ.get(VARIABLE) or STORE)
+    store = Path(
+        form_values.pop("store", "")
+        or os.environ.get(STORE_ENVIRONMENT_VARIABLE)
+        or DEFAULT_STORE_FOLDER
+    )
     for option in iterate_options(kind):
         if option.default is REQUIRED and option.name not in form_values:
             raise WrongUse(
@@ -159,7 +163,7 @@ def get_system_settings(system: str) -> dict[str, Any]:
 
     # a system with rubrics written by hand learns nothing
     learned = {}
-    for name, settings in SYSTEMS.items():
+    for name, settings in SETTINGS_BY_SYSTEM.items():
         if "rubrics_from" not in settings:
             learned[name] = dict(settings)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.store.folder import LOG_PREFIX, STORE, VARIABLE
+from pollex.store.folder import DEFAULT_STORE_FOLDER, LOG_COPY_PREFIX, STORE_ENVIRONMENT_VARIABLE
 from pollex.usecases.use_case import CallContext, declare_options, opt
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ class StoreOptions:
 
     store: Path | str = opt(
         "Folder of the store.",
-        default=Path(STORE),
-        env=(VARIABLE,),
+        default=Path(DEFAULT_STORE_FOLDER),
+        env=(STORE_ENVIRONMENT_VARIABLE,),
         group="Output",
     )
     progress: Progress | None = opt(
@@ -254,7 +254,11 @@ def read_options(use_case: Any) -> ReadOptions:
 
 def get_store_folder(use_case: Any) -> Path:
     """Return the store's folder of a use case, as its option has it."""
-    return Path(getattr(use_case, "store", None) or os.environ.get(VARIABLE) or STORE)
+    return Path(
+        getattr(use_case, "store", None)
+        or os.environ.get(STORE_ENVIRONMENT_VARIABLE)
+        or DEFAULT_STORE_FOLDER
+    )
 
 
 def read_options_of_named_log(use_case: Any) -> Mapping[str, Any]:
@@ -280,7 +284,9 @@ def read_named_sources(logs: tuple[str, ...], store: Path) -> tuple[str, ...]:
 
 def has_named_log(logs: object) -> bool:
     """Tell whether logs that were brought to the store are among some sources."""
-    return isinstance(logs, tuple) and any(str(source).startswith(LOG_PREFIX) for source in logs)
+    return isinstance(logs, tuple) and any(
+        str(source).startswith(LOG_COPY_PREFIX) for source in logs
+    )
 
 
 def read_log_table(use_case: Any) -> Mapping[Any, Any]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.runs.options import SYSTEMS, require_model
+from pollex.runs.options import SETTINGS_BY_SYSTEM, require_model_of_system
 from pollex.usecases.families import (
     CommentOptions,
     GroupOptions,
@@ -125,7 +125,7 @@ class LearnRubrics(
         "Settings of a system of RUBICON's paper, for what isn't given; `--dry-run` shows them.",
         default=None,
         flag="as",
-        presets=SYSTEMS,
+        presets=SETTINGS_BY_SYSTEM,
         door="terminal",
     )
     # how rubrics are written, and which labels teach
@@ -231,5 +231,5 @@ class LearnRubrics(
         model = super().as_model(context)
         # some of the paper's systems need a model
         if self.system is not None:
-            require_model(self.system, model.name)
+            require_model_of_system(self.system, model.name)
         return model

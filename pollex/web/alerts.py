@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pollex.store.tables import now
+from pollex.store.tables import format_current_time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,5 +29,5 @@ class Alert:
     against: str
     child: str
     rubrics: str
-    time: str = field(default_factory=now)
+    time: str = field(default_factory=format_current_time)
     is_seen: bool = False

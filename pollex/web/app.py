@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pollex.errors import PollexError
-from pollex.store.database import VERSION
+from pollex.store.database import SCHEMA_VERSION
 from pollex.web import frame, links
 from pollex.web.faults import NothingYet
 from pollex.web.guard import AccessRules, Guard
@@ -60,7 +60,7 @@ def answer_health(request: Request) -> Response:
         status |= {
             "site": site.id,
             "pollex": version("pollex"),
-            "schema": VERSION,
+            "schema": SCHEMA_VERSION,
             "uptime": round(time.monotonic() - site.started, 1),
         }
 

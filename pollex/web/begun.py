@@ -14,7 +14,7 @@ from typing import Any
 from pollex.errors import PollexError
 from pollex.prompts.domain import write_toml_value
 from pollex.runs.options import ModelOptions
-from pollex.store.folder import make_private
+from pollex.store.folder import make_private_folder
 from pollex.store.runs import Run
 from pollex.usecases.families import parse_two_numbers
 from pollex.web import links
@@ -276,8 +276,8 @@ def keep_text(site: Site, name: str, text: str) -> str:
     """Write a text that was typed where a command can read it, for its owner alone; return its path."""
     # the digest of the text names the folder, so that the same text is written once
     folder = site.store.folder / TEXTS_FOLDER / hashlib.sha256(text.encode()).hexdigest()[:16]
-    make_private(folder.parent)
-    make_private(folder)
+    make_private_folder(folder.parent)
+    make_private_folder(folder)
     path = folder / name
     if not path.exists():
         # nobody else can read it, from the moment that it exists

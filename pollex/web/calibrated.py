@@ -10,7 +10,7 @@ from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import ReliabilityDiagram, draw_reliability
 from pollex.measures.intervals import Figure
 from pollex.rubrics.worth import measure_share
-from pollex.store.labels import read_opinions, settle_answers
+from pollex.store.labels import read_opinions, settle_opinions
 from pollex.store.store import Store
 from pollex.web.lens import RunColumns
 
@@ -101,7 +101,7 @@ def select_label_source(
         if source == "adjudicated" or not by_chance or thumb.drawn == "random":
             usable_thumbs.append(thumb)
 
-    thumb_by_text = settle_answers(usable_thumbs)
+    thumb_by_text = settle_opinions(usable_thumbs)
     codes = {}
     for text, thumb in thumb_by_text.items():
         codes[text] = {"up": 1, "down": 0}.get(thumb.value, -1)

@@ -21,10 +21,10 @@ from threading import Thread
 from typing import Any, Literal
 
 from pollex.children import make_safe_environment
-from pollex.store.folder import make_private
-from pollex.store.runs import is_locked
+from pollex.store.folder import make_private_folder
+from pollex.store.runs import is_file_locked
 from pollex.store.seal import Seal
-from pollex.store.tables import now
+from pollex.store.tables import format_current_time
 from pollex.web.faults import Fault, NotThere
 
 MOST_WAITING = 8
@@ -76,7 +76,7 @@ class Child:
     folder: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     after: Callable[[], None] | None = None
-    began: str = field(default_factory=now)
+    began: str = field(default_factory=format_current_time)
     state: State = "waiting"
     told: Any = None
     pid: int = 0
@@ -112,7 +112,7 @@ class Child:
     def signal(self, number: int) -> None:
         """Send a signal to the command and all that it started, while it lives."""
         # the number may be another process's by now: only the lock says that it is still ours
-        if self.pid and is_locked(self.record):
+        if self.pid and is_file_locked(self.record):
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
 
@@ -138,7 +138,7 @@ class Child:
         if len(content) > LARGEST_RESULT or not self.record.parent.is_dir():
             return
 
-        make_private(folder)
+        make_private_folder(folder)
         with _open_new_file(folder / self.record.name) as file:
             file.write(content)
 
@@ -179,7 +179,7 @@ class Children:
     def folder(self) -> Path:
         """The folder of records, which nobody else may look into."""
         folder = self.place or Path(tempfile.mkdtemp(prefix="pollex-"))
-        make_private(folder)
+        make_private_folder(folder)
         return folder
 
     @cached_property
@@ -256,7 +256,7 @@ class Children:
                         path.unlink()
                 continue
             self.by_id[child.id] = child
-            if is_locked(record):
+            if is_file_locked(record):
                 child.state = "running"
                 Thread(target=_watch_child, args=(child,), daemon=True).start()
             else:
@@ -367,7 +367,7 @@ def _end_child(child: Child, code: int | None) -> None:
 
 
 def _watch_child(child: Child) -> None:
-    while is_locked(child.record):
+    while is_file_locked(child.record):
         time.sleep(LOOK_EVERY_SECONDS)
     _end_child(child, code=None)
     # what came to an end by itself is cleared away by then

@@ -23,7 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pollex.runs.options import MOST_UPLOAD
+from pollex.runs.options import MAX_UPLOAD_BYTES
 from pollex.text import format_size
 from pollex.web import links
 from pollex.web.frame import answer_refusal
@@ -123,7 +123,7 @@ class AccessRules:
     token: str | None
     site: str
     guest_of: Callable[[str], Guest | None] = lambda _: None
-    max_upload: int = MOST_UPLOAD
+    max_upload: int = MAX_UPLOAD_BYTES
 
     @classmethod
     def at(
@@ -134,7 +134,7 @@ class AccessRules:
         site: str,
         behind: str | None = None,
         guest_of: Callable[[str], Guest | None] = lambda _: None,
-        max_upload: int = MOST_UPLOAD,
+        max_upload: int = MAX_UPLOAD_BYTES,
     ) -> AccessRules:
         """Make the conditions of a server with several names, or behind a proxy."""
         hosts = {f"{_bracket_host(name)}:{port}" for name in names}

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pollex.gateway.budget import Price
-from pollex.gateway.responses import read_usage
+from pollex.gateway.responses import read_token_usage
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.store.tables import read_line, unpack
+from pollex.store.tables import load_json, read_checked_line
 from pollex.web.faults import Fault
 
 CALL_ORDER = {
@@ -102,7 +102,7 @@ def find_price(store: Store, run: Run) -> Price | None:
     progress = store.value("SELECT payload FROM progress WHERE run = ?", [run.id])
     price = None
     if progress:
-        price = unpack(progress).get("used", {}).get("price")
+        price = load_json(progress).get("used", {}).get("price")
 
     return Price(*price) if price else None
 
@@ -158,7 +158,7 @@ def _get_amount(call: KeptCall, name: str) -> float:
 def read_call(row: Mapping[str, Any], price: Price | None = None) -> KeptCall:
     """Read a row of calls; one whose reply never came has none."""
     if row["reply"]:
-        reply = read_line(row["reply"]) or {}
+        reply = read_checked_line(row["reply"]) or {}
     else:
         reply = {}
 
@@ -247,7 +247,7 @@ def _join_words(content: Any) -> str:
 
 def _get_usage(answer: Any) -> dict[str, int]:
     """Return the tokens that the endpoint counted, as a run reads them: 0 is a count, too."""
-    counted = read_usage(answer.get("usage") if isinstance(answer, dict) else None)
+    counted = read_token_usage(answer.get("usage") if isinstance(answer, dict) else None)
     tokens = {"in": counted.prompt, "out": counted.completion, "cached": counted.cached}
     return {name: number for name, number in tokens.items() if number is not None}
 

@@ -11,7 +11,14 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Ints
 from pollex.store.store import Store
-from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now
+from pollex.store.tables import (
+    LabelRow,
+    LabelSheetRow,
+    LeaseRow,
+    QueueRow,
+    Row,
+    format_current_time,
+)
 from pollex.web.calibrated import select_label_source
 from pollex.web.faults import NotThere
 from pollex.web.filters import combine_masks
@@ -135,7 +142,7 @@ def choose_next_lease(
         `chance.adopted`.
     """
     # a lease that goes on is given again
-    for row in store.rows(_OPEN, [queue.id, annotator, now()]):
+    for row in store.rows(_OPEN, [queue.id, annotator, format_current_time()]):
         return LeaseRow(**row), frozenset()
 
     # who answered each text, or works on it now
@@ -211,7 +218,7 @@ def _make_lease(
         conversation,
         annotator,
         how,
-        now(),
+        format_current_time(),
         until,
     )
 
@@ -309,7 +316,7 @@ def _list_taken(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
     leased: dict[str, dict[str, Any]] = defaultdict(
         lambda: {"by": set(), "out": set(), "skips": 0, "drawn": ""}
     )
-    moment = now()
+    moment = format_current_time()
     for row in store.rows(_SEEN, [queue.id]):
         about = leased[row["text_hash"]]
         # drawn by chance for one person, it counts as drawn for all
@@ -350,4 +357,4 @@ def repeat_answers(
             # the same label, now as drawn by chance; it replaces the earlier one
             label = LabelRow(**{name: row[name] for name in COPIED}, drawn=RANDOM)
             row_parts = row["skip"], row["comment"], row["id"], row["shown_ms"], row["took_ms"]
-            yield from (label, SheetRow(label.id, row["lease"], queue.id, *row_parts))
+            yield from (label, LabelSheetRow(label.id, row["lease"], queue.id, *row_parts))

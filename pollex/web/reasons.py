@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pollex.rubrics.answers import NEUTRAL_VALUE, Answer, Unanswered
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.score import NetSat
-from pollex.store.resume import answers_of
+from pollex.store.resume import read_answers
 from pollex.store.store import Store
 from pollex.web.listing import ListedConversation
 
@@ -32,7 +32,7 @@ def find_reasons(
 
     by_id = {rubric.id: rubric for rubric in rubrics}
     reasons = {}
-    for id_, answers in answers_of(store, run, ids=list(verdicts)).items():
+    for id_, answers in read_answers(store, run, ids=list(verdicts)).items():
         text = choose_first_reason(list(answers.values()), by_id, scorer, good=verdicts[id_])
         if text:
             reasons[id_] = text

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pollex.store.store import Store
-from pollex.store.tables import LabelRow, SheetRow
+from pollex.store.tables import LabelRow, LabelSheetRow
 
 LAST = """
     SELECT l.id, l.value, s.lease, s.skip, s.comment FROM labels AS l JOIN sheets AS s ON s.label = l.id
@@ -12,13 +12,13 @@ LAST = """
 """
 
 
-def keep_said(store: Store, answers: Sequence[tuple[LabelRow, SheetRow]]) -> list[str]:
+def keep_said(store: Store, answers: Sequence[tuple[LabelRow, LabelSheetRow]]) -> list[str]:
     """Keep answers that aren't what their person said last; return the ids of the labels that count.
 
     Whoever calls it holds the site's turn: two that are sent at once come one after the other.
     """
     ids = list[str]()
-    new = list[LabelRow | SheetRow]()
+    new = list[LabelRow | LabelSheetRow]()
     for label, sheet in answers:
         # what the same person said last to the same question about the same text
         about = [label.annotator, label.text_hash, label.run, label.question, label.source]

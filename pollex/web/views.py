@@ -29,7 +29,7 @@ from starlette.routing import Route
 from pollex.formats.csv_rows import escape_formula
 from pollex.rooms import list_modules_in_part
 from pollex.store.runs import Run
-from pollex.store.soundness import damage_behind
+from pollex.store.soundness import find_damage_behind_error
 from pollex.store.tables import QueueRow
 from pollex.text import make_json_values
 from pollex.web import frame
@@ -204,7 +204,7 @@ def telling_damage(site: Site) -> Iterator[None]:
     except HTTPException:
         raise
     except Exception as error:
-        if damage := damage_behind(site.store, error):
+        if damage := find_damage_behind_error(site.store, error):
             raise damage from error
         raise
 

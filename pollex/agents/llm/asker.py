@@ -11,7 +11,7 @@ from pollex.agents.llm.evidence import JudgeEvidence, collect_evidence
 from pollex.agents.llm.parsing import parse_last_object
 from pollex.conversations.conversation import Conversation
 from pollex.errors import ModelRefused, WrongUse
-from pollex.gateway.calls import Call, Capabilities, Completed, Outcome, Truncated
+from pollex.gateway.calls import Call, Capabilities, CompletedReply, Outcome, TruncatedReply
 from pollex.prompts.data_boundary import Item
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import Layout, Prompt, build_messages, load_prompt
@@ -170,7 +170,7 @@ class PromptAsker:
     async def ask(self, call: Call) -> Outcome:
         """Make a call; ask once more with twice the tokens if the answer was truncated."""
         outcome = await self.door.ask(call)
-        if isinstance(outcome, Truncated):
+        if isinstance(outcome, TruncatedReply):
             return await self.door.ask(call.longer())
         return outcome
 
@@ -191,7 +191,7 @@ class PromptAsker:
         for attempt in range(2):
             # another replicate, as the same call would get its known answer again
             outcome = await self.ask(replace(call, replicate=call.replicate + attempt))
-            if not isinstance(outcome, Completed):
+            if not isinstance(outcome, CompletedReply):
                 break
             block = parse_last_object(outcome.text)
             if block and all(
@@ -286,7 +286,7 @@ def name_prompt_version(prompt: Prompt) -> str:
 
 def make_unanswered_from_outcome(outcome: Outcome, judge: str, question_id: str = "") -> Unanswered:
     """Convert an outcome without a usable answer; unusable answers are unparsable."""
-    if isinstance(outcome, Completed):
+    if isinstance(outcome, CompletedReply):
         kind = "unparsable"
     else:
         kind = outcome.kind

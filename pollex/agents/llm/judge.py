@@ -41,7 +41,7 @@ from pollex.agents.llm.sampling import (
 )
 from pollex.agents.roles import Judge, make_unanswered_for_all
 from pollex.conversations.conversation import Conversation
-from pollex.gateway.calls import Call, Completed
+from pollex.gateway.calls import Call, CompletedReply
 from pollex.gateway.logprobs import AnswerTokens
 from pollex.gateway.thoughts import remove_thoughts
 from pollex.prompts.data_boundary import escape_line
@@ -393,7 +393,7 @@ class IndependentElicitation(Elicitation):
         replicate: int,
     ) -> Answer | Unanswered:
         outcome = await self.asker.ask(self._call(conversation, question, replicate))
-        if not isinstance(outcome, Completed):
+        if not isinstance(outcome, CompletedReply):
             return make_unanswered_from_outcome(outcome, self.judge, question.id)
 
         # what a model thinks before its answer is no part of it
@@ -445,7 +445,7 @@ class IndependentElicitation(Elicitation):
         self,
         question: Question,
         option: int,
-        outcome: Completed,
+        outcome: CompletedReply,
     ) -> Answer | Unanswered:
         letters = list(ascii_uppercase[: len(_list_shown_options(question))])
         options = len(question.options)
@@ -577,7 +577,7 @@ class BatchedElicitation(Elicitation):
             )
         )
         # a call that failed has no gaps to ask about again
-        if not isinstance(outcome, Completed):
+        if not isinstance(outcome, CompletedReply):
             return [
                 make_unanswered_from_outcome(outcome, self.judge, question.id)
                 for question in questions

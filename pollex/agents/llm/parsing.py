@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pollex.gateway.json_in_text import JsonBlock, find_last_object
+from pollex.gateway.json_in_text import JsonBlock, find_last_json_object
 
 _SURROGATE_REGEX = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 def parse_last_object(text: str) -> JsonBlock | None:
     """Parse the last complete JSON object in `text`, with texts that can be stored."""
-    block = find_last_object(text)
+    block = find_last_json_object(text)
     # nearly no answer has a surrogate: the others stay as they were parsed
     if block is None or not _SURROGATE_REGEX.search(text):
         return block

@@ -16,8 +16,8 @@ from pollex.agents.llm.parsing import (
     parse_last_object,
     read_numbers,
 )
-from pollex.gateway.calls import Call, Capabilities, Completed, Outcome
-from pollex.gateway.json_in_text import CONFLICT, JsonBlock, find_value_spans
+from pollex.gateway.calls import Call, Capabilities, CompletedReply, Outcome
+from pollex.gateway.json_in_text import CONFLICTING_VALUE, JsonBlock, locate_json_values
 from pollex.gateway.logprobs import AnswerTokens
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
@@ -158,7 +158,7 @@ class AnswerSheet:
     @classmethod
     def of(
         cls,
-        outcome: Completed,
+        outcome: CompletedReply,
         spellings: Sequence[Sequence[str]],
         count: int,
     ) -> AnswerSheet:
@@ -187,7 +187,7 @@ class AnswerSheet:
     def __post_init__(self) -> None:
         # places of the answers in the text, by which their tokens are found
         if self.block and self.tokens:
-            self._spans = find_value_spans(self.text, self.block)
+            self._spans = locate_json_values(self.text, self.block)
         else:
             self._spans = {}
 
@@ -215,7 +215,7 @@ class AnswerSheet:
             return "no JSON object in the answer"
 
         value = self.block.value.get(str(place))
-        if value is CONFLICT:
+        if value is CONFLICTING_VALUE:
             return "answered twice, and not alike"
 
         answer = self.entry(place).get("answer")

@@ -23,14 +23,14 @@ from openai import APIStatusError, AsyncOpenAI, DefaultAioHttpClient, Omit, Open
 
 from pollex.errors import ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.batches.desk import (
-    BatchLine,
+    BatchCall,
+    BatchCreationUnknown,
+    BatchIdentityUndecided,
     BatchNotFound,
     BatchProgress,
     BatchReply,
-    DoubtfulBatch,
-    Submission,
-    UndecidedBatch,
-    dump_compactly,
+    BatchSubmission,
+    dump_json_compactly,
     make_request_line,
     read_answer_line,
 )
@@ -38,13 +38,13 @@ from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.redaction import redact_secrets, strip_secrets
-from pollex.gateway.responses import find_fault
-from pollex.gateway.transport import CONNECT_SECONDS, NETWORK_ERRORS, OWN_HEADER
+from pollex.gateway.responses import find_fault_in_reply
+from pollex.gateway.transport import CONNECT_TIMEOUT_SECONDS, NETWORK_ERRORS, REPLACED_HEADER_REGEX
 
-_PAUSE_STATUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT}
+_RETRIED_STATUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT}
 
 
-class BatchClient(AsyncOpenAI):
+class BatchHttpClient(AsyncOpenAI):
     """Connections to one endpoint; proxies and headers of the environment aren't used, redirects not followed.
 
     Args:
@@ -64,7 +64,7 @@ class BatchClient(AsyncOpenAI):
             api_key="none",
             base_url=parts._replace(query="").geturl(),
             default_query=dict(parse_qsl(parts.query)),
-            timeout=httpx2.Timeout(limits.deadline, connect=CONNECT_SECONDS),
+            timeout=httpx2.Timeout(limits.deadline, connect=CONNECT_TIMEOUT_SECONDS),
             max_retries=limits.max_attempts - 1,
             http_client=DefaultAioHttpClient(
                 follow_redirects=False, trust_env=False, proxy=endpoint.proxy
@@ -76,7 +76,7 @@ class BatchClient(AsyncOpenAI):
         """See `AsyncOpenAI`; not the key, organization and headers that `OPENAI_…` variables name."""
         headers = {}
         for name, value in super().default_headers.items():
-            if OWN_HEADER.match(name):
+            if REPLACED_HEADER_REGEX.match(name):
                 headers[name] = value
         return {**headers, "Authorization": Omit(), **self._ours}
 
@@ -100,7 +100,7 @@ class BatchClient(AsyncOpenAI):
 
         if isinstance(batch, dict) and isinstance(batch.get("id"), str) and batch["id"]:
             return str(batch["id"])
-        raise DoubtfulBatch("the reply names no batch")
+        raise BatchCreationUnknown("the reply names no batch")
 
     async def json(self, path: str, **params: str) -> Any:
         """Return a JSON document.
@@ -139,17 +139,17 @@ class BatchClient(AsyncOpenAI):
             yield
         except APIStatusError as error:
             status = error.response.status_code
-            if once and (status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _PAUSE_STATUSES):
-                raise DoubtfulBatch(f"HTTP {status}") from error
+            if once and (status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIED_STATUSES):
+                raise BatchCreationUnknown(f"HTTP {status}") from error
             raise self._error(error.response) from error
         except (OpenAIError, *NETWORK_ERRORS) as error:
             cause = error.__cause__ or error
             words = redact_secrets(f"{type(cause).__name__}: {cause}", self._endpoint.secrets)
-            raise (DoubtfulBatch(words) if once else self._unavailable(words)) from error
+            raise (BatchCreationUnknown(words) if once else self._unavailable(words)) from error
 
     def _error(self, response: httpx2.Response) -> PollexError:
         body = strip_secrets(self._endpoint.secrets, response.text)
-        fault = find_fault(
+        fault = find_fault_in_reply(
             Reply(
                 status=response.status_code,
                 body=body,
@@ -171,13 +171,13 @@ class BatchClient(AsyncOpenAI):
         )
 
 
-ENDED_STATUSES = frozenset({"completed", "failed", "expired", "cancelled"})
-DIGEST_KEY = "pollex_digest"
+ENDED_BATCH_STATUSES = frozenset({"completed", "failed", "expired", "cancelled"})
+DIGEST_METADATA_KEY = "pollex_digest"
 """Name of the metadata by which a batch is found that was created though no reply came."""
 
 
 class OpenAIBatches:
-    """See `Provider`."""
+    """See `BatchProvider`."""
 
     name = "openai"
     most_lines = 50_000
@@ -189,13 +189,13 @@ class OpenAIBatches:
         else:
             headers = {}
 
-        self._client = BatchClient(endpoint, headers, limits)
+        self._client = BatchHttpClient(endpoint, headers, limits)
         self._shown = endpoint.shown
 
     def where(self, id_: str) -> str:
         return id_
 
-    async def create(self, submission: Submission, lines: Sequence[BatchLine]) -> str:
+    async def create(self, submission: BatchSubmission, lines: Sequence[BatchCall]) -> str:
         content = b"".join(make_request_line(submission, line) for line in lines)
         file = (f"pollex-{submission.tag}.jsonl", content, "application/jsonl")
         with self._client.told():
@@ -211,15 +211,15 @@ class OpenAIBatches:
             "input_file_id": uploaded.id,
             "endpoint": "/v1/chat/completions",
             "completion_window": "24h",
-            "metadata": {DIGEST_KEY: submission.digest, "part": str(submission.size)},
+            "metadata": {DIGEST_METADATA_KEY: submission.digest, "part": str(submission.size)},
         }
         return await self._client.once("/batches", batch)
 
-    async def find(self, submission: Submission) -> str | None:
-        """See `Provider`; all pages are walked."""
+    async def find(self, submission: BatchSubmission) -> str | None:
+        """See `BatchProvider`; all pages are walked."""
         with self._client.told():
             async for batch in self._client.batches.list(limit=100):
-                if (batch.metadata or {}).get(DIGEST_KEY) == submission.digest:
+                if (batch.metadata or {}).get(DIGEST_METADATA_KEY) == submission.digest:
                     return batch.id
 
         return None
@@ -240,7 +240,7 @@ class OpenAIBatches:
             refused = words or "no reason given"
 
         sources = tuple(source for source in (batch.output_file_id, batch.error_file_id) if source)
-        return BatchProgress(batch.status in ENDED_STATUSES, sources, refused)
+        return BatchProgress(batch.status in ENDED_BATCH_STATUSES, sources, refused)
 
     async def answers(self, id_: str, standing: BatchProgress) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
         for source in standing.sources:
@@ -253,13 +253,13 @@ class OpenAIBatches:
 
 
 ANTHROPIC_VERSION = "2023-06-01"
-DEFAULT_MOST_TOKENS = 4096
+DEFAULT_MAX_TOKENS = 4096
 """Written at most where a call doesn't say: the protocol wants a number."""
 
-CLOCKS_DIFFER_SECONDS = 600.0
+MAX_CLOCK_DIFFERENCE_SECONDS = 600.0
 """Seconds by which our clock may be ahead of the provider's."""
 
-STATUS_BY_ERROR = {
+HTTP_STATUS_BY_ERROR_TYPE = {
     "invalid_request_error": 400,
     "authentication_error": 401,
     "billing_error": 402,
@@ -272,7 +272,7 @@ STATUS_BY_ERROR = {
 }
 """HTTP statuses of the errors that lines end with; any other is the server's fault."""
 
-FINISH_BY_STOP = {
+FINISH_REASON_BY_STOP_REASON = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "tool_use": "stop",
@@ -283,7 +283,7 @@ FINISH_BY_STOP = {
 
 
 class AnthropicBatches:
-    """See `Provider`."""
+    """See `BatchProvider`."""
 
     name = "anthropic"
     most_lines = 100_000
@@ -291,7 +291,7 @@ class AnthropicBatches:
 
     def __init__(self, endpoint: Endpoint, limits: Limits) -> None:
         key = {"x-api-key": endpoint.api_key} if endpoint.api_key else {}
-        self._client = BatchClient(
+        self._client = BatchHttpClient(
             endpoint,
             {"anthropic-version": ANTHROPIC_VERSION, **key},
             limits,
@@ -300,17 +300,20 @@ class AnthropicBatches:
     def where(self, id_: str) -> str:
         return id_
 
-    async def create(self, submission: Submission, lines: Sequence[BatchLine]) -> str:
+    async def create(self, submission: BatchSubmission, lines: Sequence[BatchCall]) -> str:
         requests = []
         for line in lines:
             requests.append(
-                {"custom_id": submission.line_id(line.key), "params": make_message(line.body)}
+                {
+                    "custom_id": submission.line_id(line.key),
+                    "params": make_anthropic_message(line.body),
+                }
             )
 
         return await self._client.once("/messages/batches", {"requests": requests})
 
-    async def find(self, submission: Submission) -> str | None:
-        """See `Provider`; batches are listed from the newest on."""
+    async def find(self, submission: BatchSubmission) -> str | None:
+        """See `BatchProvider`; batches are listed from the newest on."""
         after: dict[str, str] = {}
         undecided = False
         while True:
@@ -322,7 +325,7 @@ class AnthropicBatches:
             for row in page["data"]:
                 if (
                     datetime.fromisoformat(row["created_at"]).timestamp()
-                    < submission.intended - CLOCKS_DIFFER_SECONDS
+                    < submission.intended - MAX_CLOCK_DIFFERENCE_SECONDS
                 ):
                     page["has_more"] = False
                 elif sum(row["request_counts"].values()) == submission.size:
@@ -336,7 +339,7 @@ class AnthropicBatches:
             after = {"after_id": page["data"][-1]["id"]}
 
         if undecided:
-            raise UndecidedBatch
+            raise BatchIdentityUndecided
         return None
 
     async def standing(self, id_: str) -> BatchProgress:
@@ -345,13 +348,13 @@ class AnthropicBatches:
 
     async def answers(self, id_: str, standing: BatchProgress) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
         for line in await self._client.lines(f"/messages/batches/{id_}/results"):
-            if (answer := read_result(line)) is not None:
+            if (answer := read_anthropic_result(line)) is not None:
                 yield answer
 
     async def close(self) -> None:
         await self._client.close()
 
-    async def _is(self, submission: Submission, id_: str) -> bool:
+    async def _is(self, submission: BatchSubmission, id_: str) -> bool:
         for line in await self._client.lines(f"/messages/batches/{id_}/results"):
             try:
                 return str(json.loads(line)["custom_id"]).startswith(f"{submission.tag}-")
@@ -361,7 +364,7 @@ class AnthropicBatches:
         return False
 
 
-def make_message(body: bytes) -> dict[str, Any]:
+def make_anthropic_message(body: bytes) -> dict[str, Any]:
     """Return a chat request as the parameters of a message.
 
     The system messages that open it are the system prompt; later ones, which close the evidence,
@@ -381,7 +384,7 @@ def make_message(body: bytes) -> dict[str, Any]:
             }
         )
 
-    limit = request.get("max_completion_tokens") or request.get("max_tokens") or DEFAULT_MOST_TOKENS
+    limit = request.get("max_completion_tokens") or request.get("max_tokens") or DEFAULT_MAX_TOKENS
     sampling = {}
     for name in ("temperature", "top_p"):
         if name in request:
@@ -398,11 +401,11 @@ def make_message(body: bytes) -> dict[str, Any]:
         "messages": turns,
         **system,
         **sampling,
-        **_make_tool(request),
+        **_make_anthropic_tool(request),
     }
 
 
-def _make_tool(request: Mapping[str, Any]) -> dict[str, Any]:
+def _make_anthropic_tool(request: Mapping[str, Any]) -> dict[str, Any]:
     if "tools" in request:
         function = request["tools"][0]["function"]
         name = function["name"]
@@ -418,7 +421,7 @@ def _make_tool(request: Mapping[str, Any]) -> dict[str, Any]:
     return {"tools": tools, "tool_choice": {"type": "tool", "name": name}}
 
 
-def read_result(text: bytes) -> BatchReply | None:
+def read_anthropic_result(text: bytes) -> BatchReply | None:
     """Return the answer in a line of results; None where it was canceled, expired, or can't be read."""
     try:
         row = json.loads(text)
@@ -427,15 +430,15 @@ def read_result(text: bytes) -> BatchReply | None:
             return BatchReply(
                 row["custom_id"],
                 200,
-                dump_compactly(make_completion(result["message"])),
+                dump_json_compactly(make_completion_of_message(result["message"])),
             )
 
         if result["type"] == "errored":
             error = result["error"].get("error", result["error"])
             return BatchReply(
                 row["custom_id"],
-                STATUS_BY_ERROR.get(error.get("type"), 500),
-                dump_compactly({"error": error}),
+                HTTP_STATUS_BY_ERROR_TYPE.get(error.get("type"), 500),
+                dump_json_compactly({"error": error}),
             )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
@@ -443,12 +446,12 @@ def read_result(text: bytes) -> BatchReply | None:
     return None
 
 
-def make_completion(message: Mapping[str, Any]) -> dict[str, Any]:
+def make_completion_of_message(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message as a chat completion: its text, or what it gave to the tool."""
     used = []
     for block in message["content"]:
         if block["type"] == "tool_use":
-            used.append(dump_compactly(block["input"]))
+            used.append(dump_json_compactly(block["input"]))
 
     texts = []
     for block in message["content"]:
@@ -460,7 +463,7 @@ def make_completion(message: Mapping[str, Any]) -> dict[str, Any]:
     prompt = (
         (usage.get("input_tokens") or 0) + cached + (usage.get("cache_creation_input_tokens") or 0)
     )
-    finish = FINISH_BY_STOP.get(message.get("stop_reason") or "", "stop")
+    finish = FINISH_REASON_BY_STOP_REASON.get(message.get("stop_reason") or "", "stop")
     choice = {
         "index": 0,
         "finish_reason": finish,

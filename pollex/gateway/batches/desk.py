@@ -22,15 +22,15 @@ from pollex.gateway.budget import Budget, Limits, UsageTable
 from pollex.gateway.calls import Ledger, Reply, Request, Usage, estimate_prompt_tokens
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.redaction import strip_secrets
-from pollex.gateway.responses import read_usage
+from pollex.gateway.responses import read_token_usage
 from pollex.outputs import open_draft
 
-ID_DIGITS = 40
+CALL_ID_HEX_DIGITS = 40
 """Of a call's key in the id of its line; Anthropic allows 64 characters in all."""
 
 
 @dataclass(frozen=True)
-class BatchLine:
+class BatchCall:
     """A call in a batch.
 
     Attributes:
@@ -46,7 +46,7 @@ class BatchLine:
 
 
 @dataclass(frozen=True)
-class Submission:
+class BatchSubmission:
     """A batch as the store keeps it.
 
     Attributes:
@@ -73,7 +73,7 @@ class Submission:
 
     def line_id(self, key: str) -> str:
         """Return the id of a call's line."""
-        return f"{self.tag}-{key[:ID_DIGITS]}"
+        return f"{self.tag}-{key[:CALL_ID_HEX_DIGITS]}"
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,11 @@ class BatchProgress:
     fault: str = ""
 
 
-class DoubtfulBatch(Exception):
+class BatchCreationUnknown(Exception):
     """Nobody knows whether the batch was created: no reply came, or one that doesn't say."""
 
 
-class UndecidedBatch(Exception):
+class BatchIdentityUndecided(Exception):
     """A batch is open that may be the one that is looked for, and can't be told yet."""
 
 
@@ -116,7 +116,7 @@ class BatchNotFound(ModelRefused):
     """The provider knows no such batch, or no such address."""
 
 
-class Provider(Protocol):
+class BatchProvider(Protocol):
     """A way to hand in many calls at once, and to fetch the answers later."""
 
     name: str
@@ -126,7 +126,7 @@ class Provider(Protocol):
     def where(self, id_: str) -> str:
         """Return what to tell people about an open batch."""
 
-    async def create(self, submission: Submission, lines: Sequence[BatchLine]) -> str:
+    async def create(self, submission: BatchSubmission, lines: Sequence[BatchCall]) -> str:
         """Hand in a batch, never twice, and return its id.
 
         Raises:
@@ -134,7 +134,7 @@ class Provider(Protocol):
             PollexError: It was not.
         """
 
-    async def find(self, submission: Submission) -> str | None:
+    async def find(self, submission: BatchSubmission) -> str | None:
         """Return the id of a batch that may have been created; None where there is none.
 
         Raises:
@@ -151,7 +151,7 @@ class Provider(Protocol):
         """End connections."""
 
 
-def make_request_line(submission: Submission, line: BatchLine) -> bytes:
+def make_request_line(submission: BatchSubmission, line: BatchCall) -> bytes:
     """Return a call as a line of OpenAI's batch files, which vLLM reads, too."""
     head = {
         "custom_id": submission.line_id(line.key),
@@ -171,24 +171,24 @@ def read_answer_line(text: str | bytes) -> BatchReply | None:
         return BatchReply(
             str(row["custom_id"]),
             int(response["status_code"]),
-            dump_compactly(body),
+            dump_json_compactly(body),
         )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
 
 
-def dump_compactly(body: Any) -> str:
+def dump_json_compactly(body: Any) -> str:
     """Return JSON values as a ledger keeps them."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def split_into_parts(
-    lines: Sequence[BatchLine],
-    provider: Provider,
+def split_calls_into_parts(
+    lines: Sequence[BatchCall],
+    provider: BatchProvider,
     overhead: int = 256,
-) -> Iterator[list[BatchLine]]:
+) -> Iterator[list[BatchCall]]:
     """Split lines so that no part is larger than the provider takes."""
-    part: list[BatchLine] = []
+    part: list[BatchCall] = []
     size = 0
     for line in lines:
         more = len(line.body) + overhead
@@ -204,12 +204,12 @@ def split_into_parts(
         yield part
 
 
-ASKED_ENDING = ".jsonl"
-ANSWERED_ENDING = ".answers.jsonl"
+REQUESTS_FILE_SUFFIX = ".jsonl"
+ANSWERS_FILE_SUFFIX = ".answers.jsonl"
 
 
 class FileBatches:
-    """See `Provider`; the id of a batch is the path of its file.
+    """See `BatchProvider`; the id of a batch is the path of its file.
 
     Args:
         folder: Where files are written; those that are there are found by their ids.
@@ -225,7 +225,7 @@ class FileBatches:
     def where(self, id_: str) -> str:
         return f"{id_}: `vllm run-batch -i {id_} -o {get_answers_path(id_)} --model MODEL`"
 
-    async def create(self, submission: Submission, lines: Sequence[BatchLine]) -> str:
+    async def create(self, submission: BatchSubmission, lines: Sequence[BatchCall]) -> str:
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._path(submission)
         with open_draft(path, named=False) as draft:
@@ -235,13 +235,13 @@ class FileBatches:
 
         return str(path)
 
-    async def find(self, submission: Submission) -> str | None:
+    async def find(self, submission: BatchSubmission) -> str | None:
         path = self._path(submission)
         return str(path) if path.exists() else None
 
     async def standing(self, id_: str) -> BatchProgress:
-        """See `Provider`: it has ended when there are answers, or when its file was removed."""
-        return BatchProgress(_has_ended(id_))
+        """See `BatchProvider`: it has ended when there are answers, or when its file was removed."""
+        return BatchProgress(_has_batch_ended(id_))
 
     async def answers(self, id_: str, standing: BatchProgress) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
         path = get_answers_path(id_)
@@ -254,46 +254,48 @@ class FileBatches:
     async def close(self) -> None:
         """Do nothing: nothing is open."""
 
-    def _path(self, submission: Submission) -> Path:
-        return self._folder.absolute() / f"pollex-{submission.tag}{ASKED_ENDING}"
+    def _path(self, submission: BatchSubmission) -> Path:
+        return self._folder.absolute() / f"pollex-{submission.tag}{REQUESTS_FILE_SUFFIX}"
 
 
 def get_answers_path(id_: str) -> Path:
     """Return the file of a batch's answers."""
-    return Path(id_.removesuffix(ASKED_ENDING) + ANSWERED_ENDING)
+    return Path(id_.removesuffix(REQUESTS_FILE_SUFFIX) + ANSWERS_FILE_SUFFIX)
 
 
-def _has_ended(id_: str) -> bool:
+def _has_batch_ended(id_: str) -> bool:
     return get_answers_path(id_).exists() or not Path(id_).exists()
 
 
-SECONDS_BETWEEN_LOOKS = 2.0
+SECONDS_BETWEEN_BATCH_CHECKS = 2.0
 """Seconds before a batch whose creation is in doubt is looked for a second time."""
 
-QUIET_SECONDS = 0.25
+QUIET_SECONDS_BEFORE_SUBMISSION = 0.25
 """Seconds without a new call, twice in a row, after which the calls that wait are handed in."""
 
-WHEN_BACK_HINT = "come back then, or earlier: what is there is fetched, and nothing is asked twice"
+COME_BACK_LATER_HINT = (
+    "come back then, or earlier: what is there is fetched, and nothing is asked twice"
+)
 
-DAY_SECONDS = 24 * 3600.0
+SECONDS_PER_DAY = 24 * 3600.0
 
-KEPT_SECONDS = 30 * DAY_SECONDS
+MAX_SUBMISSION_AGE_SECONDS = 30 * SECONDS_PER_DAY
 """Seconds for which providers keep answers."""
 
-LINES_AT_ONCE = 256
+ANSWERS_PER_TRANSACTION = 256
 """Answers that are recorded together."""
 
 
-class BatchBook(Protocol):
+class BatchRecords(Protocol):
     """What a store keeps of batches."""
 
-    def open(self, place: str, model: str) -> list[Submission]:
+    def open(self, place: str, model: str) -> list[BatchSubmission]:
         """Return the batches whose answers were not fetched."""
 
-    def lines(self, digest: str) -> list[BatchLine]:
+    def lines(self, digest: str) -> list[BatchCall]:
         """Return the calls of a batch, without bodies."""
 
-    async def intend(self, submission: Submission, lines: Sequence[BatchLine]) -> None:
+    async def intend(self, submission: BatchSubmission, lines: Sequence[BatchCall]) -> None:
         """Keep durably, before it returns, what is about to be handed in."""
 
     async def created(self, digest: str, id_: str) -> None:
@@ -317,16 +319,16 @@ class OpenBatch:
 
 
 @dataclass(slots=True)
-class _WaitingCall:
+class _WaitingBatchCall:
     request: Request
     attempt: int
     future: asyncio.Future[None]
 
     @property
-    def line(self) -> BatchLine:
+    def line(self) -> BatchCall:
         """Return the call as a line of a batch."""
         call = self.request.call
-        return BatchLine(
+        return BatchCall(
             self.request.key,
             self.attempt,
             call.stage,
@@ -336,7 +338,7 @@ class _WaitingCall:
 
 
 @dataclass
-class ModelBatches:
+class ModelBatchQueue:
     """Batches of one model.
 
     Attributes:
@@ -346,12 +348,12 @@ class ModelBatches:
     """
 
     endpoint: Endpoint
-    providers: Mapping[str, Callable[[], Provider]]
+    providers: Mapping[str, Callable[[], BatchProvider]]
     ledger: Ledger
-    book: BatchBook
+    book: BatchRecords
     limits: Limits
     to: str
-    round: BatchRound
+    round: BatchSubmissionRound
     open: dict[str, OpenBatch] = field(default_factory=dict)
     fresh: set[str] = field(default_factory=set)
     used: UsageTable = field(default_factory=UsageTable)
@@ -361,9 +363,9 @@ class ModelBatches:
 
     def __post_init__(self) -> None:
         self.budget = Budget(self.limits)
-        self._made: dict[str, Provider] = {}
+        self._made: dict[str, BatchProvider] = {}
         self._pending: set[str] = set()
-        self._waiting: dict[str, _WaitingCall] = {}
+        self._waiting: dict[str, _WaitingBatchCall] = {}
         self.round.join(self)
 
     def serve(
@@ -394,7 +396,7 @@ class ModelBatches:
 
     async def leave(self, request: Request, attempt: int) -> None:
         """Leave a call here until the command ends with `AnswersPending`, or with another error."""
-        waiting = _WaitingCall(
+        waiting = _WaitingBatchCall(
             request,
             attempt,
             asyncio.get_running_loop().create_future(),
@@ -451,7 +453,7 @@ class ModelBatches:
 
         # as many as the limits allow, each at its dearest
         limit: LimitReached | None = None
-        lines: list[BatchLine] = []
+        lines: list[BatchCall] = []
         for waiting in list(self._waiting.values()):
             if waiting.request.key in self._pending:
                 continue
@@ -471,13 +473,13 @@ class ModelBatches:
             self.used.stage(call.stage).sent += 1
 
         # what may be sent is handed in, then the limit is told
-        for part in split_into_parts(lines, self._provider(self.to)) if lines else ():
+        for part in split_calls_into_parts(lines, self._provider(self.to)) if lines else ():
             await self._hand_in(part, self._provider(self.to))
 
         if limit is not None:
             raise limit
 
-    async def _hand_in(self, waiting_lines: Sequence[BatchLine], provider: Provider) -> None:
+    async def _hand_in(self, waiting_lines: Sequence[BatchCall], provider: BatchProvider) -> None:
         # another process may have taken some of them
         ours = await asyncio.gather(*(self._intend(line) for line in waiting_lines))
         lines = []
@@ -488,7 +490,7 @@ class ModelBatches:
         if not lines:
             return
 
-        submission = Submission(
+        submission = BatchSubmission(
             digest=secrets.token_hex(16),
             provider=provider.name,
             place=self.endpoint.place,
@@ -500,7 +502,7 @@ class ModelBatches:
         await self.book.intend(submission, lines)
         try:
             id_ = await provider.create(submission, lines)
-        except DoubtfulBatch as doubt:
+        except BatchCreationUnknown as doubt:
             existing_id = await self._look_for(submission, provider, twice=True)
             if existing_id is None:
                 what = f"a batch was handed in and is not there: {doubt}"
@@ -521,7 +523,7 @@ class ModelBatches:
 
         self._is_open(submission, provider, id_, (line.key for line in lines))
 
-    async def _intend(self, line: BatchLine) -> bool:
+    async def _intend(self, line: BatchCall) -> bool:
         about = {
             "stage": line.stage,
             "item": line.item,
@@ -531,8 +533,8 @@ class ModelBatches:
 
     async def _look_for(
         self,
-        submission: Submission,
-        provider: Provider,
+        submission: BatchSubmission,
+        provider: BatchProvider,
         *,
         twice: bool = False,
     ) -> str | None:
@@ -540,14 +542,16 @@ class ModelBatches:
         try:
             batch_id = await provider.find(submission)
             if batch_id is None and twice:
-                await asyncio.sleep(SECONDS_BETWEEN_LOOKS)  # a new batch may not be listed at once
+                await asyncio.sleep(
+                    SECONDS_BETWEEN_BATCH_CHECKS
+                )  # a new batch may not be listed at once
                 batch_id = await provider.find(submission)
-        except UndecidedBatch:
+        except BatchIdentityUndecided:
             return ""
 
         return batch_id
 
-    async def _fetch(self, submission: Submission, provider: Provider) -> None:
+    async def _fetch(self, submission: BatchSubmission, provider: BatchProvider) -> None:
         id_ = submission.id
         lines = self.book.lines(submission.digest)
         if not id_:
@@ -582,20 +586,18 @@ class ModelBatches:
 
     async def _standing(
         self,
-        submission: Submission,
-        provider: Provider,
+        submission: BatchSubmission,
+        provider: BatchProvider,
         id_: str,
     ) -> BatchProgress:
         """Return how far a batch is; one that is gone has ended once providers forget them."""
         try:
             return await provider.standing(id_)
         except BatchNotFound as gone:
-            if time.time() - submission.intended > KEPT_SECONDS:
+            if time.time() - submission.intended > MAX_SUBMISSION_AGE_SECONDS:
                 return BatchProgress(ended=True)
-            hint = (
-                f"use the key that it was handed in with; from {format_clock(submission.intended + KEPT_SECONDS)} on "
-                "it is given up"
-            )
+            given_up_at = format_local_time(submission.intended + MAX_SUBMISSION_AGE_SECONDS)
+            hint = f"use the key that it was handed in with; from {given_up_at} on it is given up"
             raise ModelRefused(
                 f"there is no batch {id_}: {gone.what}",
                 where=gone.where,
@@ -604,8 +606,8 @@ class ModelBatches:
 
     async def _record(
         self,
-        submission: Submission,
-        lines: Sequence[BatchLine],
+        submission: BatchSubmission,
+        lines: Sequence[BatchCall],
         answers: Sequence[BatchReply],
     ) -> None:
         lines_by_id = {submission.line_id(line.key): line for line in lines}
@@ -614,15 +616,15 @@ class ModelBatches:
             if (line := lines_by_id.pop(answer.line_id, None)) is not None:
                 answered.append((line, answer))
 
-        for start in range(0, len(answered), LINES_AT_ONCE):
+        for start in range(0, len(answered), ANSWERS_PER_TRANSACTION):
             await asyncio.gather(
                 *(
                     self._take(line, answer)
-                    for line, answer in answered[start : start + LINES_AT_ONCE]
+                    for line, answer in answered[start : start + ANSWERS_PER_TRANSACTION]
                 )
             )
 
-    async def _take(self, line: BatchLine, answer: BatchReply) -> None:
+    async def _take(self, line: BatchCall, answer: BatchReply) -> None:
         # recorded as a reply that came over the wire
         body = strip_secrets(self.endpoint.secrets, answer.body)
         reply = Reply(status=answer.status, body=body)
@@ -638,8 +640,8 @@ class ModelBatches:
 
     def _is_open(
         self,
-        submission: Submission,
-        provider: Provider,
+        submission: BatchSubmission,
+        provider: BatchProvider,
         id_: str,
         keys: Iterable[str],
     ) -> None:
@@ -652,11 +654,11 @@ class ModelBatches:
 
         until = None
         if provider.name != "files":
-            until = submission.intended + DAY_SECONDS
+            until = submission.intended + SECONDS_PER_DAY
 
         self.open[submission.digest] = OpenBatch(description, submission.size, until)
 
-    def _provider(self, name: str) -> Provider:
+    def _provider(self, name: str) -> BatchProvider:
         if name not in self._made:
             self._made[name] = self.providers[name]()
         return self._made[name]
@@ -664,21 +666,21 @@ class ModelBatches:
 
 def _read_batch_usage(body: str) -> Usage:
     try:
-        return read_usage(json.loads(body).get("usage"))
+        return read_token_usage(json.loads(body).get("usage"))
     except (ValueError, AttributeError):
         return Usage()
 
 
-class BatchRound:
+class BatchSubmissionRound:
     """The calls of one command that wait, of all its models: handed in together when nothing else is asked."""
 
     def __init__(self) -> None:
-        self._desks: list[ModelBatches] = []
+        self._desks: list[ModelBatchQueue] = []
         self._task: asyncio.Task[None] | None = None
         self._asked = 0
         self._handing_in = False
 
-    def join(self, desk: ModelBatches) -> None:
+    def join(self, desk: ModelBatchQueue) -> None:
         """Add a model."""
         self._desks.append(desk)
 
@@ -701,7 +703,7 @@ class BatchRound:
         quiet = 0
         while quiet < 2:
             before = self._asked
-            await asyncio.sleep(QUIET_SECONDS)
+            await asyncio.sleep(QUIET_SECONDS_BEFORE_SUBMISSION)
             is_quiet = before == self._asked and not any(desk.busy() for desk in self._desks)
             quiet = quiet + 1 if is_quiet else 0
 
@@ -735,13 +737,13 @@ class BatchRound:
         open_places: list[OpenBatch] = []
         for desk in self._desks:
             open_places.extend(desk.open.values())
-        return make_answers_pending(
+        return make_answers_pending_error(
             open_places,
             refused,
         )
 
 
-def make_answers_pending(
+def make_answers_pending_error(
     places: Sequence[OpenBatch], refused: Sequence[PollexError] = ()
 ) -> AnswersPending:
     """Return the error that ends a command until answers are there."""
@@ -754,7 +756,7 @@ def make_answers_pending(
 
     latest = max(times, default=None)
     if latest:
-        when = f"by {format_clock(latest)} at the latest"
+        when = f"by {format_local_time(latest)} at the latest"
     else:
         when = "when you have run it"
 
@@ -765,10 +767,10 @@ def make_answers_pending(
     return AnswersPending(
         what,
         where="; ".join(place.description for place in places),
-        hint=WHEN_BACK_HINT,
+        hint=COME_BACK_LATER_HINT,
     )
 
 
-def format_clock(moment: float) -> str:
+def format_local_time(moment: float) -> str:
     """Return a time of this machine, to the minute."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))

@@ -5,10 +5,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pollex.store.labels import VOLUNTARY, read_opinions
-from pollex.store.resume import conversations_of
+from pollex.store.labels import VOLUNTARY_SELECTION, read_opinions
+from pollex.store.resume import iterate_conversations
 from pollex.store.runs import Run
-from pollex.store.tables import ChosenRow, LabelRow, QueueRow, SheetRow, now, pack
+from pollex.store.tables import (
+    ChosenConversationRow,
+    LabelRow,
+    LabelSheetRow,
+    QueueRow,
+    dump_json,
+    format_current_time,
+)
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Person, Short, Words
@@ -74,7 +81,7 @@ def _get_or_make_queue(
             0.0,
             1,
             secrets.randbits(32),
-            now(),
+            format_current_time(),
         )
 
     queue = get_queue(site.store, queue_id)
@@ -87,7 +94,7 @@ def _get_or_make_queue(
     return queue
 
 
-def _make_rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[ChosenRow]:
+def _make_rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[ChosenConversationRow]:
     """Return rows of the conversations that are not in the queue yet."""
     queued = set()
     for row in site.store.rows(IN_QUEUE, [queue.id]):
@@ -100,7 +107,7 @@ def _make_rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[Chosen
             ids_wanted.append(id_)
 
     text_hash_by_id = {}
-    for conversation in conversations_of(site.store, queue.run, ids=ids_wanted):
+    for conversation in iterate_conversations(site.store, queue.run, ids=ids_wanted):
         text_hash_by_id[conversation.id] = conversation.text_hash
 
     if missing := [id_ for id_ in ids_wanted if id_ not in text_hash_by_id]:
@@ -109,9 +116,11 @@ def _make_rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[Chosen
             hint="its list has those there are",
         )
 
-    rows: list[ChosenRow] = []
+    rows: list[ChosenConversationRow] = []
     for id_ in ids_wanted:
-        rows.append(ChosenRow(queue.id, text_hash_by_id[id_], id_, now()))
+        rows.append(
+            ChosenConversationRow(queue.id, text_hash_by_id[id_], id_, format_current_time())
+        )
 
     return rows
 
@@ -150,7 +159,7 @@ def thumb(
     of: str = "",
 ) -> Done:
     """Keep a thumb; one that was given blind, in a queue, is not changed by it."""
-    conversation = next(conversations_of(site.store, run.id, ids=[id_]), None)
+    conversation = next(iterate_conversations(site.store, run.id, ids=[id_]), None)
     if conversation is None:
         raise NotThere(
             "this run has no such conversation",
@@ -164,7 +173,7 @@ def thumb(
             if (opinion.annotator, opinion.text_hash) == (who, conversation.text_hash):
                 own_opinion = opinion
                 break
-        if own_opinion is not None and own_opinion.drawn != VOLUNTARY:
+        if own_opinion is not None and own_opinion.drawn != VOLUNTARY_SELECTION:
             what = f"{who} has labeled it before, without seeing its score"
             raise Clash(what, hint="the queue is where that answer is changed")
         # the score was seen: the label is voluntary, and no figure counts it
@@ -174,8 +183,8 @@ def thumb(
             conversation.id,
             run.id,
             QUESTION,
-            pack(value),
-            drawn=VOLUNTARY,
+            dump_json(value),
+            drawn=VOLUNTARY_SELECTION,
         )
         # what was seen: the score, and labels of others where there are any
         others = False
@@ -186,7 +195,7 @@ def thumb(
         saw = ("prediction", "others") if others else ("prediction",)
         (label_kept,) = keep_said(
             site.store,
-            [(label, SheetRow(label.id, comment=comment, saw=saw))],
+            [(label, LabelSheetRow(label.id, comment=comment, saw=saw))],
         )
 
     back = links.conversation(run.id, conversation.id, of=of, who=who)

@@ -20,9 +20,9 @@ from pollex.reports.svg import Axis, choose_ticks, format_tick, make_element, ma
 from pollex.rubrics.rubric import is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.sets import diff_sets
-from pollex.store.resume import read_settings_behind
+from pollex.store.resume import read_settings_behind_digests
 from pollex.store.runs import Run
-from pollex.store.settings_told import describe_differences as changed_parts
+from pollex.store.settings_told import describe_fingerprint_differences as changed_parts
 from pollex.web import links
 from pollex.web.faults import Fault
 from pollex.web.frame import given
@@ -70,7 +70,7 @@ def compare(
     if as_json:
         return _make_comparison_json(pairs, figures)
 
-    behind = [read_settings_behind(site.store, run) for run in (before, after)]
+    behind = [read_settings_behind_digests(site.store, run) for run in (before, after)]
     # θ of each set is a line of the drawing
     thetas = []
     for named in sets:

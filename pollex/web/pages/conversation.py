@@ -20,10 +20,10 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import compute_answer_value, compute_binary_entropy
 from pollex.services.rejudging import score_by_rubrics
 from pollex.store.labels import read_opinions
-from pollex.store.resume import rubrics_of
+from pollex.store.resume import read_pool_rubrics
 from pollex.store.runs import Run
 from pollex.store.tables import ScoreRow
-from pollex.store.traces import ConversationTrace, conversation_trace
+from pollex.store.traces import ConversationTrace, collect_conversation_trace
 from pollex.web import drawings, links
 from pollex.web.faults import NotThere
 from pollex.web.filters import FLAGS
@@ -213,7 +213,7 @@ def find_trace(
         NotThere: The run did not use it; the remedy says which run did.
     """
     try:
-        trace = conversation_trace(site.store, run.id, id_)
+        trace = collect_conversation_trace(site.store, run.id, id_)
     except WrongUse as error:
         raise NotThere(
             error.what,
@@ -222,7 +222,9 @@ def find_trace(
 
     named = site.set_of(run)
     # where the set's file is lost, the run has its own record of the rubrics
-    rubrics = named.rubric_set.rubrics if named else tuple(rubrics_of(site.store, run.id).values())
+    rubrics = (
+        named.rubric_set.rubrics if named else tuple(read_pool_rubrics(site.store, run.id).values())
+    )
     rule = named.rubric_set.judge.options.value if named else "auto"
     never = named.rubric_set.never if named else None
     return trace, rubrics, named, explain_netsat(rubrics, trace.answers, rule, never)

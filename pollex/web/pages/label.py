@@ -15,9 +15,17 @@ from pollex.formats.questionnaires import (
     load_questionnaire,
 )
 from pollex.reports.transcript import mark_turns
-from pollex.store.resume import conversations_of
+from pollex.store.resume import iterate_conversations
 from pollex.store.runs import Run
-from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now, pack
+from pollex.store.tables import (
+    LabelRow,
+    LabelSheetRow,
+    LeaseRow,
+    QueueRow,
+    Row,
+    dump_json,
+    format_current_time,
+)
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Answers, Fields, Person, Words
@@ -94,7 +102,7 @@ NEW_LABELS = """
 
 def find_learning_again(site: Site) -> dict[str, object] | None:
     """Return where to learn again with labels that are newer than the last rubrics; None while they are few."""
-    rows = site.store.rows(NEW_LABELS, [QUESTION, pack(None)])
+    rows = site.store.rows(NEW_LABELS, [QUESTION, dump_json(None)])
     number = sum(row["n"] for row in rows)
     if number < FEW:
         return None
@@ -129,7 +137,7 @@ def make_queue(
         random_share,
         overlap,
         secrets.randbits(32),
-        now(),
+        format_current_time(),
     )
     queue = QueueRow(*about, filter_, sheet, repeat_share)
     site.store.keep([queue])
@@ -190,7 +198,7 @@ def sheet(
     shown = None
     if lease_row:
         shown = next(
-            conversations_of(site.store, run.id, ids=[lease_row.conversation]),
+            iterate_conversations(site.store, run.id, ids=[lease_row.conversation]),
             None,
         )
 
@@ -297,9 +305,9 @@ def keep(
 
         # milliseconds: while the page was shown, and since the lease began
         took = shown_ms or None, 1000 * count_seconds_since(lease.time)
-        rows: list[tuple[LabelRow, SheetRow]] = []
+        rows: list[tuple[LabelRow, LabelSheetRow]] = []
         conversation = next(
-            conversations_of(
+            iterate_conversations(
                 site.store,
                 queue.run,
                 ids=[lease.conversation],
@@ -309,9 +317,9 @@ def keep(
         for question, answer, why in _read_answers(
             unpack_sheet(queue.sheet), conversation, answers, value, skip
         ):
-            about = who, lease.text_hash, lease.conversation, queue.run, question, pack(answer)
+            about = who, lease.text_hash, lease.conversation, queue.run, question, dump_json(answer)
             label = LabelRow(*about, drawn=drawn)
-            sheet = SheetRow(
+            sheet = LabelSheetRow(
                 label.id,
                 lease.id,
                 queue.id,
@@ -377,12 +385,12 @@ def undo(
                 lease.conversation,
                 run,
                 question,
-                pack(None),
+                dump_json(None),
                 drawn=lease.drawn,
             )
             rows += [
                 label,
-                SheetRow(label.id, lease.id, lease.queue, UNDONE_ANSWER, replaces=before),
+                LabelSheetRow(label.id, lease.id, lease.queue, UNDONE_ANSWER, replaces=before),
             ]
 
         site.store.keep(rows)
@@ -410,7 +418,7 @@ def require_lease(
             hint="ask for the next one",
         )
 
-    if lease.until < now():
+    if lease.until < format_current_time():
         raise Clash(
             "you had this conversation for more than 15 minutes",
             hint="ask for the next one",

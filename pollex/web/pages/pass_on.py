@@ -4,7 +4,7 @@ from pathlib import Path
 
 from starlette.responses import Response
 
-from pollex.store.outputs import Output, list_outputs
+from pollex.store.outputs import OutputFile, list_outputs
 from pollex.text import format_size
 from pollex.web import links
 from pollex.web.faults import NotThere
@@ -29,13 +29,13 @@ def pass_on(site: Site) -> Data:
     }
 
 
-def list_reports(site: Site) -> list[tuple[Output, Path]]:
+def list_reports(site: Site) -> list[tuple[OutputFile, Path]]:
     """Return the pages that commands wrote and that are as they were written, the last one first."""
     placed = []
     for output in list_outputs(site.store):
         placed.append((output, output.place(site.store.folder)))
 
-    reports: list[tuple[Output, Path]] = []
+    reports: list[tuple[OutputFile, Path]] = []
     for output, place in reversed(placed):
         if place is not None and place.suffix == ".html" and output.is_unchanged(place):
             reports.append((output, place))

@@ -13,7 +13,7 @@ from pollex.runs.options import ModelOptions
 from pollex.services.rejudging import ask_conversation_again, estimate_judge_calls
 from pollex.services.sets import diff_words
 from pollex.store.runs import Run
-from pollex.store.tables import ReplayRow, now, pack, unpack
+from pollex.store.tables import ReplayRow, dump_json, format_current_time, load_json
 from pollex.web import links
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Words
@@ -89,7 +89,7 @@ def _list_earlier(site: Site, run: Run, conversation: str) -> list[dict[str, Any
     earlier = []
     for row in rows:
         earlier.append(
-            {"id": row["id"], "time": row["time"], "judge": unpack(row["payload"])["judge"]}
+            {"id": row["id"], "time": row["time"], "judge": load_json(row["payload"])["judge"]}
         )
     return earlier
 
@@ -101,7 +101,7 @@ def _show_replay(site: Site, rubric_set: RubricSet, replay_id: str) -> dict[str,
     if payload is None:
         return None
 
-    payload_fields: dict[str, Any] = unpack(payload)
+    payload_fields: dict[str, Any] = load_json(payload)
     # a row for each rubric that was asked: its words now and then, and both answers
     words = {rubric.id: rubric for rubric in rubric_set.rubrics}
     rows = []
@@ -224,7 +224,9 @@ def _ask_again(
     if model is not None:  # a probe is paid, too
         site.profiles[judge] = replace(model, able=came.able)
 
-    site.store.keep([ReplayRow(id_, now(), run, conversation, pack(came.as_json()))])
+    site.store.keep(
+        [ReplayRow(id_, format_current_time(), run, conversation, dump_json(came.as_json()))]
+    )
     return ""
 
 

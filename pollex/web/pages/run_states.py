@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from starlette.responses import JSONResponse, Response
 
 from pollex.errors import BadRubrics, PollexError
-from pollex.runs.pool_review import Fork, begin_fork, take_pool, waiting_pool
-from pollex.store.database import CHECKPOINTS
+from pollex.runs.pool_review import RunFork, begin_forked_run, get_waiting_pool, resume_with_pool
+from pollex.store.database import CHECKPOINTS_FILE_NAME
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.faults import Fault, NotThere
@@ -86,7 +86,7 @@ def list_node_changes(site: Site, run: Run) -> list[NodeChange]:
         StoreDamaged: A state isn't what a run wrote.
     """
     # a store without checkpoints has no states to read
-    has_checkpoints = (site.store.folder / CHECKPOINTS).exists()
+    has_checkpoints = (site.store.folder / CHECKPOINTS_FILE_NAME).exists()
     if has_checkpoints:
         return site.once("states", run, lambda: _compute_node_changes(site, run))
     return []
@@ -205,11 +205,11 @@ def read_waiting_pool(site: Site, run: Run, status: str) -> Sequence[Mapping[str
     if (
         run.command != "learn"
         or status != "interrupted"
-        or not (site.store.folder / CHECKPOINTS).exists()
+        or not (site.store.folder / CHECKPOINTS_FILE_NAME).exists()
     ):
         return []
 
-    return asyncio.run(waiting_pool(site.store, run))
+    return asyncio.run(get_waiting_pool(site.store, run))
 
 
 def describe_status(site: Site, run: Run, status: str) -> str:
@@ -284,8 +284,8 @@ async def _resume_with_pool(
     """
     # the run itself waits at its pool
     if not node:
-        await take_pool(site.store, run, rows)
+        await resume_with_pool(site.store, run, rows)
         return run.id
     if not rows:
         raise BadRubrics("the pool has no rubric left", hint="leave one at least")
-    return (await begin_fork(site.store, Fork(run.id, node, rows))).id
+    return (await begin_forked_run(site.store, RunFork(run.id, node, rows))).id

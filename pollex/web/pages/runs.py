@@ -10,9 +10,9 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pollex.runs.run import cost_so_far
+from pollex.runs.run import get_cost_of_run
 from pollex.store.runs import Run
-from pollex.store.tables import unpack
+from pollex.store.tables import load_json
 from pollex.web import links
 from pollex.web.begun import find_child
 from pollex.web.drawings import draw_distribution
@@ -145,7 +145,7 @@ def list_costs(site: Site) -> dict[str, float]:
     rows = site.store.rows("SELECT run, payload FROM progress")
     costs = {}
     for row in rows:
-        costs[row["run"]] = cost_so_far(unpack(row["payload"]))
+        costs[row["run"]] = get_cost_of_run(load_json(row["payload"]))
 
     # without known prices there is no cost to show
     return {run: cost for run, cost in costs.items() if cost}
@@ -164,7 +164,7 @@ def measure_progress(site: Site, run: Run) -> dict[str, Any]:
             "errors": [],
         }
 
-    payload = unpack(progress_rows[0]["payload"])
+    payload = load_json(progress_rows[0]["payload"])
     stages = []
     for name, stage in payload["stages"].items():
         stages.append(

@@ -8,7 +8,7 @@ import pytest
 from visitors import Served, Visitor
 
 from pollex.store.store import Store
-from pollex.store.tables import AnswerRow, ConversationRow, ScoreRow, TextRow, pack
+from pollex.store.tables import AnswerRow, ConversationRow, ScoreRow, TextRow, dump_json
 
 pytestmark = pytest.mark.nightly  # CI has twenty minutes
 
@@ -64,7 +64,7 @@ def score_many(store: Store, n: int) -> str:
         text = f"{i:064x}"
         p = float(rng.random())
         opening = f"Where is parcel {i}? It was sent to office {i % 97} on {i % 7} May."
-        turns = pack(
+        turns = dump_json(
             [["user", opening], ["assistant", "It is in Lima. " * 20], ["user", "Thanks."]]
         )
         thumb = ("positive", "negative", "none")[i % 3]

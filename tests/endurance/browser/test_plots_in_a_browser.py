@@ -10,8 +10,8 @@ from visitors import Served, Visitor
 from web_site import judged, made_store
 
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.store.resume import read_facts, runs
-from pollex.store.rubric_sets import set_digest
+from pollex.store.resume import list_stored_runs, read_facts_by_id
+from pollex.store.rubric_sets import compute_rubric_set_digest
 
 __all__ = ["learnt"]
 
@@ -61,10 +61,13 @@ def test_a_check_of_two_runs_is_filled_in_and_read(
 ) -> None:
     folder = tmp_path / ".pollex"
     with made_store(folder, n=60) as store:
-        learn = runs(store)[0].id
-        found = RubricSet.parse(read_facts(store, learn, "rubric_set")["set"])
+        learn = list_stored_runs(store)[0].id
+        found = RubricSet.parse(read_facts_by_id(store, learn, "rubric_set")["set"])
         run = store.begin(
-            "score", fingerprint={"rubrics": set_digest(found)}, versions={}, arguments={}
+            "score",
+            fingerprint={"rubrics": compute_rubric_set_digest(found)},
+            versions={},
+            arguments={},
         )
         judged(store, run.id, found, range(60), plain, "")
         store.finish(run.id, "done")

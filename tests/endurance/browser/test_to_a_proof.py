@@ -12,7 +12,7 @@ from small_log import write_log
 from visitors import Served, Visitor
 from web_site import made_store
 
-from pollex.runs.workspace import run_to_end
+from pollex.runs.workspace import run_coroutine_to_end
 from pollex.store.seal import Seal
 
 MINUTES_3 = 180_000
@@ -142,7 +142,7 @@ def waiting(
         candidate = {"name": "naive", "purpose": "the plain opposite", "refused": "", "diff": ""}
         candidates = [candidate | {"text": PROMPT + OFFER}]
         step = {"prompt": PROMPT, "candidates": candidates}
-        run_to_end(store.write_step(run.id, "proposed", step))
+        run_coroutine_to_end(store.write_step(run.id, "proposed", step))
         store.finish(run.id, "interrupted")
     results = folder / "commands" / "ended"
     results.mkdir(parents=True)

@@ -44,7 +44,7 @@ def test_without_a_recording_the_demo_proves_a_change_of_a_planted_assistants_pr
     pollex: Pollex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # the package alone
-    monkeypatch.setattr("pollex.cli.demo.bundled_recording", lambda: tmp_path)
+    monkeypatch.setattr("pollex.cli.demo.find_bundled_recording", lambda: tmp_path)
     ended = pollex("demo", "--remedy", "--json")
     assert ended.code == 0, ended.err
     assert "This assistant is planted" in ended.err

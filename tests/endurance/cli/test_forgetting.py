@@ -13,9 +13,9 @@ import zstandard
 from small_log import small_log, write_log
 from small_runs import Learnt, Pollex
 
-from pollex.store.folder import COPIES
+from pollex.store.folder import DRAFT_COPIES_FOLDER_NAME
 from pollex.store.outputs import list_outputs
-from pollex.store.resume import runs
+from pollex.store.resume import list_stored_runs
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, LabelRow
 
@@ -86,7 +86,7 @@ def forms_of(path: Path) -> Iterator[str]:
 def test_no_word_of_a_users_conversations_is_left_in_any_byte(folder: Path, pollex: Pollex) -> None:
     store = folder / ".pollex"
     with Store.open(store) as kept:
-        run = runs(kept)[0].id
+        run = list_stored_runs(kept)[0].id
         kept.put([LabelRow("ben", "h", "anna-0", run, "q", json.dumps(SECRET))])
         kept.put([LabelRow("ben", "h2", "debug-1", run, "q", json.dumps("yes"))])
         kept.put(
@@ -101,7 +101,7 @@ def test_no_word_of_a_users_conversations_is_left_in_any_byte(folder: Path, poll
         )
         written = {Path(output.path).name for output in list_outputs(kept)}
     assert {"rubrics.json", "report.html", *SCORES} <= written
-    copy = store / COPIES / "0a1b2c3d-1-0a1b"
+    copy = store / DRAFT_COPIES_FOLDER_NAME / "0a1b2c3d-1-0a1b"
     copy.mkdir(parents=True)
     (copy / "log.jsonl").write_text(json.dumps({"id": "anna-0", "said": SECRET}))
     (folder / "scores" / ".s.jsonl.0a1b2c3d").write_text(SECRET)  # as a kill leaves it

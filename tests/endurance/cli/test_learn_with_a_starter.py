@@ -10,7 +10,7 @@ from small_runs import Learnt, Pollex
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.rejudging import score_by_rubrics
 from pollex.services.scorer import Scorer
-from pollex.store.resume import answers_of, read_facts
+from pollex.store.resume import read_answers, read_facts_by_id
 from pollex.store.store import Store
 
 
@@ -46,7 +46,9 @@ def test_a_starter_goes_along_in_the_set_and_everything_knows_it(
     assert found.starter is not None
     with Store.open(store, read_only=True) as kept:
         assert (
-            RubricSet.parse(read_facts(kept, found.run, "rubric_set")[found.rubrics_digest]).starter
+            RubricSet.parse(
+                read_facts_by_id(kept, found.run, "rubric_set")[found.rubrics_digest]
+            ).starter
             == found.starter
         )
     assert len(found.starter.rubrics) == len(RubricSet.load(learnt.rubrics).rubrics)
@@ -102,7 +104,7 @@ def test_a_starter_goes_along_in_the_set_and_everything_knows_it(
         alone.probability, abs=1e-9
     )
     with Store.open(store, read_only=True) as opened:
-        answers = answers_of(opened, scored.last["run"], ids=[first["id"]])
+        answers = read_answers(opened, scored.last["run"], ids=[first["id"]])
     (drafted,) = score_by_rubrics(found, found.rubrics, answers)
     assert drafted.probability == pytest.approx(alone.probability, abs=1e-9)
 

@@ -17,7 +17,12 @@ from web_site import client_of, made_app
 
 from pollex.cli.demo import replay_recording
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.runs.recorded import MANIFEST, PACKED, REPLIES, Recording
+from pollex.runs.recorded import (
+    MANIFEST_FILE_NAME,
+    PACKED_SCORES_FILE_NAME,
+    REPLIES_FILE_NAME,
+    Recording,
+)
 from pollex.store.store import Store
 
 RECORDED = Path(__file__).parents[3] / "examples" / "recorded"
@@ -43,7 +48,9 @@ def test_the_replay_is_the_recorded_result(pollex: Pollex, tmp_path: Path) -> No
     assert kept.held_out is not None
     assert found.held_out.auc == kept.held_out.auc
     for mine, theirs in zip(
-        rows(tmp_path / "with a model" / "scores.jsonl"), rows(RECORDED / PACKED), strict=True
+        rows(tmp_path / "with a model" / "scores.jsonl"),
+        rows(RECORDED / PACKED_SCORES_FILE_NAME),
+        strict=True,
     ):
         assert (mine["id"], mine["decision"], mine["outcome"]) == (
             theirs["id"],
@@ -98,7 +105,7 @@ def test_what_a_plan_calls_likely_is_near_to_what_the_recorded_run_used(
     plan = pollex(*log, *model, *settings, "--dry-run", "--json").last
 
     # replies to what learning asked: scoring asked about conversations without a label, too
-    replies = rows(RECORDED / REPLIES)
+    replies = rows(RECORDED / REPLIES_FILE_NAME)
     labelled = {reply["item"] for reply in replies if reply["stage"] == "extract"}
     used = dict.fromkeys(("sent", "prompt_tokens", "completion_tokens"), 0)
     for reply in replies:
@@ -118,11 +125,11 @@ def test_where_a_prompt_has_no_reply_the_recorded_result_is_shown_as_it_was_made
 ) -> None:
     folder = tmp_path / "recorded"
     shutil.copytree(RECORDED, folder)
-    lines = gzip.decompress((folder / REPLIES).read_bytes()).splitlines(keepends=True)
-    (folder / REPLIES).write_bytes(gzip.compress(b"".join(lines[1:])))
-    about = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    lines = gzip.decompress((folder / REPLIES_FILE_NAME).read_bytes()).splitlines(keepends=True)
+    (folder / REPLIES_FILE_NAME).write_bytes(gzip.compress(b"".join(lines[1:])))
+    about = json.loads((folder / MANIFEST_FILE_NAME).read_text(encoding="utf-8"))
     about["prompts"]["judge_batch"] = "0" * 12
-    (folder / MANIFEST).write_text(json.dumps(about), encoding="utf-8")
+    (folder / MANIFEST_FILE_NAME).write_text(json.dumps(about), encoding="utf-8")
     assert replay_recording(Recording.at(folder), tmp_path / "out", as_json=False) == 3
     assert "these prompts were changed since: judge_batch" in capsys.readouterr().err
     assert (tmp_path / "out" / "rubrics.json").read_bytes() == (

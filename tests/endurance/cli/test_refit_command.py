@@ -14,7 +14,7 @@ from small_runs import Learnt, Pollex, run_here
 from pollex.errors import BadRubrics
 from pollex.rubrics.edits import read_rubrics
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.store.resume import read_facts
+from pollex.store.resume import read_facts_by_id
 from pollex.store.store import Store
 
 Edit = Callable[[dict[str, Any]], object]
@@ -197,7 +197,9 @@ def test_a_refit_of_what_nobody_edited_changes_no_figure(
     written = RubricSet.load("again.json", arrays=False)
     with Store.open(store, read_only=True) as kept:
         assert (
-            RubricSet.parse(read_facts(kept, written.run, "rubric_set")[written.rubrics_digest])
+            RubricSet.parse(
+                read_facts_by_id(kept, written.run, "rubric_set")[written.rubrics_digest]
+            )
             == written
         )
     assert written.reasons

@@ -11,7 +11,7 @@ import pytest
 
 from pollex.errors import Interrupted
 from pollex.graphs.context import NullProgress
-from pollex.runs.workspace import Stoppable
+from pollex.runs.workspace import StoppableProgress
 
 READ = (
     "import sys; from pollex.formats.fields import ReadOptions; from pollex.services.logs import logs_from; "
@@ -53,7 +53,7 @@ def test_a_file_is_told_nothing_of_it(log: Path) -> None:
 
 
 def test_a_long_computation_ends_at_its_next_report_once_the_user_stopped_the_run() -> None:
-    progress = Stoppable(NullProgress())
+    progress = StoppableProgress(NullProgress())
     progress.start("write", 3)
     progress.advance("write")
     progress.stopped = True

@@ -3,7 +3,7 @@
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.runs.options import ModelOptions
-from pollex.runs.roles import options_as_before, seed_of
+from pollex.runs.roles import get_judge_seed, restore_model_options
 
 
 def test_a_judge_is_asked_again_as_it_was_asked() -> None:
@@ -15,7 +15,7 @@ def test_a_judge_is_asked_again_as_it_was_asked() -> None:
             place="http://h/v1", samples=3, closing="merged", seed=7, without=frozenset({"ds"})
         ),
     )
-    again = options_as_before(ModelOptions(base_url="http://h/v1"), record)
+    again = restore_model_options(ModelOptions(base_url="http://h/v1"), record)
     assert (
         again.model,
         again.settings.samples,
@@ -27,4 +27,4 @@ def test_a_judge_is_asked_again_as_it_was_asked() -> None:
         "merged",
         frozenset({"ds"}),
     )
-    assert seed_of(record) == 7
+    assert get_judge_seed(record) == 7

@@ -15,15 +15,15 @@ from pollex.errors import Interrupted, LimitReached, ModelRefused, ModelUnavaila
 from pollex.gateway.budget import Price
 from pollex.gateway.calls import (
     Call,
-    Completed,
+    CompletedReply,
     ContextExceeded,
-    Failed,
-    Malformed,
+    FailedCall,
+    MalformedReply,
     MemoryLedger,
     Outcome,
-    Refused,
-    SilentlyTruncated,
-    Truncated,
+    RefusedReply,
+    TruncatedPrompt,
+    TruncatedReply,
 )
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
@@ -64,7 +64,7 @@ async def test_the_wait_that_the_endpoint_asks_for_is_kept_and_one_that_makes_no
         with ProtocolServer(script=[rule]) as server:
             began = time.monotonic()
             outcome = await ask_once(server.url, **QUICK)
-        assert isinstance(outcome, Completed), asked
+        assert isinstance(outcome, CompletedReply), asked
         assert outcome.attempts == attempts, asked
         assert seconds <= time.monotonic() - began < seconds + 30, asked
 
@@ -124,7 +124,7 @@ async def test_what_can_never_work_stops_the_run_within_the_calls_in_flight(
         assert error["message"] in str(results[0])
         server.script([])
         async with gateway(server.url, ledger, concurrency=8) as door:
-            assert kinds(await ask_all(door, questions(30))) == {"Completed"}
+            assert kinds(await ask_all(door, questions(30))) == {"CompletedReply"}
 
 
 async def test_a_burst_of_errors_or_a_dropped_connection_is_outlived_by_attempts_that_are_spaced_wider() -> (
@@ -133,7 +133,7 @@ async def test_a_burst_of_errors_or_a_dropped_connection_is_outlived_by_attempts
     for rule in (*map(status, (500, 502, 503, 504, 520, 408, 409)), {"do": "reset"}):
         with ProtocolServer(script=[rule | {"count": 2}]) as server:
             outcome = await ask_once(server.url)
-        assert isinstance(outcome, Completed), rule
+        assert isinstance(outcome, CompletedReply), rule
         assert outcome.attempts == 3, rule
     with ProtocolServer(script=[status(503, count=3)]) as server:
         began = time.monotonic()
@@ -145,7 +145,7 @@ async def test_a_persistent_500_is_sent_four_times_and_then_is_an_error_of_its_i
     with ProtocolServer(script=[status(500)]) as server:
         outcome = await ask_once(server.url)
         assert server.counts()["received"] == 4
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, FailedCall)
     assert outcome.fault == "server"
     assert outcome.detail.startswith("server: HTTP 500")
 
@@ -174,16 +174,16 @@ async def test_a_server_that_fails_for_seconds_is_waited_for_with_one_line_and_f
 
         async with gateway(server.url, concurrency=64) as door:
             results, _ = await asyncio.gather(ask_all(door, questions(120)), loaded())
-        assert kinds(results) == {"Completed"}
+        assert kinds(results) == {"CompletedReply"}
         assert server.counts()["received"] - 120 <= 64 + 10, (
             "the first calls, one a slot, and one at a time"
         )
         (told,) = caplog.messages
         assert "waiting up to 120 s for it (max_wait)" in told
         server.script([status(503, count=5)])
-        assert isinstance(await ask_once(server.url, question(999), concurrency=1), Completed), (
-            "alone, too"
-        )
+        assert isinstance(
+            await ask_once(server.url, question(999), concurrency=1), CompletedReply
+        ), "alone, too"
 
 
 @pytest.mark.parametrize("rule", [*map(status, (502, 503, 504)), {"do": "reset"}])
@@ -197,8 +197,8 @@ async def test_two_prompts_that_always_fail_hold_nobody_while_others_are_answere
             async with asyncio.timeout(30):
                 results = await ask_all(door, questions(24))
         assert server.counts()["received"] <= 22 + 2 * 8
-    assert [type(result).__name__ for result in results].count("Failed") == 2
-    assert kinds(results) == {"Completed", "Failed"}
+    assert [type(result).__name__ for result in results].count("FailedCall") == 2
+    assert kinds(results) == {"CompletedReply", "FailedCall"}
 
 
 async def test_what_is_final_is_sent_once_and_ends_no_run_in_which_others_are_answered() -> None:
@@ -211,8 +211,8 @@ async def test_what_is_final_is_sent_once_and_ends_no_run_in_which_others_are_an
         async with gateway(server.url, concurrency=1, failures=3) as door:
             results = await ask_all(door, questions(2 * len(final)))
         assert server.counts()["received"] == 2 * len(final)
-    assert [isinstance(result, Failed) for result in results] == [False, True] * len(final)
-    assert kinds(results) == {"Completed", "Failed"}
+    assert [isinstance(result, FailedCall) for result in results] == [False, True] * len(final)
+    assert kinds(results) == {"CompletedReply", "FailedCall"}
 
 
 async def test_a_refused_call_without_a_key_says_that_there_was_none() -> None:
@@ -239,9 +239,9 @@ async def test_a_call_ends_at_its_deadline_whatever_the_server_does(rule: dict[s
             first, second = await ask_all(door, questions(2))
             took = time.monotonic() - began
         assert server.counts()["received"] == 2
-    assert isinstance(first, Failed)
+    assert isinstance(first, FailedCall)
     assert first.fault == "timeout"
-    assert isinstance(second, Completed), "the slot was not given back"
+    assert isinstance(second, CompletedReply), "the slot was not given back"
     assert 0.4 <= took < 60.0
     assert door.used.total.uncounted == 1, "a call that timed out may be billed"
 
@@ -252,7 +252,7 @@ async def test_a_reply_that_came_while_the_process_was_stopped_is_read() -> None
             asked = asyncio.ensure_future(door.ask(question()))
             await received(server, 1)
             time.sleep(0.9)  # noqa: ASYNC251 - as Ctrl-Z does
-            assert isinstance(await asked, Completed)
+            assert isinstance(await asked, CompletedReply)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ async def test_a_malformed_reply_is_asked_for_once_more_and_kept(rule: dict[str,
         async with gateway(server.url, ledger) as door:
             outcome = await door.ask(question())
         assert server.counts()["received"] == 2
-    assert isinstance(outcome, Malformed)
+    assert isinstance(outcome, MalformedReply)
     assert outcome.detail
     raw = ledger.calls[outcome.key].raw
     assert len(raw) <= 1 << 20
@@ -295,7 +295,7 @@ async def test_a_malformed_reply_that_is_mended_counts_as_answered() -> None:
     with ProtocolServer(script=[body("oops", count=1)]) as server:
         async with gateway(server.url) as door:
             outcome = await door.ask(question())
-    assert isinstance(outcome, Completed)
+    assert isinstance(outcome, CompletedReply)
     assert outcome.attempts == 2
     assert door.used.total.uncounted == 1, "the malformed reply may be billed"
 
@@ -311,11 +311,11 @@ async def test_an_answer_cut_at_the_token_limit_keeps_its_text_and_can_be_asked_
             known = await door.ask(short)
             longer = await door.ask(short.longer())
         assert server.counts()["received"] == 2
-    assert isinstance(cut, Truncated)
+    assert isinstance(cut, TruncatedReply)
     assert cut.text.startswith('{"why"')
-    assert isinstance(known, Truncated)
+    assert isinstance(known, TruncatedReply)
     assert known.attempts == 0
-    assert isinstance(longer, Completed)
+    assert isinstance(longer, CompletedReply)
     assert longer.key != cut.key
 
 
@@ -331,7 +331,7 @@ async def test_an_answer_cut_at_the_token_limit_keeps_its_text_and_can_be_asked_
 )  # fmt: skip
 async def test_an_answer_is_taken_for_one(rule: dict[str, Any], call: Call) -> None:
     with ProtocolServer(script=[rule]) as server:
-        assert isinstance(await ask_once(server.url, call), Completed)
+        assert isinstance(await ask_once(server.url, call), CompletedReply)
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ async def test_a_refusal_is_kept_and_not_paid_twice(rule: dict[str, Any]) -> Non
         for _ in range(2):
             async with gateway(server.url, ledger) as door:
                 outcome = await door.ask(question())
-            assert isinstance(outcome, Refused)
+            assert isinstance(outcome, RefusedReply)
             assert outcome.detail
         assert server.counts()["received"] == 1
         async with Gateway(door.endpoint, ledger, retry_outcomes={"refused"}) as retrying:
@@ -369,7 +369,7 @@ async def test_the_last_call_of_a_tool_is_the_answer_whatever_words_stand_beside
     ]
     with ProtocolServer(script=[message(content=words, tool_calls=calls)]) as server:
         outcome = await ask_once(server.url, question(form="tool"))
-    assert isinstance(outcome, Completed)
+    assert isinstance(outcome, CompletedReply)
     assert outcome.text == "b"
 
 
@@ -396,8 +396,8 @@ async def test_silently_cut_prompts_are_noticed_and_stop_the_run_at_the_third() 
             short = await door.ask(question())
             results = await ask_all(door, long)
         assert 4 <= server.counts()["received"] <= 4 + 1
-    assert isinstance(short, Completed)
-    cut = [result for result in results if isinstance(result, SilentlyTruncated)]
+    assert isinstance(short, CompletedReply)
+    cut = [result for result in results if isinstance(result, TruncatedPrompt)]
     assert 3 <= len(cut) <= 3 + 1
     assert "read 200 of at least 1001" in cut[0].detail
     assert "num_ctx" in str(next(result for result in results if isinstance(result, ModelRefused)))
@@ -410,7 +410,7 @@ async def test_another_model_answering_is_seen() -> None:
         async with gateway(server.url, concurrency=1) as door:
             results = await ask_all(door, questions(6))
     assert door.used.models == {("any-model", "fp_honest"): 3, ("other", "fp_2"): 3}
-    assert [result.model for result in results if isinstance(result, Completed)][-1] == "other"
+    assert [result.model for result in results if isinstance(result, CompletedReply)][-1] == "other"
 
 
 @pytest.mark.parametrize(
@@ -453,7 +453,7 @@ async def test_max_calls_stops_exactly_there_and_the_run_can_be_resumed() -> Non
         assert server.counts()["received"] == 10
         assert len([result for result in results if isinstance(result, LimitReached)]) == 20
         async with gateway(server.url, ledger, concurrency=4) as door:
-            assert kinds(await ask_all(door, questions(30))) == {"Completed"}
+            assert kinds(await ask_all(door, questions(30))) == {"CompletedReply"}
         assert server.counts()["received"] == 30
 
 
@@ -468,7 +468,7 @@ async def test_max_cost_stops_at_the_limit_plus_what_is_in_flight(
         async with gateway(server.url, concurrency=2, max_cost=5.0, price=price) as door:
             results = await ask_all(door, [question(number, max_tokens=11) for number in range(30)])
         assert 4 <= server.counts()["received"] <= 4 + 2
-    assert kinds(results) == {"Completed", "LimitReached"}
+    assert kinds(results) == {"CompletedReply", "LimitReached"}
 
 
 @pytest.mark.parametrize("code", [200, 401, 500])
@@ -498,9 +498,9 @@ async def test_stopping_sends_nothing_more_and_keeps_what_is_in_flight() -> None
             with pytest.raises(Interrupted):
                 await door.ask(question(1000))
         assert 16 <= stored == len(ledger.calls) == server.counts()["received"] <= 16 + 8
-        assert kinds(results) == {"Completed", "Interrupted"}
+        assert kinds(results) == {"CompletedReply", "Interrupted"}
         async with gateway(server.url, ledger, concurrency=64) as door:
-            assert kinds(await ask_all(door, questions(60))) == {"Completed"}
+            assert kinds(await ask_all(door, questions(60))) == {"CompletedReply"}
         assert server.counts()["received"] == 60
         assert server.counts()["repeated"] == 0
 
@@ -540,7 +540,7 @@ def test_one_gateway_serves_one_event_loop_after_another() -> None:
                 return await ask_all(door, questions(60, first))
 
         for first in (0, 60, 120):
-            assert kinds(asyncio.run(run(first))) == {"Completed"}
+            assert kinds(asyncio.run(run(first))) == {"CompletedReply"}
 
 
 async def test_a_ledger_that_fails_stops_the_run() -> None:

@@ -4,8 +4,8 @@ import pytest
 from gateway_asking import ask_all, gateway, question
 from protocol_server import ProtocolServer
 
-from pollex.gateway.calls import Completed
-from pollex.gateway.limiter import FIRST_SLOTS
+from pollex.gateway.calls import CompletedReply
+from pollex.gateway.limiter import INITIAL_CALL_SLOTS
 
 
 @pytest.mark.nightly
@@ -15,7 +15,7 @@ async def test_a_storm_of_429_loses_nothing_and_costs_half_as_many_calls_again()
         async with gateway(server.url, concurrency=200) as door:
             results = await ask_all(door, [question(number) for number in range(200)])
         counts = server.counts()
-    assert all(isinstance(result, Completed) for result in results)
+    assert all(isinstance(result, CompletedReply) for result in results)
     assert counts["paid"] == 200
     assert counts["received"] <= 300
 
@@ -27,7 +27,7 @@ async def test_a_smaller_storm_is_weathered() -> None:
         async with gateway(server.url, concurrency=50) as door:
             results = await ask_all(door, [question(number) for number in range(50)])
         counts = server.counts()
-    assert all(isinstance(result, Completed) for result in results)
-    assert counts["received"] <= 50 + 2 * FIRST_SLOTS, (
+    assert all(isinstance(result, CompletedReply) for result in results)
+    assert counts["received"] <= 50 + 2 * INITIAL_CALL_SLOTS, (
         "more was refused than the burst that found the limit"
     )

@@ -12,8 +12,8 @@ from pathlib import Path
 from gateway_asking import ask_all, gateway, question
 from protocol_server import SubprocessServer
 
-from pollex.gateway.calls import Completed
-from pollex.store.ledger import StoreLedger
+from pollex.gateway.calls import CompletedReply
+from pollex.store.ledger import StoreCallLedger
 from pollex.store.store import Store
 
 CALLS = 250
@@ -33,12 +33,12 @@ def run(url: str, folder: Path, concurrency: int) -> None:
 async def _answers(url: str, folder: Path, concurrency: int) -> dict[str, str]:
     calls = [question(number) for number in range(CALLS)]
     with Store.open(folder) as store:
-        async with gateway(url, StoreLedger(store), concurrency=concurrency) as door:
+        async with gateway(url, StoreCallLedger(store), concurrency=concurrency) as door:
             outcomes = await ask_all(door, calls)
     return {
         call.item: outcome.text
         for call, outcome in zip(calls, outcomes, strict=True)
-        if isinstance(outcome, Completed)
+        if isinstance(outcome, CompletedReply)
     }
 
 

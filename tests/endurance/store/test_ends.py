@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pollex.store.ledger import StoreLedger
-from pollex.store.resume import runs
-from pollex.store.runs import is_worked_on
+from pollex.store.ledger import StoreCallLedger
+from pollex.store.resume import list_stored_runs
+from pollex.store.runs import is_run_worked_on
 from pollex.store.store import Store
 
 PLANNED = 200
@@ -82,7 +82,7 @@ asyncio.run(ledger.record("b", 1, {}, "paid, too"))
     )
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     with Store.open(folder) as store:
-        kept = [await StoreLedger(store).lookup(key) is not None for key in "ab"]
+        kept = [await StoreCallLedger(store).lookup(key) is not None for key in "ab"]
     assert kept == [True, moment == "after"]
 
 
@@ -220,11 +220,13 @@ def test_readers_and_writers_meet_a_running_run_and_stop_nobody(folder: Path) ->
                 writer.finish(
                     writer.begin("score", arguments={}, fingerprint={}, versions={}).id, "done"
                 )
-                assert [run.number for run in runs(reader)] == list(range(1, 2 * number + 3))
-            assert is_worked_on(folder / "runs", begun[0])
+                assert [run.number for run in list_stored_runs(reader)] == list(
+                    range(1, 2 * number + 3)
+                )
+            assert is_run_worked_on(folder / "runs", begun[0])
             process.kill()
             process.wait()
-            assert not is_worked_on(folder / "runs", begun[0])
+            assert not is_run_worked_on(folder / "runs", begun[0])
             writer.take_up(begun[0])
 
 

@@ -20,7 +20,7 @@ from protocol_server import ProtocolServer
 from remedy_log import TARGET, read_table_log, table_rubrics
 from small_runs import Learnt
 
-from pollex.store.resume import runs
+from pollex.store.resume import list_stored_runs
 from pollex.store.store import Store
 
 ROOT = Path(__file__).parents[3]
@@ -168,7 +168,7 @@ def test_a_thread_whose_server_was_started_again_goes_on_with_its_own_run(
             context=chosen,
         )
     with Store.open(store, read_only=True) as kept:
-        (run,) = runs(kept)
+        (run,) = list_stored_runs(kept)
     assert run.status == "done"
     assert ended["run"] == stopped["values"]["run"] == run.id
     assert ended["digest"]

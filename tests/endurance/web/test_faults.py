@@ -14,9 +14,9 @@ from judged_run import judged_run
 from rubric_set_by_hand import plain, rubric_set
 from web_site import client_of, judged, made_app, made_store
 
-from pollex.store.rows import make_fact_row, rubric_rows
+from pollex.store.rows import make_fact_row, make_rubric_rows
 from pollex.store.store import Store
-from pollex.store.tables import now
+from pollex.store.tables import format_current_time
 
 MOST = 40
 QUOTED = re.compile(r"id=conversation\+[12]$")
@@ -62,7 +62,7 @@ async def test_an_answer_after_the_clock_was_set_back_counts_and_pages_of_such_r
             await store.settle()
             with closing(sqlite3.connect(tmp_path / ".pollex" / "store.sqlite")) as kept:
                 # a hundred years: the clock went wrong, and was set right
-                later = now().replace("20", "21", 1)
+                later = format_current_time().replace("20", "21", 1)
                 kept.execute("UPDATE labels SET time = ? WHERE id = ?", [later, first])
                 kept.execute("UPDATE runs SET started = ? WHERE id LIKE 'learn%'", [later])
                 kept.execute("UPDATE progress SET beat = ?", [later])
@@ -85,7 +85,7 @@ def one_sided(store: Store, numbers: range) -> None:
         run = store.begin(command, fingerprint={}, versions={}, arguments={}).id
         found = rubric_set(plain, run=run)
         store.put(
-            [make_fact_row(run, "rubric_set", "set", found), *rubric_rows(run, found.rubrics)]
+            [make_fact_row(run, "rubric_set", "set", found), *make_rubric_rows(run, found.rubrics)]
         )
         judged(store, run, found, numbers, plain, "train")
         store.finish(run, "done")

@@ -16,9 +16,9 @@ from small_runs import Learnt, run_here
 from web_site import client_of, made_app
 
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.runs.pool_review import Fork, begin_fork
-from pollex.store.database import FILE
-from pollex.store.resume import find_run, read_facts
+from pollex.runs.pool_review import RunFork, begin_forked_run
+from pollex.store.database import DATABASE_FILE_NAME
+from pollex.store.resume import find_run, read_facts_by_id
 from pollex.store.store import Store
 from pollex.web.kept_commands import go_on_with_run
 
@@ -29,7 +29,7 @@ def waiting(learnt: Learnt, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pools")
     shutil.copytree(learnt.store, folder / "store")
     shutil.copy(learnt.rubrics, folder)
-    with contextlib.closing(sqlite3.connect(folder / "store" / FILE)) as database:
+    with contextlib.closing(sqlite3.connect(folder / "store" / DATABASE_FILE_NAME)) as database:
         moved = [str(learnt.rubrics), str(folder / learnt.rubrics.name)]
         database.execute("UPDATE runs SET arguments = replace(arguments, ?, ?)", moved)
         database.commit()
@@ -96,7 +96,7 @@ async def carried_on(client: httpx2.AsyncClient, run: str) -> Any:
 
 def rubrics_of(store: Store, run: str) -> tuple[RubricSet, set[str]]:
     """The set that a run made, and the words of all that it chose from."""
-    (found,) = read_facts(store, run, "rubric_set").values()
+    (found,) = read_facts_by_id(store, run, "rubric_set").values()
     made = RubricSet.parse(found)
     return made, {one.text for one in (*made.rubrics, *made.dropped)}
 
@@ -177,7 +177,9 @@ async def test_what_keeps_a_run_from_going_on_stands_on_its_page_with_the_comman
         server.script([{"do": "status", "code": 401}])
         command = f"{parent.arguments['command']} --model mini --base-url {server.url}"
         arguments = {**parent.arguments, "command": command, "model": "mini"}
-        fork = await begin_fork(store, Fork(parent.id, "select"), arguments, parent.fingerprint)
+        fork = await begin_forked_run(
+            store, RunFork(parent.id, "select"), arguments, parent.fingerprint
+        )
         app = made_app(store)
         async with client_of(app) as client:
             go_on_with_run(app.app.state.site, fork)  # type: ignore[attr-defined]

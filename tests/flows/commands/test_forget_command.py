@@ -6,9 +6,9 @@ from pathlib import Path
 from small_runs import Pollex
 
 from pollex.conversations.conversation import Conversation, Feedback, Turn
-from pollex.store.fragments import Traces
-from pollex.store.ledger import StoreLedger
-from pollex.store.rows import conversation_rows
+from pollex.store.fragments import ConversationFragments
+from pollex.store.ledger import StoreCallLedger
+from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
 
 SECRET = "My cousin Ottokar keeps seventeen alpacas behind the lighthouse."
@@ -16,7 +16,7 @@ SECRET = "My cousin Ottokar keeps seventeen alpacas behind the lighthouse."
 
 def test_what_everybody_says_is_no_trace_of_anybody() -> None:
     own = ["Is there anything else I can help you with? Ottokar keeps alpacas.", "Grüße, Lotte"]
-    traces = Traces(own, ["Is there anything else I can help you with? Bye."])
+    traces = ConversationFragments(own, ["Is there anything else I can help you with? Bye."])
     assert not traces.within("So: is there anything else I can help you with?")
     assert traces.within("…help you with? Ottokar keeps…")
     assert traces.within("grüße  lotte!")
@@ -32,11 +32,11 @@ async def test_calls_about_others_stay_unless_they_quote(tmp_path: Path, pollex:
     with Store.open(tmp_path / ".pollex") as store:
         run = store.begin("score", arguments={}, fingerprint={}, versions={})
         await store.write(
-            conversation_rows(
+            make_conversation_rows(
                 run.id, [talk("anna-1", SECRET), talk("b", "Where is my parcel now?")]
             )
         )
-        ledger = StoreLedger(store)
+        ledger = StoreCallLedger(store)
         for key, item, raw in (
             ("k1", "anna-1", "yes"),
             ("k2", "batch", f"They say: {SECRET}"),

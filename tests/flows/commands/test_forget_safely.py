@@ -15,8 +15,8 @@ from small_runs import Pollex
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.outputs import write_text
 from pollex.services import forgetting_bounds
-from pollex.store.outputs import digest_of_file, noted_outputs
-from pollex.store.rows import conversation_rows
+from pollex.store.outputs import compute_file_digest, note_written_outputs
+from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
 from pollex.store.tables import FactRow
 
@@ -31,10 +31,10 @@ async def folder(tmp_path: Path) -> Path:
     store_folder = tmp_path / "made" / "s"
     with Store.open(store_folder) as store:
         run = store.begin("score", arguments={}, fingerprint={}, versions={})
-        await store.write(conversation_rows(run.id, [Conversation(id="anna-1", turns=turns)]))
+        await store.write(make_conversation_rows(run.id, [Conversation(id="anna-1", turns=turns)]))
         store.finish(run.id, "done")
     (tmp_path / "out").mkdir()
-    with noted_outputs(store_folder):
+    with note_written_outputs(store_folder):
         for name in ("s.csv", "s.jsonl"):
             write_text(tmp_path / "out" / name, f"id,quote\nb,{SECRET}\n")
     return tmp_path
@@ -83,7 +83,7 @@ def test_a_digest_that_a_stranger_put_into_a_store_proves_nothing(
 ) -> None:
     public = folder / "public.jsonl"
     public.write_text(f"{SECRET}\n")
-    name_file(folder, public, digest_of_file(public))
+    name_file(folder, public, compute_file_digest(public))
     ended = pollex(*FORGET, "--rewrite")
     assert ended.code == 3
     assert SECRET in public.read_text()
@@ -95,7 +95,7 @@ def test_in_a_copy_of_a_folder_its_own_files_are_rewritten_and_not_those_of_the_
 ) -> None:
     original = folder / "made"
     (original / "sub").mkdir()
-    with noted_outputs(original / "s"):
+    with note_written_outputs(original / "s"):
         write_text(original / "a.csv", f"id,quote\nb,{SECRET}\n")
     copy = folder / "copy"
     shutil.copytree(original, copy)

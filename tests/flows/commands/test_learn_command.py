@@ -19,7 +19,7 @@ from pollex.rubrics.edits import read_rubrics
 from pollex.rubrics.headlines import list_turned_rubrics
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
-from pollex.runs.options import SYSTEMS
+from pollex.runs.options import SETTINGS_BY_SYSTEM
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07"
 
@@ -312,7 +312,7 @@ def planned(pollex: Pollex, learnt: Learnt, *given: str) -> str:
 def test_a_plan_tells_what_a_system_sets_and_what_is_given_wins_whatever_its_place(
     pollex: Pollex, learnt: Learnt
 ) -> None:
-    assert TOLD.keys() == set(SYSTEMS)
+    assert TOLD.keys() == set(SETTINGS_BY_SYSTEM)
     for system, more in TOLD.items():
         scale = "numeric" if system == "spur" else "likert-domain"
         paper = f"As {system}: --set policy=greedy --budget 10 --set scale={scale} "

@@ -12,7 +12,7 @@ import pytest
 from small_log import row, small_log, write_log
 from small_runs import Learnt, Pollex, run_here
 
-from pollex.store.resume import runs
+from pollex.store.resume import list_stored_runs
 from pollex.store.store import Store
 
 TESTS = Path(__file__).parents[2]
@@ -128,7 +128,7 @@ def begun(store: Path) -> int:
     if not store.exists():
         return 0
     with Store.open(store, read_only=True) as kept:
-        return len(runs(kept))
+        return len(list_stored_runs(kept))
 
 
 @pytest.mark.parametrize("verb", REFUSALS)

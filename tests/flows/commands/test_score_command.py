@@ -26,7 +26,7 @@ from pollex.formats.csv_rows import escape_formula, unescape_formula
 from pollex.formats.scores import name_rubric_column, open_score_file
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns
-from pollex.store.resume import conversations_of
+from pollex.store.resume import iterate_conversations
 from pollex.store.store import Store
 
 FORMULA = '=HYPERLINK("http://evil.example","x")'
@@ -423,7 +423,7 @@ def test_scores_are_kept_and_shown_without_a_word_of_the_log(
     assert rows
     assert set(rows) == {("",)}
     with Store.open(own, read_only=True) as kept:
-        found = list(conversations_of(kept, run))
+        found = list(iterate_conversations(kept, run))
         assert len(found) == len(rows)
         assert not any(one.turns for one in found)
         page = asyncio.run(page_of(kept, run, found[0].id))

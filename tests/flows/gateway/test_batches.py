@@ -15,13 +15,18 @@ from protocol_server.replies import completion
 
 from pollex.errors import AnswersPending, LimitReached, ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.batches import desk as desks
-from pollex.gateway.batches.client import AnthropicBatches, BatchClient, OpenAIBatches
-from pollex.gateway.batches.desk import BatchRound, FileBatches, ModelBatches, Provider
+from pollex.gateway.batches.client import AnthropicBatches, BatchHttpClient, OpenAIBatches
+from pollex.gateway.batches.desk import (
+    BatchProvider,
+    BatchSubmissionRound,
+    FileBatches,
+    ModelBatchQueue,
+)
 from pollex.gateway.budget import Limits, Price
-from pollex.gateway.calls import Call, Completed, Failed, Outcome
+from pollex.gateway.calls import Call, CompletedReply, FailedCall, Outcome
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.store.ledger import StoreBook, StoreLedger
+from pollex.store.ledger import StoreBatchRecords, StoreCallLedger
 from pollex.store.store import Store
 
 CALLS = [question(number) for number in range(8)]
@@ -31,8 +36,8 @@ APIS = ["openai", "anthropic"]
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting for a provider that lists new batches late."""
-    monkeypatch.setattr(desks, "SECONDS_BETWEEN_LOOKS", 0.01)
-    monkeypatch.setattr(desks, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(desks, "SECONDS_BETWEEN_BATCH_CHECKS", 0.01)
+    monkeypatch.setattr(desks, "QUIET_SECONDS_BEFORE_SUBMISSION", 0.05)
 
 
 @pytest.fixture
@@ -62,15 +67,21 @@ class Command:
 
     async def __call__(self, calls: Sequence[Call]) -> list[Outcome | BaseException]:
         """What came of each call."""
-        makers: dict[str, Callable[[], Provider]] = {
+        makers: dict[str, Callable[[], BatchProvider]] = {
             "openai": lambda: OpenAIBatches(self.endpoint, self.limits),
             "anthropic": lambda: AnthropicBatches(self.endpoint, self.limits),
             "files": lambda: FileBatches(self.store / "files"),
         }
         with Store.open(self.store) as store:
-            ledger = StoreLedger(store)
-            desk = ModelBatches(
-                self.endpoint, makers, ledger, StoreBook(store), self.limits, self.to, BatchRound()
+            ledger = StoreCallLedger(store)
+            desk = ModelBatchQueue(
+                self.endpoint,
+                makers,
+                ledger,
+                StoreBatchRecords(store),
+                self.limits,
+                self.to,
+                BatchSubmissionRound(),
             )
             async with Gateway(self.endpoint, ledger, self.limits, desk=desk) as door:
                 self.table = door.used
@@ -93,7 +104,7 @@ def pending(outcomes: Sequence[object]) -> bool:
 
 
 def completed(outcomes: Sequence[object]) -> bool:
-    return all(isinstance(outcome, Completed) for outcome in outcomes)
+    return all(isinstance(outcome, CompletedReply) for outcome in outcomes)
 
 
 def paid_twice(server: ProtocolServer) -> int:
@@ -125,8 +136,8 @@ async def test_the_command_ends_and_the_next_has_the_answers_that_the_same_calls
     assert (len(server.batches.made), paid_twice(server), server.counts()["received"]) == (1, 0, 0)
     at_once = await Command(server.url, tmp_path / "once", "")(CALLS)
     for one, other in zip(by_batch, at_once, strict=True):
-        assert isinstance(one, Completed)
-        assert isinstance(other, Completed)
+        assert isinstance(one, CompletedReply)
+        assert isinstance(other, CompletedReply)
         assert (json.loads(one.text), one.key) == (json.loads(other.text), other.key)
 
 
@@ -163,7 +174,7 @@ async def test_only_what_may_succeed_is_asked_again_and_other_failures_are_outco
     server.batches.fail = [500, 400]
     assert pending(await command(CALLS))
     second = await command(CALLS)
-    assert [type(one) for one in second] == [AnswersPending, Failed, *[Completed] * 6]
+    assert [type(one) for one in second] == [AnswersPending, FailedCall, *[CompletedReply] * 6]
     assert [len(batch.requests) for batch in server.batches.made.values()] == [8, 1]
     await rounds_of(command)
     assert files_with_the_key(tmp_path) == []
@@ -226,7 +237,7 @@ async def test_a_kill_between_the_creation_and_its_record_costs_nothing(
         raise PollexError("as if killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(StoreBook, "created", killed)
+        patch.setattr(StoreBatchRecords, "created", killed)
         assert all(isinstance(outcome, PollexError) for outcome in await command(CALLS))
     assert completed(await command(CALLS))
     assert (len(server.batches.made), paid_twice(server)) == (1, 0)
@@ -267,7 +278,7 @@ async def test_a_limit_of_calls_holds_and_the_rest_waits_for_the_next_command(
     assert "max_calls 5 reached" in str(first[0])
     assert pending(first)
     assert [type(outcome) for outcome in await command(CALLS)] == [
-        *[Completed] * 5,
+        *[CompletedReply] * 5,
         *[AnswersPending] * 3,
     ]
     assert completed(await command(CALLS))
@@ -289,7 +300,7 @@ async def test_what_waits_for_others_is_asked_at_once_and_tokens_of_a_batch_cost
     server: ProtocolServer, tmp_path: Path, openai: Command
 ) -> None:
     outcomes = await openai([question(0, stage="summarize", apart=False), question(1)])
-    assert [type(outcome) for outcome in outcomes] == [Completed, AnswersPending]
+    assert [type(outcome) for outcome in outcomes] == [CompletedReply, AnswersPending]
     costs = []
     for to in ("openai", ""):
         command = Command(server.url, tmp_path / (to or "once"), to, price=Price(1.0, 2.0))
@@ -313,7 +324,7 @@ async def test_files_for_vllm_are_answered_by_files(server: ProtocolServer, tmp_
     ]
     asked.with_suffix(".answers.jsonl").write_text("\n".join(map(json.dumps, answers[:-1])))
     outcomes = await command(CALLS)
-    assert [type(one) for one in outcomes].count(Completed) == 7
+    assert [type(one) for one in outcomes].count(CompletedReply) == 7
     assert server.counts()["received"] == 0
     assert len(list((tmp_path / "files").glob("pollex-????????.jsonl"))) == 2
 
@@ -328,7 +339,7 @@ async def test_a_query_in_the_address_stays_and_no_header_of_the_environment_is_
     async def look(request: httpx2.Request) -> None:
         asked.append(request)
 
-    client = BatchClient(
+    client = BatchHttpClient(
         Endpoint("m", f"{server.url}?api-version=7", KEY), {"x-api-key": KEY}, Limits()
     )
     client._client.event_hooks = {"request": [look], "response": []}

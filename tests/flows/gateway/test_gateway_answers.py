@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from protocol_server import ProtocolServer
 from protocol_server.answers import truth
 
-from pollex.gateway.calls import Call, Completed
-from pollex.gateway.json_in_text import find_last_object, find_value_spans
+from pollex.gateway.calls import Call, CompletedReply
+from pollex.gateway.json_in_text import find_last_json_object, locate_json_values
 from pollex.gateway.logprobs import AnswerTokens
 
 ANSWER = {"why": 'He said "no, [really]".', "answer": "Agree"}
@@ -33,10 +33,10 @@ def test_the_last_complete_object_is_the_answer() -> None:
         f"{{not json}} {PLAIN}",
         f'{PLAIN} {{"answer": "Agr',
     ):
-        block = find_last_object(text)
+        block = find_last_json_object(text)
         assert block is not None
         assert block.value == ANSWER
-        assert text[slice(*find_value_spans(text, block)["answer",])] == "Agree"
+        assert text[slice(*locate_json_values(text, block)["answer",])] == "Agree"
 
 
 def test_what_is_no_object_is_not_mended_into_one() -> None:
@@ -52,7 +52,7 @@ def test_what_is_no_object_is_not_mended_into_one() -> None:
         "{" * 100_000,
         '{"a":' * 50_000,
     ):
-        assert find_last_object(text) is None, text[:40]
+        assert find_last_json_object(text) is None, text[:40]
 
 
 QUOTING = {"answer": "Agree", "why": "USER asks what <think> and </think> are."}
@@ -62,7 +62,7 @@ def test_tags_of_thoughts_within_an_answer_are_words_of_it() -> None:
     answer = json.dumps(QUOTING)
     for around in ("{}", " ```json\n{}\n```", "<think>Hm {{</think>\n{}", "{{</think>{}"):
         for written in (answer, answer[:-1] + ",}"):
-            block = find_last_object(around.format(written))
+            block = find_last_json_object(around.format(written))
             assert block is not None
             assert block.value == QUOTING
 
@@ -71,9 +71,9 @@ def test_every_value_is_found_where_it_stands() -> None:
     text = (
         'Well: {"answers": [{"id": "r,1", "n": 3}, {"id": "r]2", "ok": true,}], "x": {"y": "é\\""}}'
     )
-    block = find_last_object(text)
+    block = find_last_json_object(text)
     assert block is not None
-    assert {path: text[slice(*span)] for path, span in find_value_spans(text, block).items()} == {
+    assert {path: text[slice(*span)] for path, span in locate_json_values(text, block).items()} == {
         ("answers", 0, "id"): "r,1",
         ("answers", 0, "n"): "3",
         ("answers", 1, "id"): "r]2",
@@ -95,17 +95,17 @@ json_values = st.recursive(
 def test_any_object_is_read_back_from_any_prose(value: dict[str, Any], prose: str) -> None:
     text = f"{prose}{json.dumps(value)}{prose}"
     assume("think>" not in text)  # behind prose, a tag ends thoughts: it has tests of its own
-    block = find_last_object(text)
+    block = find_last_json_object(text)
     assert block is not None
     assert block.value == value
-    for span in find_value_spans(text, block).values():
+    for span in locate_json_values(text, block).values():
         assert text[slice(*span)] in text
 
 
 @given(st.text(alphabet='{}[]":,\\ae1 <>/think\n'))
 def test_no_text_breaks_the_reader(text: str) -> None:
-    block = find_last_object(text)
-    assert block is None or find_value_spans(text, block) is not None
+    block = find_last_json_object(text)
+    assert block is None or locate_json_values(text, block) is not None
 
 
 def entry(token: str, probability: float, **alternatives: float) -> dict[str, Any]:
@@ -226,18 +226,18 @@ def test_minus_infinity_is_probability_nought_and_rounding_above_one_is_cut() ->
     )
 
 
-async def told(call: Call, *script: dict[str, Any]) -> Completed:
+async def told(call: Call, *script: dict[str, Any]) -> CompletedReply:
     """What the server answers."""
     with ProtocolServer(script=script) as server:
         outcome = await ask_once(server.url, call)
-    assert isinstance(outcome, Completed)
+    assert isinstance(outcome, CompletedReply)
     return outcome
 
 
 def spans_of(text: str) -> dict[tuple[str | int, ...], tuple[int, int]]:
-    block = find_last_object(text)
+    block = find_last_json_object(text)
     assert block is not None
-    return dict(find_value_spans(text, block))
+    return dict(locate_json_values(text, block))
 
 
 async def test_every_answer_of_a_batch_gets_the_servers_own_distribution() -> None:

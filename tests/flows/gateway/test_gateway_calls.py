@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from pollex.errors import WrongUse
 from pollex.gateway.budget import Limits, Price
-from pollex.gateway.calls import Call, bound_tokens_below, estimate_tokens
+from pollex.gateway.calls import Call, compute_lower_token_bound, estimate_tokens
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.redaction import redact_secrets, strip_secrets
-from pollex.gateway.responses import read_error_text
+from pollex.gateway.responses import read_error_message
 
 HERE = Endpoint("m", "http://localhost:8000/v1", KEY)
 
@@ -201,7 +201,7 @@ def test_an_error_is_told_in_one_line() -> None:
         ("", ""),
         ("null", "null"),
     ):
-        assert read_error_text(body) == words
+        assert read_error_message(body) == words
 
 
 PROSE = "The user didn't get what they asked for, so they left after 12 minutes; that isn't good."
@@ -217,11 +217,11 @@ def test_the_floor_is_not_above_and_the_estimate_not_far_from_the_tokens_counted
         ("}}}}]]", 0, 2),
         ("1234567", 3, 3),
     ):
-        assert bound_tokens_below(text) <= most
+        assert compute_lower_token_bound(text) <= most
         assert least <= estimate_tokens(text) <= 1.5 * most
-        assert bound_tokens_below(text) <= estimate_tokens(text)
+        assert compute_lower_token_bound(text) <= estimate_tokens(text)
     chinese = "用户没有得到他想要的东西"  # 36 bytes, a token for every three
-    assert (estimate_tokens(chinese), bound_tokens_below(chinese)) == (12, 1)
+    assert (estimate_tokens(chinese), compute_lower_token_bound(chinese)) == (12, 1)
 
 
 def test_tracing_is_as_the_user_says_whatever_the_environment_and_whenever_langsmith_is_loaded() -> (

@@ -12,7 +12,7 @@ import pytest
 
 from pollex.errors import Interrupted
 from pollex.gateway.budget import Limits
-from pollex.gateway.limiter import FIRST_SLOTS, Limiter
+from pollex.gateway.limiter import INITIAL_CALL_SLOTS, RateLimiter
 
 
 class _Jumping(selectors.SelectSelector):
@@ -65,7 +65,7 @@ class Endpoint:
         self.rejected: list[float] = []
         self.out = self.most_out = 0
 
-    async def answer(self, limiter: Limiter) -> bool:
+    async def answer(self, limiter: RateLimiter) -> bool:
         loop = asyncio.get_running_loop()
         self.out += 1
         self.most_out = max(self.most_out, self.out)
@@ -84,7 +84,7 @@ class Endpoint:
         return fits
 
 
-async def ask(limiter: Limiter, endpoint: Endpoint) -> None:
+async def ask(limiter: RateLimiter, endpoint: Endpoint) -> None:
     attempts = 0
     while True:
         given_at = await limiter.acquire(first=attempts > 0)
@@ -100,7 +100,7 @@ async def ask(limiter: Limiter, endpoint: Endpoint) -> None:
 
 @on_a_jumping_clock
 async def test_slots_start_low_double_each_round_and_stop_at_the_ceiling() -> None:
-    limiter = Limiter(100)
+    limiter = RateLimiter(100)
     endpoint = Endpoint(10_000)
     asking = asyncio.gather(*(ask(limiter, endpoint) for _ in range(1000)))
     seen = []
@@ -109,14 +109,14 @@ async def test_slots_start_low_double_each_round_and_stop_at_the_ceiling() -> No
         seen.append(limiter.out)
         await asyncio.sleep(0.1)
     await asking
-    assert seen == [FIRST_SLOTS, 2 * FIRST_SLOTS, 100, 100]
+    assert seen == [INITIAL_CALL_SLOTS, 2 * INITIAL_CALL_SLOTS, 100, 100]
     assert endpoint.most_out == 100
     assert limiter.out == 0
 
 
 @on_a_jumping_clock
 async def test_a_burst_of_429_cuts_the_slots_once() -> None:
-    limiter = Limiter(10)
+    limiter = RateLimiter(10)
     given = [await limiter.acquire() for _ in range(10)]
     for given_at in given:
         limiter.reject(given_at, 1.0)
@@ -126,7 +126,7 @@ async def test_a_burst_of_429_cuts_the_slots_once() -> None:
 @pytest.mark.parametrize("latency", [0.0, 0.2, 3.0])
 @on_a_jumping_clock
 async def test_a_rate_is_found_and_kept(latency: float) -> None:
-    limiter = Limiter(200)
+    limiter = RateLimiter(200)
     endpoint = Endpoint(20, latency)
     await asyncio.gather(*(ask(limiter, endpoint) for _ in range(400)))
     assert len(endpoint.accepted) == 400
@@ -136,7 +136,7 @@ async def test_a_rate_is_found_and_kept(latency: float) -> None:
 
 @on_a_jumping_clock
 async def test_nothing_is_sent_during_the_wait_that_was_asked_for() -> None:
-    limiter = Limiter(50)
+    limiter = RateLimiter(50)
     endpoint = Endpoint(10, latency=0.01)
     await asyncio.gather(*(ask(limiter, endpoint) for _ in range(60)))
     sent = sorted(endpoint.accepted + endpoint.rejected)
@@ -147,7 +147,7 @@ async def test_nothing_is_sent_during_the_wait_that_was_asked_for() -> None:
 
 @on_a_jumping_clock
 async def test_the_pace_recovers_when_the_endpoint_allows_more_again() -> None:
-    limiter = Limiter(64)
+    limiter = RateLimiter(64)
     endpoint = Endpoint(20)
     await asyncio.gather(*(ask(limiter, endpoint) for _ in range(200)))
     endpoint.per_second = 10_000
@@ -166,19 +166,21 @@ async def test_after_a_storm_one_call_feels_its_way_and_the_rest_follow(
     calls: int, latency: float, lasts: float, asks_to_wait: float | None
 ) -> None:
     ideal = Endpoint(1_000_000, latency)
-    await asyncio.gather(*(ask(limiter, ideal) for limiter in [Limiter(64)] for _ in range(calls)))
+    await asyncio.gather(
+        *(ask(limiter, ideal) for limiter in [RateLimiter(64)] for _ in range(calls))
+    )
     took = asyncio.get_running_loop().time()
     endpoint = Endpoint(1_000_000, latency, asks_to_wait=asks_to_wait, storm=(12, lasts))
-    limiter = Limiter(64)
+    limiter = RateLimiter(64)
     await asyncio.gather(*(ask(limiter, endpoint) for _ in range(calls)))
     over = asyncio.get_running_loop().time() - 2 * took
     assert over <= 2 * lasts + latency
-    assert len(endpoint.rejected) < FIRST_SLOTS + 2 * lasts, "one at a time"
+    assert len(endpoint.rejected) < INITIAL_CALL_SLOTS + 2 * lasts, "one at a time"
 
 
 @on_a_jumping_clock
 async def test_a_plain_429_that_comes_back_is_a_rate_that_is_kept() -> None:
-    limiter = Limiter(64)
+    limiter = RateLimiter(64)
     endpoint = Endpoint(20, asks_to_wait=None)
     await asyncio.gather(*(ask(limiter, endpoint) for _ in range(400)))
     assert len(endpoint.rejected) < 400
@@ -187,7 +189,7 @@ async def test_a_plain_429_that_comes_back_is_a_rate_that_is_kept() -> None:
 
 @on_a_jumping_clock
 async def test_who_had_a_turn_goes_before_who_waits() -> None:
-    limiter = Limiter(1)
+    limiter = RateLimiter(1)
     order = list[str]()
     await limiter.acquire()
 
@@ -207,7 +209,7 @@ async def test_who_had_a_turn_goes_before_who_waits() -> None:
 
 @on_a_jumping_clock
 async def test_who_stops_waiting_leaves_no_slot_taken() -> None:
-    limiter = Limiter(1)
+    limiter = RateLimiter(1)
     await limiter.acquire()
     waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(3)]
     await asyncio.sleep(0)
@@ -221,7 +223,7 @@ async def test_who_stops_waiting_leaves_no_slot_taken() -> None:
 
 @on_a_jumping_clock
 async def test_closing_tells_everybody_who_waits_or_asks() -> None:
-    limiter = Limiter(1)
+    limiter = RateLimiter(1)
     await limiter.acquire()
     waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(3)]
     await asyncio.sleep(0)
@@ -236,7 +238,7 @@ async def test_closing_tells_everybody_who_waits_or_asks() -> None:
 @on_a_jumping_clock
 async def test_calls_are_apart_as_a_limit_of_calls_a_minute_asks() -> None:
     limits = Limits(calls_per_minute=600)
-    limiter = Limiter(10, limits.spacing)
+    limiter = RateLimiter(10, limits.spacing)
     given = sorted(await asyncio.gather(*(limiter.acquire() for _ in range(5))))
     assert min(later - earlier for earlier, later in pairwise(given)) >= 0.1 - 1e-6
     assert limits.shared(3).calls_per_minute == 200  # together no more than one alone

@@ -15,10 +15,17 @@ from pydantic import Field
 
 from pollex.errors import ModelRefused, ModelUnavailable
 from pollex.gateway.budget import Limits
-from pollex.gateway.calls import Capabilities, Completed, Failed, Malformed, MemoryLedger, Truncated
+from pollex.gateway.calls import (
+    Capabilities,
+    CompletedReply,
+    FailedCall,
+    MalformedReply,
+    MemoryLedger,
+    TruncatedReply,
+)
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.json_in_text import find_last_object
+from pollex.gateway.json_in_text import find_last_json_object
 from pollex.gateway.probe import probe_endpoint
 from pollex.gateway.transport import ChatModel
 
@@ -109,7 +116,7 @@ async def test_what_an_endpoint_refuses_is_found_and_left_out() -> None:
         assert received == capabilities.calls <= 14
         call = capabilities.fit(question(temperature=0.0, seed=1, top_logprobs=20, max_tokens=10))
         with ProtocolServer(script=[{"do": "refuse", "what": [what]}]) as server:
-            assert isinstance(await ask_once(server.url, call), Completed), (
+            assert isinstance(await ask_once(server.url, call), CompletedReply), (
                 "the fitted call was refused"
             )
 
@@ -218,7 +225,7 @@ async def test_another_providers_message_is_an_outcome_and_kept() -> None:
     )
     model = told(message)
     outcome = await asked(model)
-    assert isinstance(outcome, Completed)
+    assert isinstance(outcome, CompletedReply)
     assert (outcome.text, outcome.model) == ('{"answer": "Agree"}', "told-1")
     assert (outcome.usage.prompt, outcome.usage.completion) == (12, 4)
     assert len(model.asked) == 1, "the second question was answered by the ledger"
@@ -227,12 +234,12 @@ async def test_another_providers_message_is_an_outcome_and_kept() -> None:
 async def test_another_providers_limits_faults_and_nonsense_are_understood() -> None:
     assert isinstance(
         await asked(told(AIMessage("{", response_metadata={"stop_reason": "max_tokens"}))),
-        Truncated,
+        TruncatedReply,
     )
     assert isinstance(
-        await asked(told(Overloaded("busy"), Overloaded("busy"), AIMessage("{}"))), Completed
+        await asked(told(Overloaded("busy"), Overloaded("busy"), AIMessage("{}"))), CompletedReply
     )
-    assert isinstance(await asked(told(KeyError("choices"))), Malformed)
+    assert isinstance(await asked(told(KeyError("choices"))), MalformedReply)
     with pytest.raises(ModelUnavailable, match="gone"):
         await asked(told(ConnectionError("gone")), max_wait=0.0)
     with pytest.raises(ModelRefused, match="check the API key"):
@@ -251,11 +258,11 @@ async def test_a_chat_openai_that_the_user_made_takes_every_parameter_and_retrie
             results = await ask_all(
                 door, [question(number, top_logprobs=5, seed=1) for number in range(20)]
             )
-    assert isinstance(failed, Failed)
-    assert all(isinstance(result, Completed) for result in results)
+    assert isinstance(failed, FailedCall)
+    assert all(isinstance(result, CompletedReply) for result in results)
     first = results[0]
-    assert isinstance(first, Completed)
-    block = find_last_object(first.text)
+    assert isinstance(first, CompletedReply)
+    block = find_last_json_object(first.text)
     assert block is not None
     assert block.value["answer"] in LABELS, "the schema reached the server"
     assert first.logprobs
@@ -274,7 +281,7 @@ def test_a_chat_openai_that_the_user_made_serves_one_event_loop_after_another() 
                 )
 
         for first in (0, 40):
-            assert all(isinstance(result, Completed) for result in asyncio.run(run(first)))
+            assert all(isinstance(result, CompletedReply) for result in asyncio.run(run(first)))
 
 
 async def test_a_connection_that_breaks_once_tells_of_no_lack() -> None:

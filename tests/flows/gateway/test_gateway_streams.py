@@ -7,7 +7,7 @@ from itertools import pairwise
 from gateway_asking import KEY, gateway, question
 from protocol_server import ProtocolServer
 
-from pollex.gateway.calls import Completed, Malformed
+from pollex.gateway.calls import CompletedReply, MalformedReply
 
 
 async def test_a_streamed_reply_is_told_piece_by_piece_and_is_the_one_that_comes_whole() -> None:
@@ -19,7 +19,7 @@ async def test_a_streamed_reply_is_told_piece_by_piece_and_is_the_one_that_comes
         sent = server.counts()["received"]
         async with gateway(server.url) as asking:
             whole = await asking.ask(question(1))
-    assert isinstance(streamed, Completed)
+    assert isinstance(streamed, CompletedReply)
     assert len(told) > 1
     assert all(after.startswith(before) for before, after in pairwise(told))
     assert told[-1] == streamed.text == whole.text == again.text
@@ -56,6 +56,6 @@ async def test_an_error_in_a_stream_is_malformed_and_a_key_in_it_is_blanked_out(
     ) as server:
         async with gateway(server.url, backoff=0.01) as asking:
             outcome = await asking.ask(replace(question(1), on_text=told.append))
-    assert isinstance(outcome, Malformed)
+    assert isinstance(outcome, MalformedReply)
     assert told
     assert KEY not in " ".join(told) + str(outcome)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pollex.gateway.calls import Call, Completed, MemoryLedger
+from pollex.gateway.calls import Call, CompletedReply, MemoryLedger
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.recorded import (
-    NotRecorded,
+    PromptNotRecorded,
     RecordedEndpoint,
     make_reply_body,
-    read_recorded_request,
+    split_recorded_request,
 )
 
 ASKED = Call(messages=[{"role": "user", "content": "How was it?"}], stage="judge", item="c1")
@@ -40,9 +40,9 @@ async def test_a_recorded_reply_comes_back_without_a_network_and_a_prompt_that_w
 ) -> None:
     async with Gateway(endpoint, MemoryLedger()) as gateway:
         outcome = await gateway.ask(ASKED)
-        assert isinstance(outcome, Completed)
+        assert isinstance(outcome, CompletedReply)
         assert outcome.text == "Well."
-        with pytest.raises(NotRecorded, match="judge of c2"):
+        with pytest.raises(PromptNotRecorded, match="judge of c2"):
             await gateway.ask(OTHER)
     assert RecordedEndpoint("a-model", file=endpoint.file.with_name("none.jsonl")).lines == {}
 
@@ -69,13 +69,13 @@ async def test_a_judging_is_put_together_from_answers_to_each_of_its_statements_
         body = make_reply_body(
             "a-model", json.dumps({"1": {"answer": first}, "2": {"answer": said}}), request
         )
-        form, statements = read_recorded_request(request)
+        form, statements = split_recorded_request(request)
         lines.append({"key": request.key, "body": body, "form": form, "statements": statements})
     made.file.write_bytes(gzip.compress("\n".join(map(json.dumps, lines)).encode()))
     async with Gateway(made, MemoryLedger()) as gateway:
         outcome = await gateway.ask(judging("B.", check.format("iceberg"), "A."))
-        assert isinstance(outcome, Completed)
+        assert isinstance(outcome, CompletedReply)
         assert [one["answer"] for one in json.loads(outcome.text).values()] == ["B.", "no", "A."]
         assert len(made.composed) == 1
-        with pytest.raises(NotRecorded):
+        with pytest.raises(PromptNotRecorded):
             await gateway.ask(judging("A.", "C."))

@@ -9,23 +9,23 @@ from protocol_server import ProtocolServer
 
 from pollex.errors import ModelRefused, ModelUnavailable
 from pollex.gateway.calls import (
+    AnswerForm,
     Capabilities,
-    Completed,
-    Empty,
-    Failed,
-    Form,
-    Refused,
+    CompletedReply,
+    EmptyReply,
+    FailedCall,
+    RefusedReply,
     Reply,
-    Truncated,
+    TruncatedReply,
     Usage,
 )
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.json_in_text import find_last_object
-from pollex.gateway.limiter import FIRST_SLOTS
+from pollex.gateway.json_in_text import find_last_json_object
+from pollex.gateway.limiter import INITIAL_CALL_SLOTS
 from pollex.gateway.probe import probe_endpoint
-from pollex.gateway.responses import HttpFault, read_reply
+from pollex.gateway.responses import HttpFault, interpret_reply
 from pollex.gateway.thoughts import remove_thoughts
-from pollex.gateway.transport import ReplyParts
+from pollex.gateway.transport import StreamedReply
 
 
 def status(code: int, body: Any, **rule: Any) -> dict[str, Any]:
@@ -127,7 +127,7 @@ async def test_a_429_inside_a_200_is_waited_for_and_costs_nothing(body: dict[str
         async with gateway(server.url, max_attempts=1) as door:
             outcome = await door.ask(question())
             used = door.used.total
-    assert isinstance(outcome, Completed)
+    assert isinstance(outcome, CompletedReply)
     assert outcome.attempts == 6
     assert (used.sent, used.prompt, used.uncounted) == (6, outcome.usage.prompt, 0)
 
@@ -150,33 +150,34 @@ def test_an_answer_in_another_place_is_read_with_what_usage_is_called_elsewhere(
 ) -> None:
     usage = {"input_tokens": 90, "output_tokens": 4}
     body = {"choices": [{"message": message, "finish_reason": "end_turn"}], "usage": usage}
-    outcome = read_reply(Reply(200, json.dumps(body)), question())
-    assert isinstance(outcome, Completed)
-    assert find_last_object(outcome.text) is not None
+    outcome = interpret_reply(Reply(200, json.dumps(body)), question())
+    assert isinstance(outcome, CompletedReply)
+    assert find_last_json_object(outcome.text) is not None
     assert (outcome.usage.prompt, outcome.usage.completion) == (90, 4)
 
 
 @pytest.mark.parametrize(
-    ("reason", "kind"), [("MAX_TOKENS", Truncated), ("SAFETY", Refused), ("COMPLETE", Completed)]
+    ("reason", "kind"),
+    [("MAX_TOKENS", TruncatedReply), ("SAFETY", RefusedReply), ("COMPLETE", CompletedReply)],
 )
 def test_finish_reasons_of_providers_are_understood_behind_a_gateway(
     reason: str, kind: type
 ) -> None:
     body = {"choices": [{"message": {"content": '{"answer": "Agree"}'}, "finish_reason": reason}]}
-    assert isinstance(read_reply(Reply(200, json.dumps(body)), question(max_tokens=100)), kind)
+    assert isinstance(interpret_reply(Reply(200, json.dumps(body)), question(max_tokens=100)), kind)
 
 
 async def test_other_faults_inside_a_200_are_what_their_code_says() -> None:
-    meaning = read_reply(Reply(200, json.dumps(error("down", code=502))), question())
+    meaning = interpret_reply(Reply(200, json.dumps(error("down", code=502))), question())
     assert isinstance(meaning, HttpFault)
     assert (meaning.action, meaning.away) == ("retry", True)
-    meaning = read_reply(Reply(200, json.dumps(error("no credit", code=402))), question())
+    meaning = interpret_reply(Reply(200, json.dumps(error("no credit", code=402))), question())
     assert isinstance(meaning, HttpFault)
     assert meaning.name == "quota"
     with ProtocolServer(
         script=[{"do": "body", "text": json.dumps(error("model is gone", code=400))}]
     ) as server:
-        assert isinstance(await ask_once(server.url), Failed)
+        assert isinstance(await ask_once(server.url), FailedCall)
         assert server.counts()["received"] == 1
 
 
@@ -190,7 +191,7 @@ async def test_other_faults_inside_a_200_are_what_their_code_says() -> None:
     ],
 )
 def test_the_wait_that_a_body_names_is_kept(words: str, seconds: float | None) -> None:
-    meaning = read_reply(Reply(429, json.dumps(error(words))), question())
+    meaning = interpret_reply(Reply(429, json.dumps(error(words))), question())
     assert isinstance(meaning, HttpFault)
     assert meaning.wait == pytest.approx(seconds)
 
@@ -213,11 +214,11 @@ async def test_an_empty_answer_is_asked_for_once_more_and_is_no_refusal(
     }
     spoiled = {"do": "body", "text": json.dumps(body)}
     with ProtocolServer(script=[spoiled | {"count": 1}]) as server:
-        assert isinstance(await ask_once(server.url), Completed)
+        assert isinstance(await ask_once(server.url), CompletedReply)
     with ProtocolServer(script=[spoiled]) as server:
         outcome = await ask_once(server.url)
         assert server.counts()["received"] == 2
-    assert isinstance(outcome, Empty)
+    assert isinstance(outcome, EmptyReply)
     assert "finish reason stop, 300 reasoning tokens" in outcome.detail
 
 
@@ -235,13 +236,13 @@ async def test_an_empty_answer_is_asked_for_once_more_and_is_no_refusal(
     ids=json.dumps,
 )
 async def test_tool_calls_without_arguments_are_no_answer_and_no_more_than_that(
-    tool_calls: Any, form: Form
+    tool_calls: Any, form: AnswerForm
 ) -> None:
     nothing = {"do": "message", "content": None, "tool_calls": tool_calls}
     with ProtocolServer(script=[nothing]) as server:
         outcome = await ask_once(server.url, question(form=form))
         assert server.counts()["received"] == 2
-    assert isinstance(outcome, Empty)
+    assert isinstance(outcome, EmptyReply)
     assert "tool calls without arguments" in outcome.detail
     beside_words = {"do": "message", "content": '{"answer": "Agree"}', "tool_calls": tool_calls}
     with ProtocolServer(script=[beside_words]) as server:
@@ -258,17 +259,17 @@ async def test_an_endpoint_that_never_answers_is_not_paid_twice_by_every_call() 
         counts = server.counts()
     assert all(isinstance(outcome, ModelUnavailable) for outcome in outcomes)
     assert "10 calls in a row failed, the last with empty answer" in str(outcomes[0])
-    assert counts["received"] <= FIRST_SLOTS + 10, "those that were out when it was seen"
+    assert counts["received"] <= INITIAL_CALL_SLOTS + 10, "those that were out when it was seen"
     assert counts["repeated"] <= 10
 
 
 @pytest.mark.parametrize("function", [{"name": None, "arguments": 7}, 3, None])
 def test_tool_calls_without_arguments_are_no_answer_in_a_stream(function: Any) -> None:
-    heard = ReplyParts()
+    heard = StreamedReply()
     delta = {"tool_calls": [{"id": 5, "function": function}]}
     for choice in ({"delta": delta}, {"delta": {}, "finish_reason": "stop"}):
         heard.feed(b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n")
-    assert isinstance(read_reply(Reply(200, heard.body()), question()), Empty)
+    assert isinstance(interpret_reply(Reply(200, heard.body()), question()), EmptyReply)
 
 
 def test_thoughts_that_took_all_tokens_are_a_cut_answer_whatever_the_finish_reason() -> None:
@@ -276,7 +277,9 @@ def test_thoughts_that_took_all_tokens_are_a_cut_answer_whatever_the_finish_reas
         "choices": [{"message": {"content": ""}, "finish_reason": "stop"}],
         "usage": {"completion_tokens": 100},
     }
-    assert isinstance(read_reply(Reply(200, json.dumps(body)), question(max_tokens=100)), Truncated)
+    assert isinstance(
+        interpret_reply(Reply(200, json.dumps(body)), question(max_tokens=100)), TruncatedReply
+    )
 
 
 @pytest.mark.parametrize("tokens", [10**400, -1, 1.5, "9", True, 10**10])
@@ -285,7 +288,7 @@ def test_counts_of_tokens_that_no_call_can_have_are_none(tokens: object) -> None
         "choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": tokens, "completion_tokens": tokens},
     }
-    outcome = read_reply(Reply(200, json.dumps(body)), question())
+    outcome = interpret_reply(Reply(200, json.dumps(body)), question())
     assert outcome.usage == Usage()
 
 
@@ -310,9 +313,9 @@ async def test_an_endpoint_that_only_streams_is_read_with_its_tokens_and_thought
         outcome = await ask_once(server.url, call)
     assert found.stream == ("counted" if options else "bare")
     assert found.json_schema
-    assert isinstance(outcome, Completed)
+    assert isinstance(outcome, CompletedReply)
     assert outcome.usage.known == options
-    block = find_last_object(outcome.text)
+    block = find_last_json_object(outcome.text)
     assert block is not None
     assert block.value["answer"]
 
@@ -327,7 +330,7 @@ async def test_a_stream_that_nobody_asked_for_is_read_too_whatever_its_type() ->
         text = f": hello\n\ndata: {json.dumps(part)}\n\ndata: [DONE]\n\n"
         with ProtocolServer(script=[{"do": "body", "text": text, "type": kind}]) as server:
             outcome = await ask_once(server.url)
-        assert isinstance(outcome, Completed)
+        assert isinstance(outcome, CompletedReply)
         assert outcome.text == '{"answer": "Agree"}'
 
 
@@ -353,7 +356,7 @@ DRAFT = 'Perhaps {"answer": "Disagree"}?'
 )
 def test_thoughts_are_no_answer_whatever_marks_are_around_them(around: str) -> None:
     text = around.replace("{}", DRAFT)
-    block = find_last_object(text + '{"answer": "Agree"}')
+    block = find_last_json_object(text + '{"answer": "Agree"}')
     assert block is not None
     assert block.value == {"answer": "Agree"}
     assert remove_thoughts(text + "It is open.") == "It is open."

@@ -10,7 +10,7 @@ import pytest
 
 from pollex.errors import Interrupted
 from pollex.graphs.context import NullProgress
-from pollex.runs.run import SECONDS_BETWEEN_NOTES, RunSettings
+from pollex.runs.run import SECONDS_BETWEEN_PROGRESS_NOTES, RunSettings
 from pollex.store.store import Store
 
 
@@ -23,7 +23,7 @@ def seen(folder: Path, run: str) -> Any:
 async def comes(store: Store, run: str, look: Callable[[Any], object], wanted: object) -> Any:
     """What is read once it has what is wanted."""
     for _ in range(200):
-        await asyncio.sleep(SECONDS_BETWEEN_NOTES / 5)
+        await asyncio.sleep(SECONDS_BETWEEN_PROGRESS_NOTES / 5)
         store.flush()
         if look(found := seen(store.folder, run)) == wanted:
             break

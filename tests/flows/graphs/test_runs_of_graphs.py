@@ -45,14 +45,19 @@ from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs import learn_runs as runs
-from pollex.runs.pool_review import Fork, rows_of
-from pollex.runs.roles import RunRoles, embedded_record, embedded_roles
+from pollex.runs.pool_review import RunFork, make_pool_rows
+from pollex.runs.roles import RunRoles, build_embedded_roles, make_embedded_judge_record
 from pollex.runs.run import RunSettings
-from pollex.runs.score_runs import Scored, run_scoring
-from pollex.store.resume import count_outcomes, find_run, list_scored_ids, scores_of
-from pollex.store.rows import AnswerCells, score_block
+from pollex.runs.score_runs import ScoringResult, run_scoring
+from pollex.store.resume import (
+    count_conversations_by_outcome,
+    find_run,
+    iterate_scores,
+    list_scored_ids,
+)
+from pollex.store.rows import AnswerRows, make_score_block
 from pollex.store.store import Store
-from pollex.store.traces import conversation_trace, run_tree
+from pollex.store.traces import build_span_tree, collect_conversation_trace
 
 QUICK = LearnSettings(stability=False)
 SECRET = "a-key-that-nobody-must-see"
@@ -105,14 +110,16 @@ class OddExtractor:
 
 
 def odd(embedder: Embedder, *ids: str, stopping: Sequence[str] = ()) -> OddExtractor:
-    return OddExtractor(embedded_roles(DomainProfile.neutral(), embedder).extractor, ids, stopping)
+    return OddExtractor(
+        build_embedded_roles(DomainProfile.neutral(), embedder).extractor, ids, stopping
+    )
 
 
 def staff(
     embedder: Embedder, judge: Judge | None = None, extractor: Extractor | None = None
 ) -> Roles:
     """The built-in roles with another judge or extractor."""
-    roles = embedded_roles(DomainProfile.neutral(), embedder)
+    roles = build_embedded_roles(DomainProfile.neutral(), embedder)
     return Roles(
         extractor or roles.extractor, roles.summarizer, roles.deduplicator, judge or roles.judge
     )
@@ -122,7 +129,7 @@ async def learn(
     logs: Logs, roles: Roles, kept: Store, record: JudgeRecord, **setting: Any
 ) -> Learned:
     about = {"settings": setting.pop("settings", QUICK), "fork": setting.pop("fork", None)}
-    asked = runs.Learning(logs=logs, profile=DomainProfile.neutral(), **about)
+    asked = runs.LearningInput(logs=logs, profile=DomainProfile.neutral(), **about)
     workers = RunRoles(roles=roles, record=record, embedder=Embedder())
     run = runs.prepare_learning(asked, workers, RunSettings.of(kept, secrets=(SECRET,), **setting))
     return await run.carry_out()
@@ -130,7 +137,7 @@ async def learn(
 
 async def score(
     logs: Logs, rubrics: RubricSet, judge: Judge, kept: Store, **setting: Any
-) -> Scored:
+) -> ScoringResult:
     return await run_scoring(
         logs.conversations,
         rubrics,
@@ -162,7 +169,7 @@ def first(
             logs,
             staff(embedder, PlainJudge(), odd(embedder)),
             kept,
-            embedded_record(embedder),
+            make_embedded_judge_record(embedder),
             batch=7,
         )
         return folder, asyncio.run(found)
@@ -191,14 +198,14 @@ async def test_a_judge_that_fails_on_one_conversation_leaves_all_others_their_sc
     before, after = (
         {
             found.conversation_id: found
-            for some in scores_of(kept, one.run, rubrics, logs.conversations)
+            for some in iterate_scores(kept, one.run, rubrics, logs.conversations)
             for found in some
         }
         for one in (whole, broken)
     )
     assert {id_ for id_ in before if before[id_] != after[id_]} == {"c007"}
     assert (after["c007"].netsat, after["c007"].outcome) == (None, "error")
-    trace = conversation_trace(kept, broken.run, "c007")
+    trace = collect_conversation_trace(kept, broken.run, "c007")
     assert {step.name: step.error.split(":")[0] for step in trace.steps} == {
         f"judge_{side}": f"{len([r for r in rubrics.all_rubrics if r.polarity == side])} unanswered, the first"
         for side in ("sat", "dsat")
@@ -206,7 +213,7 @@ async def test_a_judge_that_fails_on_one_conversation_leaves_all_others_their_sc
     assert find_run(kept, broken.run).status == "partial"
     assert SECRET not in str(kept.rows("SELECT * FROM spans"))
     assert SECRET not in str(kept.ask(broken.run, "SELECT * FROM answers"))
-    (graph,) = run_tree(kept, whole.run)
+    (graph,) = build_span_tree(kept, whole.run)
     assert {branch.name for branch in graph.branches} == set(build_score().nodes) - {"finish"}
 
 
@@ -237,7 +244,7 @@ async def test_what_fails_or_is_not_answered_in_learning_is_told_and_left_out_an
         ]
 
     roles = staff(embedder, PlainJudge(choosy), odd(embedder, odd_one))
-    learned = await learn(logs, roles, kept, embedded_record(embedder))
+    learned = await learn(logs, roles, kept, make_embedded_judge_record(embedder))
     found = learned.rubric_set
     held_out = [one for one in learned.scores if one.side == "held_out"]
     assert list(learned.unextracted) == [odd_one]
@@ -263,7 +270,7 @@ async def test_what_fails_or_is_not_answered_in_learning_is_told_and_left_out_an
     scored = sum(one.netsat is not None for one in held_out)
     assert (found.held_out.n, found.calibrator.held_out.n, found.data.held_out, scored) == (21,) * 4
     assert find_run(kept, learned.run).status == "partial"
-    tree = {branch.name: branch for branch in run_tree(kept, learned.run)[0].branches}
+    tree = {branch.name: branch for branch in build_span_tree(kept, learned.run)[0].branches}
     assert (tree["extract"].count, tree["extract"].failed) == (24, 1)
     assert tree["judge_pool"].count == 48
 
@@ -277,9 +284,17 @@ async def test_what_failed_in_extraction_is_asked_again_by_a_resume_until_reason
     broken = PlainJudge(except_for(train[9], raises(ModelRefused("the key is wrong"))))
     first = odd(embedder, train[3], stopping=[train[20]] if stopped_in == "extract" else [])
     with pytest.raises(ModelRefused):
-        await learn(logs, staff(embedder, broken, first), kept, embedded_record(embedder), batch=8)
+        await learn(
+            logs,
+            staff(embedder, broken, first),
+            kept,
+            make_embedded_judge_record(embedder),
+            batch=8,
+        )
     second = staff(embedder, PlainJudge(), odd(embedder))
-    learned = await learn(logs, second, kept, embedded_record(embedder), batch=8, resume=True)
+    learned = await learn(
+        logs, second, kept, make_embedded_judge_record(embedder), batch=8, resume=True
+    )
     assert list(learned.unextracted) == ([] if stopped_in == "extract" else [train[3]])
 
 
@@ -290,7 +305,7 @@ async def test_a_resume_leaves_the_answers_that_rubrics_were_chosen_by_and_asks_
 ) -> None:
     unjudged = getattr(split_conversations(logs.learnable, 0.5, 0), side)[5].id
     broken = PlainJudge(except_for(unjudged, raises(OSError("gone"))))
-    record = embedded_record(embedder)
+    record = make_embedded_judge_record(embedder)
     first = await learn(logs, staff(embedder, broken), kept, record)
     mended = PlainJudge()
     again = await learn(logs, staff(embedder, mended), kept, record, resume=True)
@@ -325,16 +340,16 @@ async def test_learning_in_batches_of_one_stays_within_its_recursion_limit_and_l
     logs: Logs, whole: Whole, embedder: Embedder
 ) -> None:
     roles = staff(embedder, PlainJudge(), odd(embedder))
-    assert same(await learn(logs, roles, whole.kept, embedded_record(embedder), batch=1)) == same(
-        whole.learned
-    )
+    assert same(
+        await learn(logs, roles, whole.kept, make_embedded_judge_record(embedder), batch=1)
+    ) == same(whole.learned)
 
 
 async def test_a_judge_that_says_the_same_of_all_leaves_no_nan_anywhere(
     logs: Logs, kept: Store, embedder: Embedder, tmp_path: Path
 ) -> None:
     learned = await learn(
-        logs, staff(embedder, PlainJudge(neutral)), kept, embedded_record(embedder)
+        logs, staff(embedder, PlainJudge(neutral)), kept, make_embedded_judge_record(embedder)
     )
     rubrics = learned.rubric_set
     assert rubrics.held_out is not None
@@ -350,7 +365,7 @@ async def test_a_judge_or_an_extractor_that_finds_nothing_leaves_no_rubric_to_ch
     down = staff(embedder, PlainJudge(raises(RuntimeError("down"))))
     for roles in (down, staff(embedder, extractor=odd(embedder, *(one.id for one in logs)))):
         with pytest.raises(BadRubrics, match="no rubric to choose from"):
-            await learn(logs, roles, kept, embedded_record(embedder))
+            await learn(logs, roles, kept, make_embedded_judge_record(embedder))
         assert find_run(kept, "last").status == "failed"
 
 
@@ -365,7 +380,9 @@ async def test_where_no_held_out_conversation_has_a_score_that_is_said(
         return [unanswered if conversation.id in held_out else first, *others]
 
     found = (
-        await learn(logs, staff(embedder, PlainJudge(silent)), kept, embedded_record(embedder))
+        await learn(
+            logs, staff(embedder, PlainJudge(silent)), kept, make_embedded_judge_record(embedder)
+        )
     ).rubric_set
     assert found.held_out is None
     assert any(
@@ -377,7 +394,7 @@ async def test_where_no_held_out_conversation_has_a_score_that_is_said(
 async def test_a_run_tells_what_happened_in_spans_and_states_of_json_and_who_goes_together(
     whole: Whole,
 ) -> None:
-    (tree,) = run_tree(whole.kept, whole.run)
+    (tree,) = build_span_tree(whole.kept, whole.run)
     assert {branch.name for branch in tree.branches} == set(build().nodes) - {
         "finish",
         "review_pool",
@@ -428,7 +445,11 @@ async def test_a_run_that_is_stopped_again_and_again_goes_on_at_that_node_and_co
         extractor = odd(embedder, stopping=[stop] if node == "extract" else [])
         with pytest.raises(ModelRefused):
             await learn(
-                logs, staff(embedder, judge, extractor), kept, embedded_record(embedder), **setting
+                logs,
+                staff(embedder, judge, extractor),
+                kept,
+                make_embedded_judge_record(embedder),
+                **setting,
             )
         setting["resume"] = True
         runs_seen.add(find_run(kept, "last").id)
@@ -436,7 +457,11 @@ async def test_a_run_that_is_stopped_again_and_again_goes_on_at_that_node_and_co
             assert (await graph.aget_state(make_thread_config(max(runs_seen)))).next == (node,)
     judge = PlainJudge()
     again = await learn(
-        logs, staff(embedder, judge, odd(embedder)), kept, embedded_record(embedder), **setting
+        logs,
+        staff(embedder, judge, odd(embedder)),
+        kept,
+        make_embedded_judge_record(embedder),
+        **setting,
     )
     assert runs_seen == {again.run}
     assert again.run != whole.run
@@ -447,14 +472,18 @@ async def test_a_run_that_is_stopped_again_and_again_goes_on_at_that_node_and_co
 async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summarizes_again(
     logs: Logs, whole: Whole, embedder: Embedder, tmp_path: Path
 ) -> None:
-    record = embedded_record(embedder)
+    record = make_embedded_judge_record(embedder)
     kept = whole.kept
     state = await get_state_after(kept, find_run(kept, whole.run), "deduplicate")
     pool = [Rubric(id="", text=row["text"], polarity=row["polarity"]) for row in state["kept"]]
     nobody = staff(embedder, PlainJudge(), odd(embedder, *(one.id for one in logs)))
     own = Rubric(id="", text="The assistant says when it will be back.", polarity="sat")
     forked = await learn(
-        logs, nobody, kept, record, fork=Fork(whole.run, "deduplicate", rows_of([*pool[1:], own]))
+        logs,
+        nobody,
+        kept,
+        record,
+        fork=RunFork(whole.run, "deduplicate", make_pool_rows([*pool[1:], own])),
     )
     after = await get_state_after(kept, find_run(kept, forked.run), "assess")
     assert after["parent"] == f"{whole.run}:deduplicate"
@@ -467,7 +496,7 @@ async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summari
     assert [(one.text, one.polarity) for one in load_rubrics_of_any_tool(handed_out)] == [
         (row["text"], row["polarity"]) for row in both
     ]
-    unedited = await learn(logs, nobody, kept, record, fork=Fork(whole.run, "deduplicate"))
+    unedited = await learn(logs, nobody, kept, record, fork=RunFork(whole.run, "deduplicate"))
     assert same(unedited) == same(whole.learned)
 
 
@@ -508,7 +537,7 @@ async def test_rubrics_of_equal_text_are_one_before_anybody_is_asked(
     logs: Logs, whole: Whole, embedder: Embedder
 ) -> None:
     kept = whole.kept
-    record = embedded_record(embedder)
+    record = make_embedded_judge_record(embedder)
     roles = staff(embedder)
     telling = Telling(roles.deduplicator)
     repeating = replace(roles, summarizer=Repeating(roles.summarizer), deduplicator=telling)
@@ -538,23 +567,23 @@ NIGHTLY = [
 async def test_a_fork_after_the_pool_was_judged_pays_for_no_answer_again(
     logs: Logs, whole: Whole, embedder: Embedder, node: str
 ) -> None:
-    record = embedded_record(embedder)
+    record = make_embedded_judge_record(embedder)
     kept = whole.kept
     judge = PlainJudge()
     roles = staff(embedder, judge, odd(embedder))
     training = {one.id for one in split_conversations(logs.learnable, 0.5, 0).train}
-    unedited = await learn(logs, roles, kept, record, fork=Fork(whole.run, node))
+    unedited = await learn(logs, roles, kept, record, fork=RunFork(whole.run, node))
     assert not judge.asked
     assert same(unedited) == same(whole.learned)
     pool = (await get_state_after(kept, find_run(kept, whole.run), node))["kept"]
     own = {"id": "", "text": "The assistant says when it will be back.", "polarity": "sat"}
-    fewer = await learn(logs, roles, kept, record, fork=Fork(whole.run, node, pool[1:]))
+    fewer = await learn(logs, roles, kept, record, fork=RunFork(whole.run, node, pool[1:]))
     assert not {id_ for id_, _ in judge.asked} & training
     assert pool[0]["text"] not in {
         one.text for one in (*fewer.rubric_set.rubrics, *fewer.rubric_set.dropped)
     }
     judge.asked.clear()
-    await learn(logs, roles, kept, record, fork=Fork(whole.run, node, [*pool, own]))
+    await learn(logs, roles, kept, record, fork=RunFork(whole.run, node, [*pool, own]))
     assert {n for id_, n in judge.asked if id_ in training} == {1}, "what is new, alone"
 
 
@@ -562,7 +591,7 @@ async def test_a_fork_that_cannot_be_is_refused_with_what_is_wrong(
     logs: Logs, whole: Whole, embedder: Embedder
 ) -> None:
     roles = staff(embedder, PlainJudge(), odd(embedder))
-    record = embedded_record(embedder)
+    record = make_embedded_judge_record(embedder)
     refused: list[tuple[str, list[tuple[str, Any]], dict[str, Any], str]] = [
         ("deduplicate", [("a", "sat"), ("a", "sat")], {}, "stands there twice"),
         ("deduplicate", [(" ", "sat")], {}, "without text"),
@@ -581,7 +610,7 @@ async def test_a_fork_that_cannot_be_is_refused_with_what_is_wrong(
         rows = [{"id": "", "text": text, "polarity": side} for text, side in pool]
         with pytest.raises(PollexError, match=words):
             await learn(
-                logs, roles, whole.kept, record, fork=Fork(whole.run, node, rows), **changed
+                logs, roles, whole.kept, record, fork=RunFork(whole.run, node, rows), **changed
             )
     assert find_run(whole.kept, "last").id == whole.run
 
@@ -636,16 +665,16 @@ async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stan
             pairs = list(zip(questions, answers, strict=True))
             rng.shuffle(pairs)
             kept.put(
-                AnswerCells(run.id).of(
+                AnswerRows(run.id).of(
                     conversation, [q for q, _ in pairs], [a for _, a in pairs], "f"
                 )
             )
-            kept.put([score_block(run.id, netsat.score_all({conversation.id: answers}))])
+            kept.put([make_score_block(run.id, netsat.score_all({conversation.id: answers}))])
     await kept.settle()
-    counted = count_outcomes(kept, run.id)
+    counted = count_conversations_by_outcome(kept, run.id)
     found = [
         one
-        for some in scores_of(kept, run.id, rubrics, logs.conversations)
+        for some in iterate_scores(kept, run.id, rubrics, logs.conversations)
         for one in some.column("outcome")
     ]
     assert counted == {outcome: found.count(outcome) for outcome in sorted(set(found))}

@@ -13,7 +13,7 @@ from pollex.rubrics.rubric import TONE_SOURCE
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.tone import ToneScale, make_tone_answers
 from pollex.services.scorer import Scorer
-from pollex.store.resume import answers_of, scores_of
+from pollex.store.resume import iterate_scores, read_answers
 from pollex.store.store import Store
 
 
@@ -46,8 +46,8 @@ def test_the_tone_of_a_score_is_that_of_its_text_and_the_store_gives_the_same_pr
     assert done.code == 0, done.err
     with Store.open(Path("s"), read_only=True) as store:
         run = json.loads(done.out)["run"]
-        kept = answers_of(store, run)
-        (again,) = scores_of(store, run, rubrics, logs.conversations)
+        kept = read_answers(store, run)
+        (again,) = iterate_scores(store, run, rubrics, logs.conversations)
 
     # One by one.
     scale = ToneScale.from_json(rubrics.tone.learned, 4 * len(WORDING_TONE_FORM.signals))

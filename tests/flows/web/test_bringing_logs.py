@@ -22,7 +22,7 @@ from pollex.services.bring import AllowedRoots
 from pollex.services.readings import LOGS_FOLDER_NAME, list_readings
 from pollex.store.seal import Seal
 from pollex.store.store import Store
-from pollex.store.tables import AnnotatorRow, now
+from pollex.store.tables import AnnotatorRow, format_current_time
 from pollex.web import links
 from pollex.web.guests import hash_token
 
@@ -292,7 +292,11 @@ async def test_a_stranger_a_guest_another_site_and_another_server_can_bring_noth
     empty.put(
         [
             AnnotatorRow(
-                "g", "Guest", hash_token(Seal.of(empty.folder), token), now(), f"{links.LABEL}/q"
+                "g",
+                "Guest",
+                hash_token(Seal.of(empty.folder), token),
+                format_current_time(),
+                f"{links.LABEL}/q",
             )
         ]
     )

@@ -7,8 +7,8 @@ from web_site import client_of, conversation, made_app
 
 from pollex.measures.drift import is_unlike
 from pollex.rubrics.records import SpreadRecord
-from pollex.store.resume import runs
-from pollex.store.rows import conversation_rows, make_fact_row
+from pollex.store.resume import list_stored_runs
+from pollex.store.rows import make_conversation_rows, make_fact_row
 from pollex.store.store import Store
 from pollex.web.calibrated import (
     draw_reliability_of_run,
@@ -26,7 +26,7 @@ from pollex.web.site import Site
 
 @pytest.mark.parametrize("own", [120], indirect=True)
 async def test_bands_hold_what_was_predicted_and_seen(own: Store) -> None:
-    learn, score = runs(own)
+    learn, score = list_stored_runs(own)
     assert not find_usable(read_run_columns(own, learn)).any(), (
         "labels that were learned from say nothing"
     )
@@ -65,7 +65,7 @@ async def test_bands_hold_what_was_predicted_and_seen(own: Store) -> None:
 
 @pytest.mark.parametrize("own", [120], indirect=True)
 async def test_conversations_unlike_those_of_the_set_are_marked(own: Store) -> None:
-    learn = runs(own)[0]
+    learn = list_stored_runs(own)[0]
     lens = read_run_columns(own, learn)
     known = lens.netsat[~np.isnan(lens.netsat)]
     for edges, marked in (
@@ -93,7 +93,7 @@ def test_times_are_read_however_logs_write_them() -> None:
 
 @pytest.mark.parametrize("own", [120], indirect=True)
 async def test_weeks_and_groups_are_those_of_a_field_of_the_log(own: Store) -> None:
-    score = runs(own)[1]
+    score = list_stored_runs(own)[1]
     days = {number: f"2026-09-{1 + number // 12:02}T10:00:00Z" for number in range(120)}
     told = [
         conversation(number).model_copy(
@@ -103,7 +103,7 @@ async def test_weeks_and_groups_are_those_of_a_field_of_the_log(own: Store) -> N
         )
         for number in range(120)
     ]
-    own.put(conversation_rows(score.id, told))
+    own.put(make_conversation_rows(score.id, told))
     own.flush()
     lens = read_run_columns(own, score)
     fields = list_fields(Site(own, {}), score, lens)

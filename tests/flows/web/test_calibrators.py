@@ -11,9 +11,9 @@ from small_runs import Learnt
 from web_site import client_of, made_app
 
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.store.resume import runs
+from pollex.store.resume import list_stored_runs
 from pollex.store.store import Store
-from pollex.store.tables import LabelRow, pack
+from pollex.store.tables import LabelRow, dump_json
 from pollex.web.calibrated import select_label_source
 from pollex.web.lens import read_run_columns
 from pollex.web.site import read_sets
@@ -43,7 +43,7 @@ async def test_a_set_that_only_the_store_has_is_whole_there_and_shows_its_own_fi
 ) -> None:
     with Store.open(learnt.store, read_only=True) as store:
         async with client_of(made_app(store, read_only=True)) as client:
-            shown = (await client.get(f"/calibration/{runs(store)[0].id}")).text
+            shown = (await client.get(f"/calibration/{list_stored_runs(store)[0].id}")).text
     assert 'class="error"' not in shown
     assert "What it was compared with" in shown
 
@@ -79,7 +79,7 @@ def test_two_files_of_one_name_are_two_sets(learnt: Learnt, tmp_path: Path) -> N
 async def test_labels_of_people_count_where_they_were_drawn_at_random_and_never_with_the_logs(
     own: Store,
 ) -> None:
-    score = runs(own)[1]
+    score = list_stored_runs(own)[1]
     lens = read_run_columns(own, score)
     for row, (who, value, drawn) in enumerate(
         [
@@ -90,9 +90,15 @@ async def test_labels_of_people_count_where_they_were_drawn_at_random_and_never_
         ]
     ):
         text = lens.hashes[min(row, 2)]
-        own.put([LabelRow(who, text, lens.ids[row], score.id, "thumb", pack(value), drawn=drawn)])
+        own.put(
+            [LabelRow(who, text, lens.ids[row], score.id, "thumb", dump_json(value), drawn=drawn)]
+        )
     own.put(
-        [LabelRow("cy", lens.hashes[2], "", score.id, "thumb", pack("down"), source="adjudicated")]
+        [
+            LabelRow(
+                "cy", lens.hashes[2], "", score.id, "thumb", dump_json("down"), source="adjudicated"
+            )
+        ]
     )
     own.flush()
     people, decided = (

@@ -9,8 +9,8 @@ from small_runs import run_here
 from web_site import client_of, made_app
 
 from pollex.errors import StoreDamaged
-from pollex.store.database import FILE
-from pollex.store.soundness import check, damage_behind
+from pollex.store.database import DATABASE_FILE_NAME
+from pollex.store.soundness import check_whole_store, find_damage_behind_error
 from pollex.store.store import Store
 
 HTML = {"accept": "text/html"}
@@ -38,7 +38,7 @@ CHANGES = {
 
 def changed(store: Store, sql: str) -> None:
     store.flush()
-    with closing(sqlite3.connect(store.folder / FILE)) as database:
+    with closing(sqlite3.connect(store.folder / DATABASE_FILE_NAME)) as database:
         database.execute(sql)
         database.commit()
 
@@ -46,10 +46,10 @@ def changed(store: Store, sql: str) -> None:
 @pytest.mark.parametrize("kind", CHANGES)
 async def test_pages_of_a_store_that_somebody_changed_say_so(own: Store, kind: str) -> None:
     own.flush()
-    check(own)
+    check_whole_store(own)
     changed(own, CHANGES[kind])
     with pytest.raises(StoreDamaged):
-        check(own)
+        check_whole_store(own)
     pages = ["/", "/runs", "/conversations", "/pass-on", "/sets", "/label", "/at-work"]
     run = own.value("SELECT id FROM runs")
     async with client_of(made_app(own)) as client:
@@ -60,11 +60,11 @@ async def test_pages_of_a_store_that_somebody_changed_say_so(own: Store, kind: s
 
 def test_what_nobody_expected_is_damage_only_where_the_store_is_damaged(own: Store) -> None:
     own.flush()
-    assert damage_behind(own, TypeError()) is None
+    assert find_damage_behind_error(own, TypeError()) is None
     changed(own, CHANGES["bytes for figures"])
     for error in (None, KeyboardInterrupt(), StoreDamaged("x"), OSError(), MemoryError()):
-        assert damage_behind(own, error) is None
-    damage = damage_behind(own, TypeError())
+        assert find_damage_behind_error(own, error) is None
+    damage = find_damage_behind_error(own, TypeError())
     assert damage is not None
     assert "ms of spans has what pollex doesn't write" in str(damage)
 
@@ -84,6 +84,6 @@ def test_columns_of_a_run_that_are_not_ours_are_damage(own: Store) -> None:
     with duckdb.connect() as connection:
         connection.execute(f"COPY (SELECT 5 AS x) TO '{part}' (FORMAT parquet)")
     with pytest.raises(StoreDamaged, match="it has no column"):
-        check(own)
+        check_whole_store(own)
     ended = run_here("trace", "last", "--store", own.folder, "--conversation", "c1")
     assert "unexpected" not in ended.err, ended.err

@@ -6,7 +6,7 @@ from web_site import scored
 
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.check import check_runs
-from pollex.store.resume import read_facts, runs
+from pollex.store.resume import list_stored_runs, read_facts_by_id
 from pollex.store.store import Store
 
 
@@ -14,8 +14,8 @@ from pollex.store.store import Store
 async def test_a_condition_passes_is_undecided_or_fails_and_says_why(
     own: Store, web: AsyncClient
 ) -> None:
-    learn = runs(own)[0].id
-    found = RubricSet.parse(read_facts(own, learn, "rubric_set")["set"])
+    learn = list_stored_runs(own)[0].id
+    found = RubricSet.parse(read_facts_by_id(own, learn, "rubric_set")["set"])
     best = own.ask(
         learn, "SELECT conversation FROM scores ORDER BY probability DESC NULLS LAST LIMIT 30"
     )
@@ -46,8 +46,10 @@ async def test_a_condition_passes_is_undecided_or_fails_and_says_why(
 async def test_what_can_t_be_checked_says_why_and_what_to_type(
     own: Store, web: AsyncClient
 ) -> None:
-    learn, other = runs(own)
-    run = scored(own, RubricSet.parse(read_facts(own, learn.id, "rubric_set")["set"]), range(60))
+    learn, other = list_stored_runs(own)
+    run = scored(
+        own, RubricSet.parse(read_facts_by_id(own, learn.id, "rubric_set")["set"]), range(60)
+    )
     answer = await web.get("/api/check", params={"run": run, "against": other.id, "limit": "1"})
     assert answer.status_code == 400
     assert "pollex check" in answer.json()["remedy"]

@@ -6,7 +6,7 @@ from httpx2 import AsyncClient
 
 from pollex.calibration.active_learning import make_text_vectors, select_queries
 from pollex.rubrics.answers import Answer
-from pollex.store.resume import answers_of
+from pollex.store.resume import read_answers
 from pollex.store.store import Store
 from pollex.web.listing import FIRST, LABELS_BEFORE_NEW_ORDER
 
@@ -18,7 +18,7 @@ async def test_the_most_telling_first_is_what_the_design_picks_and_labels_change
     asked = {"run": "learn-1", "sort": "information", "down": 1, "n": 500}
     rows = (await web.get("/api/conversations", params=asked)).json()["rows"]
     run = own.value("SELECT id FROM runs WHERE command = 'learn'")
-    own = answers_of(own, run)
+    own = read_answers(own, run)
     means = {
         id_: [
             a.expected() if isinstance(a := own[id_].get(q), Answer) else np.nan for q in QUESTIONS

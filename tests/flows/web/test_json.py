@@ -4,14 +4,14 @@ import pytest
 from httpx2 import AsyncClient
 from judged_run import judged_run
 
-from pollex.store.resume import runs
+from pollex.store.resume import list_stored_runs
 from pollex.store.store import Store
 
 
 async def test_a_runs_spans_are_added_up_listed_and_drawn(
     client: AsyncClient, store: Store
 ) -> None:
-    run = runs(store)[0].id
+    run = list_stored_runs(store)[0].id
     rows = store.rows("SELECT name, ms, error FROM spans WHERE run = ?", [run])
     nodes = {
         node["name"]: node for node in (await client.get(f"/api/runs/{run}/tree")).json()["nodes"]

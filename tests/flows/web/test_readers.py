@@ -10,7 +10,7 @@ from web_site import client_of, made_app
 
 from pollex.store.seal import Seal
 from pollex.store.store import Store
-from pollex.store.tables import AnnotatorRow, now
+from pollex.store.tables import AnnotatorRow, format_current_time
 from pollex.web.guard import Guard
 from pollex.web.guests import hash_token
 from pollex.web.hooks import list_entries
@@ -67,7 +67,7 @@ async def test_a_link_that_a_stranger_or_an_earlier_pollex_made_opens_nothing(
     token = "cd" * 16
     digests = (sha256(token.encode()).hexdigest(), hash_token(Seal(b"stranger"), token))
     for number, digest in enumerate(digests):
-        own.put([AnnotatorRow(f"{number}", "Eve", digest, now(), "/")])
+        own.put([AnnotatorRow(f"{number}", "Eve", digest, format_current_time(), "/")])
     own.flush()
     app = made_app(own)
     async with client_of(app, token=token) as stranger, client_of(app) as owner:

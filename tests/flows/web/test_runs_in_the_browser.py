@@ -13,9 +13,9 @@ from httpx2 import AsyncClient
 from web_site import client_of, made_app
 
 from pollex.graphs.context import NullProgress
-from pollex.runs.run import KeptProgress
-from pollex.store.ledger import StoreLedger
-from pollex.store.resume import find_run, runs
+from pollex.runs.run import StoredProgress
+from pollex.store.ledger import StoreCallLedger
+from pollex.store.resume import find_run, list_stored_runs
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import SpanRow
@@ -59,7 +59,7 @@ async def test_the_list_has_every_run_and_a_run_its_graph_with_what_was_not_reac
 async def test_calls_that_bear_the_name_of_their_node_are_a_row_of_their_own(
     own: Store, web: AsyncClient
 ) -> None:
-    run = runs(own)[0]
+    run = list_stored_runs(own)[0]
     for kind in ("role", "call", "call"):
         own.put(
             [
@@ -123,7 +123,7 @@ def test_activity_is_how_many_spans_touch_each_stretch(tmp_path: Path) -> None:
 
 async def test_a_call_is_shown_with_prompt_answer_and_tokens(own: Store, web: AsyncClient) -> None:
     run = own.begin("score", arguments={}, fingerprint={}, versions={})
-    ledger = StoreLedger(own, Tracer(own, run.id))
+    ledger = StoreCallLedger(own, Tracer(own, run.id))
     await ledger.intend("k" * 64, 0, {"stage": "judge", "item": "c1", "request": ASKED})
     await ledger.record("k" * 64, 0, {"status": 200, "attempt": 0, "seconds": 0.2}, CAME)
     await ledger.intend("q" * 64, 0, {"stage": "judge", "item": "c2"})
@@ -221,7 +221,7 @@ async def test_a_cost_is_that_of_all_starts_of_a_run_and_unknown_where_one_is(
     )
     for cost, shown in ((0.5, "$0.5000"), (2.0, "$2.50"), (None, "–")):
         used = {"sent": 1, "known": 0, "prompt_tokens": 5, "completion_tokens": 6, "cost": cost}
-        progress = KeptProgress(NullProgress(), own, lambda used=used: used)
+        progress = StoredProgress(NullProgress(), own, lambda used=used: used)
         async with progress.of_run(run.id):
             pass
         await own.settle()

@@ -7,8 +7,8 @@ import pytest
 from httpx2 import AsyncClient
 from web_site import conversation
 
-from pollex.store.resume import runs
-from pollex.store.rows import conversation_rows
+from pollex.store.resume import list_stored_runs
+from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow
 from pollex.web.lens import read_run_columns
@@ -17,8 +17,8 @@ from pollex.web.pages.compare import estimate_differences, find_labeled_unseen, 
 
 @pytest.mark.parametrize("own", [24], indirect=True)
 async def test_texts_are_paired_and_flips_come_first(own: Store, web: AsyncClient) -> None:
-    ids = {run.command: run.id for run in runs(own)}
-    own.put(conversation_rows(ids["learn"], map(conversation, range(24)), side="test"))
+    ids = {run.command: run.id for run in list_stored_runs(own)}
+    own.put(make_conversation_rows(ids["learn"], map(conversation, range(24)), side="test"))
     moved = {"conversation 1": (9.0, "positive"), "conversation 2": (-30.0, "negative")}
     own.put(
         ScoreRow(ids["score"], id_, netsat, label, True, 0.5)
@@ -42,7 +42,7 @@ async def test_texts_are_paired_and_flips_come_first(own: Store, web: AsyncClien
 
 
 def test_a_run_beside_itself_differs_in_nothing(own: Store) -> None:
-    (_, run) = [read_run_columns(own, run) for run in runs(own)]
+    (_, run) = [read_run_columns(own, run) for run in list_stored_runs(own)]
     pairs = pair_texts(run, run)
     assert len(pairs.flips) == 0
     found = estimate_differences(pairs, run, run)
@@ -57,7 +57,7 @@ def test_a_run_beside_itself_differs_in_nothing(own: Store) -> None:
     every = find_labeled_unseen(pairs, run, run)
     assert len(every) > 3
     seen = frozenset(run.hashes[pairs.rows[0][i]][:16] for i in every[:3])
-    left = find_labeled_unseen(pairs, run, read_run_columns(own, runs(own)[1], seen))
+    left = find_labeled_unseen(pairs, run, read_run_columns(own, list_stored_runs(own)[1], seen))
     assert set(left.tolist()) == set(every[3:].tolist()), (
         "the AUC has nothing that a set was learned from"
     )

@@ -14,7 +14,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
-from pollex.runs.workspace import run_to_end
+from pollex.runs.workspace import run_coroutine_to_end
 
 FAILS = "The assistant says that it couldn't do something, and offers nothing in its place."
 DONE = "The assistant manages to do something and repeats time, date or price of it."
@@ -70,7 +70,7 @@ def table_rubrics(logs: Logs, **changes: Any) -> RubricSet:
         for id_, side, source, text in EVENTS
     )
     judge = EmbeddedJudge(Embedder(), rubrics=rubrics)
-    run_to_end(judge.fit(logs.conversations, rubrics))
+    run_coroutine_to_end(judge.fit(logs.conversations, rubrics))
     record = JudgeRecord(
         kind="embedded", name=judge.name, fingerprint=judge.fingerprint, learned=dict(judge.learned)
     )

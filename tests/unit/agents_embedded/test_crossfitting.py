@@ -23,7 +23,7 @@ from pollex.rubrics.learning.crossfit import (
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric import Rubric
-from pollex.runs.roles import embedded_record
+from pollex.runs.roles import make_embedded_judge_record
 
 OWN = [Rubric(id=f"own{n}", text=f"Own words {n}.", polarity="dsat") for n in range(3)]
 OWN_IDS = [one.id for one in OWN]
@@ -52,7 +52,7 @@ def laid_out(
         training=tuple(log),
         held_out=(),
         settings=LearnSettings(seed=seed),
-        judge_record=embedded_record(Embedder()),
+        judge_record=make_embedded_judge_record(Embedder()),
         table=GivenAnswers(
             "expected", distributions={one.id: dict.fromkeys(OWN_IDS, EVEN) for one in log}
         ),

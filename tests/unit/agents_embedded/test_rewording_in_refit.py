@@ -53,14 +53,14 @@ def written_log(folder: Path) -> Logs:
 
 def learned(logs: Logs, embedder: Embedder, store: Store) -> RubricSet:
     record = JudgeRecord(kind="embedded", name="built-in (no LLM)", fingerprint="")
-    asked = runs.Learning(logs=logs, profile=DomainProfile.neutral(), settings=SETTINGS)
+    asked = runs.LearningInput(logs=logs, profile=DomainProfile.neutral(), settings=SETTINGS)
     staff = RunRoles(roles=roles(embedder), record=record, embedder=embedder)
     run = runs.prepare_learning(asked, staff, running.RunSettings.of(store))
     return asyncio.run(run.carry_out()).rubric_set
 
 
 def refitted(logs: Logs, rubrics: RubricSet, embedder: Embedder, store: Store) -> RubricSet:
-    run = runs.refit(
+    run = runs.refit_rubric_set(
         logs,
         rubrics,
         roles=roles(embedder),

@@ -6,7 +6,7 @@ from scripted import Scripted, asker, rubric
 from sealed import unseal
 
 from pollex.agents.llm.adapting import adapt_rubrics_to_domain
-from pollex.gateway.calls import Refused
+from pollex.gateway.calls import RefusedReply
 
 THANKS, FIXES, JOKES = (
     rubric(f"The {who}.") for who in ("user thanks", "assistant fixes it", "assistant jokes")
@@ -56,7 +56,7 @@ async def test_words_that_speak_to_the_judge_are_not_taken_and_without_an_answer
     )
     assert found == [FIXES]
     assert "can't be a rubric: speaks to the judge" in change.why or "names an answer" in change.why
-    for said in (Refused(detail="no"), "no JSON"):
+    for said in (RefusedReply(detail="no"), "no JSON"):
         found, (change,) = await adapt_rubrics_to_domain(asker(Scripted(otherwise=said)), [FIXES])
         assert found == [FIXES]
         assert (change.does, change.why.startswith("the model gave no answer")) == ("kept", True)

@@ -17,7 +17,7 @@ from pollex.agents.llm.deduplicator import (
     group_near_rubrics,
 )
 from pollex.agents.mixed import MixedDeduplicator
-from pollex.gateway.calls import Refused
+from pollex.gateway.calls import RefusedReply
 from pollex.rubrics.rubric import Rubric
 
 
@@ -50,7 +50,7 @@ def role(door: Scripted) -> LlmDeduplicator:
 
 async def test_without_a_usable_answer_nothing_is_merged() -> None:
     for reply in (
-        Refused(detail="no"),
+        RefusedReply(detail="no"),
         "no idea",
         '{"same": "all"}',
         '{"same": [1, "2", null, [3]]}',
@@ -135,7 +135,7 @@ async def test_a_models_rubric_and_a_built_in_one_of_its_words_are_one_where_the
         True,
         False,
     ]
-    undecided = await merged(Scripted(otherwise=Refused(detail="no")), alike=0.999)
+    undecided = await merged(Scripted(otherwise=RefusedReply(detail="no")), alike=0.999)
     assert undecided == {"sat-A 0": "sat-C 2", "sat-D 19": "sat-B 20"}, "by their words alone"
 
 

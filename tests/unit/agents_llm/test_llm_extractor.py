@@ -10,7 +10,7 @@ from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.summarizer import LlmSummarizer
 from pollex.agents.roles import Extraction, Summary
 from pollex.conversations.conversation import Conversation, Feedback, Label, Turn
-from pollex.gateway.calls import Failed, Refused
+from pollex.gateway.calls import FailedCall, RefusedReply
 from pollex.rubrics.answers import Unanswered
 
 NEGATIVE = TALK.model_copy(update={"label": Label.NEGATIVE})
@@ -43,8 +43,8 @@ async def test_nothing_but_turns_is_sent_nothing_without_a_label_and_a_call_with
     await LlmExtractor(asker(door)).extract(TALK)
     assert "secret" not in json.dumps(list(door.history[0].messages))
     for outcome, word in (
-        (Refused(detail="no"), "refused"),
-        (Failed(fault="server", detail="server: 500"), "error"),
+        (RefusedReply(detail="no"), "refused"),
+        (FailedCall(fault="server", detail="server: 500"), "error"),
     ):
         found = of(Unanswered, await LlmExtractor(asker(Scripted(otherwise=outcome))).extract(TALK))
         assert (found.outcome, found.detail) == (word, outcome.detail)

@@ -5,7 +5,7 @@ import json
 from scripted import Scripted, asker, rubric
 
 from pollex.agents.llm.rewording import LlmRewriter
-from pollex.gateway.calls import Refused
+from pollex.gateway.calls import RefusedReply
 
 JOINED = rubric("The assistant explains and apologizes.")
 PLAIN = rubric("The assistant explains.")
@@ -43,7 +43,9 @@ async def test_words_that_are_marked_known_or_speak_to_the_judge_are_not_taken()
     ):
         found = await LlmRewriter(asker(Scripted(otherwise=said))).reword([joined, plain])
         assert (list(found.rubrics), found.reworded) == ([joined, plain], {})
-    refused = await LlmRewriter(asker(Scripted(otherwise=Refused(detail="no")))).reword([joined])
+    refused = await LlmRewriter(asker(Scripted(otherwise=RefusedReply(detail="no")))).reword(
+        [joined]
+    )
     assert list(refused.rubrics) == [joined]
     unasked = Scripted()
     assert (await LlmRewriter(asker(unasked)).reword([plain, OWN])).rubrics == (plain, OWN)

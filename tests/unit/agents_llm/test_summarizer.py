@@ -9,7 +9,7 @@ from sealed import unseal
 
 from pollex.agents.llm.summarizer import LlmSummarizer, LlmUpdater
 from pollex.agents.roles import ContrastingPair, Revision, Summary
-from pollex.gateway.calls import Refused
+from pollex.gateway.calls import RefusedReply
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Quote, Reason, add_reasons
 
@@ -47,7 +47,7 @@ async def summarized(
 
 async def test_a_refused_or_unreadable_answer_is_unanswered_and_no_reasons_need_no_call() -> None:
     for reply, outcome in (
-        (Refused(detail="no"), "refused"),
+        (RefusedReply(detail="no"), "refused"),
         ("1. The user thanks.", "unparsable"),
     ):
         found = of(

@@ -15,7 +15,7 @@ from pollex.conversations.redaction import (
 )
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
-from pollex.store.resume import keep_originals, read_originals
+from pollex.store.resume import read_originals_of_placeholders, store_originals_of_placeholders
 from pollex.store.store import Store
 
 MAIL = "anna.b@example.com"
@@ -107,9 +107,9 @@ def test_a_log_is_redacted_as_it_is_read_and_the_store_alone_knows_what_was_ther
     assert next(iter(logs)).turns[0].content == "Write to <MAIL_1>"
     with Store.open(tmp_path / "store") as store:
         for _ in range(2):
-            keep_originals(store, logs.originals)
+            store_originals_of_placeholders(store, logs.originals)
             store.flush()
-        assert read_originals(store, "c") == {"<MAIL_1>": MAIL}
+        assert read_originals_of_placeholders(store, "c") == {"<MAIL_1>": MAIL}
         assert store.value("SELECT count(*) FROM originals") == 1
     assert all(
         MAIL.encode() not in file.read_bytes()

@@ -8,7 +8,7 @@ from pollex.agents.llm.evidence import collect_evidence, cut_texts_to_length
 from pollex.conversations.conversation import Conversation, Source
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_rows
-from pollex.store.rows import conversation_rows, read_conversation
+from pollex.store.rows import make_conversation_rows, read_conversation_row
 
 TURNS = [
     {"role": "user", "content": "When do trams run?"},
@@ -130,13 +130,13 @@ def test_sources_belong_to_the_text_and_come_back_from_the_store() -> None:
     plain = read()
     found = read(sources=[{"text": "A.", "name": "n", "turn": 1}])
     assert plain.text_hash != found.text_hash
-    text, row = conversation_rows("r", [found])
+    text, row = make_conversation_rows("r", [found])
     told = (
         vars(row)
         if hasattr(row, "__dict__")
         else {name: getattr(row, name) for name in row.__slots__}
     )
-    assert read_conversation(told | {"turns": text.turns}).sources == found.sources
+    assert read_conversation_row(told | {"turns": text.turns}).sources == found.sources
 
 
 def test_a_judge_sees_documents_by_the_numbers_that_replies_cite_and_what_tools_returned_behind_them() -> (

@@ -25,7 +25,7 @@ from pollex.rubrics.learning.measured import (
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import FittedThumbs
 from pollex.rubrics.rubric import Polarity, Quote, Reason, Rubric
-from pollex.runs.roles import embedded_record
+from pollex.runs.roles import make_embedded_judge_record
 from pollex.selection.losses import compute_theta_c
 from pollex.selection.threshold import fit_window
 
@@ -78,7 +78,7 @@ def made(
         training=tuple(training),
         held_out=tuple(held_out),
         settings=LearnSettings(),
-        judge_record=embedded_record(Embedder()),
+        judge_record=make_embedded_judge_record(Embedder()),
         progress=NullProgress(),
         family_of=name_rubric_family,
         **more,

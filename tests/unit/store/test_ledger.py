@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 
 from pollex.errors import StoreDamaged
-from pollex.gateway.calls import Ledger, StoredCall
-from pollex.store.ledger import StoreLedger
+from pollex.gateway.calls import Ledger, StoredReply
+from pollex.store.ledger import StoreCallLedger
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 
@@ -17,20 +17,20 @@ from pollex.store.store import Store
 async def test_the_last_record_of_a_key_stands_word_for_word_for_every_process(
     store: Store,
 ) -> None:
-    ledger: Ledger = StoreLedger(store)
+    ledger: Ledger = StoreCallLedger(store)
     await ledger.intend("k", 1, {})
     assert await ledger.lookup("k") is None
     with Store.open(store.folder) as other:
-        await StoreLedger(other).record("k", 1, {"kind": "error"}, "")
+        await StoreCallLedger(other).record("k", 1, {"kind": "error"}, "")
         await ledger.record("k", 2, {"kind": "completed", "usage": None}, 'é\ud800\x00\n"}')
-        found = [await ledger.lookup("k"), await StoreLedger(other).lookup("k")]
-    assert found == [StoredCall("k", {"kind": "completed", "usage": None}, 'é\ud800\x00\n"}')] * 2
+        found = [await ledger.lookup("k"), await StoreCallLedger(other).lookup("k")]
+    assert found == [StoredReply("k", {"kind": "completed", "usage": None}, 'é\ud800\x00\n"}')] * 2
 
 
 async def test_an_intent_without_a_reply_was_possibly_billed_also_after_reopening(
     store: Store,
 ) -> None:
-    ledger = StoreLedger(store)
+    ledger = StoreCallLedger(store)
     for attempt in (1, 2):
         await ledger.intend("k", attempt, {"stage": "judge", "item": "c1"})
     await ledger.record("k", 2, {}, "")
@@ -43,7 +43,7 @@ async def test_an_intent_without_a_reply_was_possibly_billed_also_after_reopenin
 async def test_a_reply_is_on_the_disk_when_it_is_recorded_and_an_intent_in_the_database(
     store: Store,
 ) -> None:
-    ledger = StoreLedger(store)
+    ledger = StoreCallLedger(store)
     said = list[str]()
     assert store._writes is not None
     store._writes._database._connection.set_trace_callback(said.append)
@@ -61,7 +61,7 @@ async def test_a_reply_is_on_the_disk_when_it_is_recorded_and_an_intent_in_the_d
 
 
 async def test_a_reply_that_was_changed_is_no_answer(store: Store) -> None:
-    ledger = StoreLedger(store)
+    ledger = StoreCallLedger(store)
     await ledger.record("k", 1, {}, "yes")
     with store.database.transaction() as connection:
         connection.execute("UPDATE calls SET reply = replace(reply, 'yes', 'no')")
@@ -70,9 +70,9 @@ async def test_a_reply_that_was_changed_is_no_answer(store: Store) -> None:
 
 
 async def test_a_call_is_out_in_one_process_at_a_time(store: Store) -> None:
-    ours = StoreLedger(store)
+    ours = StoreCallLedger(store)
     with Store.open(store.folder) as other:
-        theirs = StoreLedger(other)
+        theirs = StoreCallLedger(other)
         assert await theirs.intend("k", 1, {})
         assert await theirs.intend("k", 1, {}), "who has the lease may send again"
         assert await ours.is_out("k")
@@ -90,7 +90,7 @@ async def test_a_call_is_out_in_one_process_at_a_time(store: Store) -> None:
 
 
 async def test_prompts_are_kept_once_unless_nobody_wants_them(store: Store) -> None:
-    ledger = StoreLedger(store)
+    ledger = StoreCallLedger(store)
     for attempt in (1, 2):
         await ledger.intend("k", attempt, {"request": '{"messages": []}'})
     store.prompts = False
@@ -99,7 +99,7 @@ async def test_prompts_are_kept_once_unless_nobody_wants_them(store: Store) -> N
 
 
 async def test_many_replies_at_once_share_their_commits(store: Store) -> None:
-    ledger = StoreLedger(store)
+    ledger = StoreCallLedger(store)
     batches: list[int] = []
     writer = store._writes
     assert writer is not None
@@ -114,7 +114,7 @@ async def test_many_replies_at_once_share_their_commits(store: Store) -> None:
 
 
 async def test_a_cancelled_caller_leaves_its_record_and_the_others_alone(store: Store) -> None:
-    ledger = StoreLedger(store)
+    ledger = StoreCallLedger(store)
     tasks = [asyncio.create_task(ledger.record(f"k{n}", 1, {}, "raw")) for n in range(20)]
     await asyncio.sleep(0)
     tasks[3].cancel()
@@ -126,7 +126,7 @@ async def test_a_cancelled_caller_leaves_its_record_and_the_others_alone(store: 
 
 async def test_a_call_is_a_span_inside_the_span_that_made_it(store: Store) -> None:
     tracer = Tracer(store, "run")
-    ledger = StoreLedger(store, tracer)
+    ledger = StoreCallLedger(store, tracer)
     async with tracer.span("judge", kind="role", item="c1") as span:
         await ledger.intend("k", 1, {"stage": "judge sat", "item": "c1"})
         await asyncio.sleep(0.01)

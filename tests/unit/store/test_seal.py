@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pollex.errors import StoreDamaged
-from pollex.store.seal import ANCHOR, SEALED_BY, Seal
+from pollex.store.seal import SEAL_FIELD, SEAL_KEY_FILE_NAME, Seal
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_file_is_believed_as_it_was_sealed_and_for_what_it_was_sealed(folder: 
     assert seal.read_fields("y", path) is None
     assert Seal(b"another").read_fields("x", path) is None
     whole = json.loads(path.read_text())
-    for odd in (whole | {"pid": 7}, whole | {"more": 1}, whole | {SEALED_BY: 5}, [], 5, {}):
+    for odd in (whole | {"pid": 7}, whole | {"more": 1}, whole | {SEAL_FIELD: 5}, [], 5, {}):
         path.write_text(json.dumps(odd))
         assert seal.read_fields("x", path) is None, odd
     for content in (b"", b"\xff", b"[" * 100_000, b'{"a":NaN'):
@@ -49,11 +49,11 @@ def test_a_file_is_believed_as_it_was_sealed_and_for_what_it_was_sealed(folder: 
 
 def test_a_seal_that_was_cut_is_a_new_one_and_a_link_is_not_followed(folder: Path) -> None:
     seal = Seal.of(folder)
-    assert (folder / ANCHOR).stat().st_mode & 0o077 == 0
-    os.truncate(folder / ANCHOR, 5)
+    assert (folder / SEAL_KEY_FILE_NAME).stat().st_mode & 0o077 == 0
+    os.truncate(folder / SEAL_KEY_FILE_NAME, 5)
     assert Seal.of(folder) not in (seal, Seal())
-    (folder / ANCHOR).unlink()
-    (folder / ANCHOR).symlink_to(folder.with_name("elsewhere"))
+    (folder / SEAL_KEY_FILE_NAME).unlink()
+    (folder / SEAL_KEY_FILE_NAME).symlink_to(folder.with_name("elsewhere"))
     with pytest.raises(StoreDamaged, match="it is a link"):
         Seal.of(folder)
 

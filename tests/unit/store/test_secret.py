@@ -5,8 +5,14 @@ from pathlib import Path
 import pytest
 
 from pollex.errors import StoreDamaged, WrongUse
-from pollex.store.folder import SECRET, SIZE, VARIABLE, read_secret, store_option
-from pollex.store.ledger import StoreLedger
+from pollex.store.folder import (
+    SECRET_BYTES,
+    SECRET_FILE_NAME,
+    STORE_ENVIRONMENT_VARIABLE,
+    format_store_option,
+    read_secret,
+)
+from pollex.store.ledger import StoreCallLedger
 from pollex.store.store import Store
 
 
@@ -15,14 +21,14 @@ def test_one_flipped_bit_is_mended_and_told_and_more_or_a_cut_are_refused(
 ) -> None:
     with Store.open(tmp_path / "kept") as store:
         secret = store.secret
-        file = store.folder / SECRET
+        file = store.folder / SECRET_FILE_NAME
         content = file.read_bytes()
         for place in (0, 100, 8 * len(content) - 1):
             file.write_bytes((int.from_bytes(content) ^ 1 << place).to_bytes(len(content)))
             assert store.secret == secret
             assert file.read_bytes() == content
         assert len(caplog.messages) == 3
-        for cut in (slice(0), slice(SIZE - 1), slice(SIZE + 1), slice(1, None)):
+        for cut in (slice(0), slice(SECRET_BYTES - 1), slice(SECRET_BYTES + 1), slice(1, None)):
             file.write_bytes(content[cut])
             with pytest.raises(
                 StoreDamaged, match=r"the store's secret was changed.* → put back the file"
@@ -44,11 +50,11 @@ def test_a_secret_is_made_once_and_for_its_owner_alone_or_handed_in_and_another_
         Store.open(tmp_path / "one") as one,
         Store.open(tmp_path / "two", secret=one.secret) as two,
     ):
-        assert len(one.secret) == SIZE
+        assert len(one.secret) == SECRET_BYTES
         assert one.secret == two.secret == read_secret(two.folder)
-        assert (one.folder / SECRET).stat().st_mode & 0o777 == 0o600
+        assert (one.folder / SECRET_FILE_NAME).stat().st_mode & 0o777 == 0o600
     with (
-        Store.open(tmp_path / "two", secret=bytes(SIZE)) as two,
+        Store.open(tmp_path / "two", secret=bytes(SECRET_BYTES)) as two,
         pytest.raises(WrongUse, match="another secret"),
     ):
         _ = two.secret
@@ -61,7 +67,7 @@ def test_a_secret_is_made_once_and_for_its_owner_alone_or_handed_in_and_another_
 
 async def test_a_secret_that_is_gone_is_missed_where_answers_were_paid(tmp_path: Path) -> None:
     with Store.open(tmp_path / "kept") as store:
-        await StoreLedger(store).record("k", 1, {}, "paid")
+        await StoreCallLedger(store).record("k", 1, {}, "paid")
         assert store.paid == 1
         with pytest.raises(StoreDamaged, match="its 1 paid answers"):
             _ = store.secret
@@ -77,5 +83,5 @@ def test_the_store_is_named_where_a_command_would_look_elsewhere(
         ("elsewhere", "elsewhere", ""),
         ("elsewhere", ".pollex", " --store .pollex"),
     ):
-        monkeypatch.setenv(VARIABLE, environment)
-        assert store_option(folder) == words
+        monkeypatch.setenv(STORE_ENVIRONMENT_VARIABLE, environment)
+        assert format_store_option(folder) == words

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pollex.store.settings_told import describe_differences
+from pollex.store.settings_told import describe_fingerprint_differences
 
 BEFORE = {
     "model": "m",
@@ -26,7 +26,7 @@ BEFORE = {
 def test_what_changed_behind_the_digest_of_a_role_is_told(
     change: dict[str, object], words: str
 ) -> None:
-    assert describe_differences(
+    assert describe_fingerprint_differences(
         {"judge": "1f2e"}, {"judge": "ab12"}, BEFORE, {**BEFORE, **change}
     ) == [words]
 
@@ -34,7 +34,7 @@ def test_what_changed_behind_the_digest_of_a_role_is_told(
 def test_settings_are_told_with_both_values_and_digests_by_what_they_stand_for() -> None:
     before = {"budget": "[7, 8]", "data": "00aa11bb22cc", "judge": "1f2e", "seed": "1"}
     now = {"budget": "null", "data": "99aa11bb22cc", "judge": "ab12", "seed": "1"}
-    told = describe_differences(before, now)
+    told = describe_fingerprint_differences(before, now)
     assert told == [
         "budget: 7, 8, and now not set",
         "data: other conversations, or read or labeled in another way",

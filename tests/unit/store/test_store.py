@@ -16,33 +16,33 @@ from pollex.conversations.conversation import Conversation, Feedback, ToolCall, 
 from pollex.errors import PollexError, ResumeRefused, StoreBusy, StoreDamaged, WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
-from pollex.store.columns import read_parts
-from pollex.store.ledger import StoreLedger
-from pollex.store.repair import rebuild
+from pollex.store.columns import list_parts_of_pile
+from pollex.store.ledger import StoreCallLedger
+from pollex.store.repair import rebuild_store
 from pollex.store.resume import (
-    StoredAnswers,
-    answers_of,
-    conversations_of,
-    extractions_of,
-    find_resumable,
+    StoredAnswerMemory,
+    find_last_unfinished_run,
+    find_resumable_run,
     find_run,
-    last_unfinished,
-    read_facts,
-    runs,
-    step,
+    iterate_conversations,
+    list_stored_runs,
+    read_answers,
+    read_extractions,
+    read_facts_by_id,
+    read_step_result,
 )
 from pollex.store.rows import (
-    AnswerCells,
-    conversation_rows,
+    AnswerRows,
+    make_conversation_rows,
     make_fact_row,
-    read_conversation,
-    rubric_rows,
+    make_rubric_rows,
+    read_conversation_row,
 )
-from pollex.store.runs import Run, is_worked_on
-from pollex.store.soundness import check
+from pollex.store.runs import Run, is_run_worked_on
+from pollex.store.soundness import check_whole_store
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, LabelRow, ScoreRow, SpanRow
-from pollex.store.traces import find_provenance, run_tree
+from pollex.store.traces import build_span_tree, find_rubric_provenance
 
 
 def begin(store: Store, command: str = "learn", **fingerprint: str) -> Run:
@@ -98,9 +98,9 @@ class TestRefusals:
         (folder / "store.sqlite").unlink()
         with pytest.raises(StoreDamaged, match=r"it is gone.* → `pollex doctor --rebuild`"):
             Store.open(folder)
-        rebuild(folder)
+        rebuild_store(folder)
         with Store.open(folder) as store:
-            assert [run.status for run in runs(store)] == ["done"]
+            assert [run.status for run in list_stored_runs(store)] == ["done"]
 
     @pytest.mark.parametrize(
         "left", [b"", pytest.param(None, id="a database that lost its tables")]
@@ -162,11 +162,11 @@ class TestRefusals:
         self, folder: Path, conversation: Conversation
     ) -> None:
         with Store.open(folder) as store:
-            store.put(conversation_rows("run", [conversation]))
+            store.put(make_conversation_rows("run", [conversation]))
         with Store.open(folder, read_only=True) as store:
-            assert list(conversations_of(store, "run")) == [conversation]
+            assert list(iterate_conversations(store, "run")) == [conversation]
             with pytest.raises(WrongUse, match="for reading only"):
-                store.put(conversation_rows("run", [conversation]))
+                store.put(make_conversation_rows("run", [conversation]))
 
     def test_a_row_with_a_number_that_is_none_is_the_callers_error_and_stops_nothing(
         self, store: Store
@@ -179,7 +179,7 @@ class TestRefusals:
         self, folder: Path, conversation: Conversation
     ) -> None:
         with Store.open(folder) as store:
-            store.put(conversation_rows("run", [conversation]))
+            store.put(make_conversation_rows("run", [conversation]))
             store.flush()
             with pytest.raises(PollexError, match="attached"):
                 store.rows(f"ATTACH '{folder}/other.sqlite' AS other")
@@ -204,11 +204,11 @@ class TestRights:
         with Store.open(folder) as store:
             assert store.secret
             run = begin(store).id
-            store.put(conversation_rows(run, [conversation]))
+            store.put(make_conversation_rows(run, [conversation]))
             store.put([LabelRow("ann", "h", "c", run, "q", '"yes"')])
             store.finish(run, "done")
             assert_private(folder)
-        rebuild(folder)
+        rebuild_store(folder)
         assert_private(folder)
 
 
@@ -228,14 +228,16 @@ class TestReadingBack:
         flags = ("bidi", "too_large")
         others = [conversation.model_copy(update={"id": name, "flags": flags}) for name in "zayb"]
         with Store.open(folder) as store:
-            store.put(conversation_rows("run", [*others, conversation], side="train"))
-            await store.write(conversation_rows("run", [others[2]], side="train"))
-            assert list(conversations_of(store, "run")) == [*others, conversation]
-            assert list(conversations_of(store, "run", ids=["b", conversation.id, "none"])) == [
+            store.put(make_conversation_rows("run", [*others, conversation], side="train"))
+            await store.write(make_conversation_rows("run", [others[2]], side="train"))
+            assert list(iterate_conversations(store, "run")) == [*others, conversation]
+            assert list(
+                iterate_conversations(store, "run", ids=["b", conversation.id, "none"])
+            ) == [
                 others[3],
                 conversation,
             ]
-            assert list(conversations_of(store, "another")) == []
+            assert list(iterate_conversations(store, "another")) == []
             assert store.ask("run", "SELECT count(*) AS n FROM texts") == [{"n": 1}]
 
     async def test_calls_of_tools_and_what_people_wrote_come_back_and_texts_kept_before_them_too(
@@ -250,12 +252,12 @@ class TestReadingBack:
         )
         before = '[["user","Book it."],["assistant","[tool call: book]"]]'
         with Store.open(folder) as store:
-            await store.write(conversation_rows("run", [one]))
-            assert list(conversations_of(store, "run")) == [one]
+            await store.write(make_conversation_rows("run", [one]))
+            assert list(iterate_conversations(store, "run")) == [one]
             row = store.ask("run", "SELECT * EXCLUDE (feedback), '' AS turns FROM conversations")[
                 0
             ] | {"turns": before}
-        earlier = read_conversation(row)
+        earlier = read_conversation_row(row)
         assert ([turn.content for turn in earlier.turns], earlier.feedback) == (
             ["Book it.", "[tool call: book]"],
             (),
@@ -269,7 +271,7 @@ class TestReadingBack:
             store.put([make_fact_row("run", "extraction", conversation.id, failed)])
             store.put([make_fact_row("run", "extraction", "c2", failed)])
             await store.write([make_fact_row("run", "extraction", conversation.id, extraction)])
-            assert extractions_of(store, "run") == {conversation.id: extraction, "c2": failed}
+            assert read_extractions(store, "run") == {conversation.id: extraction, "c2": failed}
 
     async def test_the_last_answer_stands_and_a_missing_one_stays_missing(
         self, folder: Path, conversation: Conversation, question: Question, answer: Answer
@@ -278,13 +280,13 @@ class TestReadingBack:
         missing = Unanswered(question_id="r2", outcome="error", detail="timeout: late", judge="gpt")
         with Store.open(folder) as store:
             first = missing.model_copy(update={"question_id": "r1"})
-            store.put(AnswerCells("run").of(conversation, [question], [first], "f"))
+            store.put(AnswerRows("run").of(conversation, [question], [first], "f"))
             await store.write(
-                AnswerCells("run").of(conversation, [question, other], [answer, missing], "f")
+                AnswerRows("run").of(conversation, [question, other], [answer, missing], "f")
             )
-            assert answers_of(store, "run") == {conversation.id: {"r1": answer, "r2": missing}}
-            assert StoredAnswers(store).find("g", [conversation.text_hash]) == {}
-            known = StoredAnswers(store).find("f", [conversation.text_hash])
+            assert read_answers(store, "run") == {conversation.id: {"r1": answer, "r2": missing}}
+            assert StoredAnswerMemory(store).find("g", [conversation.text_hash]) == {}
+            known = StoredAnswerMemory(store).find("f", [conversation.text_hash])
             expected = answer.model_copy(update={"asked_in": "run"})
             assert known == {conversation.text_hash: {question.digest: expected}}
 
@@ -295,18 +297,18 @@ class TestReadingBack:
             update={"text": "The user is polite.", "reason_ids": ("e1", "e2")}
         )
         with Store.open(folder) as store:
-            store.put(rubric_rows("run", [rubric, rubric.model_copy(update={"id": "r0"})]))
-            await store.write(rubric_rows("run", [worded]))
-            assert find_provenance(store, "run", rubric.id).rubric == worded
-            assert find_provenance(store, "run", "r0").rubric == rubric.model_copy(
+            store.put(make_rubric_rows("run", [rubric, rubric.model_copy(update={"id": "r0"})]))
+            await store.write(make_rubric_rows("run", [worded]))
+            assert find_rubric_provenance(store, "run", rubric.id).rubric == worded
+            assert find_rubric_provenance(store, "run", "r0").rubric == rubric.model_copy(
                 update={"id": "r0"}
             )
 
     async def test_a_step_is_none_until_it_is_done(self, store: Store) -> None:
-        assert step(store, "run", "summarise") is None
+        assert read_step_result(store, "run", "summarise") is None
         await store.write_step("run", "summarise", {"ids": ["r1", "\ud800"]})
-        assert step(store, "run", "summarise") == {"ids": ["r1", "\ud800"]}
-        assert step(store, "another", "summarise") is None
+        assert read_step_result(store, "run", "summarise") == {"ids": ["r1", "\ud800"]}
+        assert read_step_result(store, "another", "summarise") is None
 
     def test_threads_that_read_and_write_at_once_get_their_own_rows(self, folder: Path) -> None:
         def work(thread: int) -> list[str]:
@@ -328,7 +330,7 @@ class TestRuns:
         self, store: Store
     ) -> None:
         begun = [begin(store) for _ in range(11)]
-        assert runs(store) == begun
+        assert list_stored_runs(store) == begun
         assert len({run.id for run in begun}) == 11
         assert find_run(store, "last") == begun[10]
         assert find_run(store, "learn-1") == begun[0]
@@ -343,18 +345,18 @@ class TestRuns:
         begin(store, "score", data="d")
         store.finish(second.id, "interrupted")
         store.finish(third.id, "partial")
-        assert last_unfinished(store, "learn") is not None
-        assert find_resumable(store, "learn", {"data": "d"}).id == second.id
+        assert find_last_unfinished_run(store, "learn") is not None
+        assert find_resumable_run(store, "learn", {"data": "d"}).id == second.id
         store.finish(second.id, "done")
-        assert find_resumable(store, "learn", {"data": "d"}) == first
+        assert find_resumable_run(store, "learn", {"data": "d"}) == first
 
     def test_a_resume_with_something_else_is_refused_and_shows_what(self, store: Store) -> None:
         with pytest.raises(WrongUse, match="no learn run is unfinished"):
-            find_resumable(store, "learn", {})
+            find_resumable_run(store, "learn", {})
         run = begin(store, data="d1", model="m")
         told = rf"{run.id} .*\(data: other conversations, or .*; prompts: not set, and now p\)"
         with pytest.raises(ResumeRefused, match=told):
-            find_resumable(store, "learn", {"data": "d2", "model": "m", "prompts": "p"})
+            find_resumable_run(store, "learn", {"data": "d2", "model": "m", "prompts": "p"})
 
     def test_a_run_is_worked_on_by_one_and_given_free_when_it_ends(self, folder: Path) -> None:
         with Store.open(folder) as store, Store.open(folder) as other:
@@ -362,9 +364,9 @@ class TestRuns:
             with pytest.raises(StoreBusy, match=rf"process \d+ works on {run.id} → wait"):
                 other.take_up(run.id)
             assert begin(other).number == 2
-            assert is_worked_on(folder / "runs", run.id)
+            assert is_run_worked_on(folder / "runs", run.id)
             store.finish(run.id, "interrupted")
-            assert not is_worked_on(folder / "runs", run.id)
+            assert not is_run_worked_on(folder / "runs", run.id)
             other.take_up(run.id, roles=["built-in (no LLM)"])
             found = find_run(store, run.id)
             assert (found.status, found.roles, found.finished) == (
@@ -383,10 +385,10 @@ def test_texts_of_more_bytes_than_most_lines_have_are_kept_whole(
     with Store.open(folder) as store:
         run = begin(store)
         store.put(
-            conversation_rows(run.id, [long, conversation.model_copy(update={"id": "short"})])
+            make_conversation_rows(run.id, [long, conversation.model_copy(update={"id": "short"})])
         )
         store.flush()
-        found = {one.id: one for one in conversations_of(store, run.id)}
+        found = {one.id: one for one in iterate_conversations(store, run.id)}
     assert found[long.id].turns[0] == long.turns[0]
     assert len(found) == 2
     assert not list(folder.rglob(".*.draft"))
@@ -415,7 +417,7 @@ def digests(folder: Path) -> dict[str, str]:
 async def filled(folder: Path, calls: int) -> None:
     """Make a store whose last run ended, and that has one reply and one label since."""
     with Store.open(folder) as store:
-        ledger = StoreLedger(store)
+        ledger = StoreCallLedger(store)
         run = store.begin("score", arguments={}, fingerprint={}, versions={})
         for number in range(calls):
             await ledger.record(f"k{number}", 1, {}, f"answer to {number} " + "x" * 500)
@@ -425,7 +427,7 @@ async def filled(folder: Path, calls: int) -> None:
 
 async def replies(folder: Path, keys: list[str]) -> list[str | None]:
     with Store.open(folder) as store:
-        found = [await StoreLedger(store).lookup(key) for key in keys]
+        found = [await StoreCallLedger(store).lookup(key) for key in keys]
     return [None if call is None else call.raw for call in found]
 
 
@@ -437,7 +439,7 @@ async def test_a_store_of_an_earlier_pollex_is_brought_over_once_and_its_files_a
         WrongUse, match="`pollex doctor --rebuild` brings it over once, and keeps the files"
     ):
         Store.open(earlier)
-    told = rebuild(earlier)
+    told = rebuild_store(earlier)
     assert told == [
         "store.sqlite is kept as store.sqlite.earlier.1",
         "replies.jsonl is kept as replies.jsonl.earlier.1",
@@ -456,16 +458,18 @@ async def test_a_store_of_an_earlier_pollex_is_brought_over_once_and_its_files_a
         None,
     ]
     with Store.open(earlier) as store:
-        check(store)
-        (run,) = runs(store)
+        check_whole_store(store)
+        (run,) = list_stored_runs(store)
         assert (run.status, run.roles, run.result) == ("done", ("m",), {"scored": 4})
-        assert step(store, run.id, "select") == {"kept": ["r1", "r2"]}
+        assert read_step_result(store, run.id, "select") == {"kept": ["r1", "r2"]}
         assert store.rows("SELECT annotator, value FROM labels") == [
             {"annotator": "ann", "value": '"Agree"'}
         ]
         assert store.rows("SELECT * FROM batched") == [{"digest": "d", "key": "sent", "attempt": 1}]
-        assert len(run_tree(store, run.id)) > 0
-        assert len(answers_of(store, run.id)) == len(list(conversations_of(store, run.id))) == 4
+        assert len(build_span_tree(store, run.id)) > 0
+        assert (
+            len(read_answers(store, run.id)) == len(list(iterate_conversations(store, run.id))) == 4
+        )
 
 
 async def test_an_earlier_database_that_can_not_be_read_is_made_of_the_files_beside_it(
@@ -473,10 +477,10 @@ async def test_an_earlier_database_that_can_not_be_read_is_made_of_the_files_bes
 ) -> None:
     (earlier / "store.sqlite-wal").unlink()
     (earlier / "store.sqlite").write_bytes(b"garbage" * 2000)
-    assert "the new database has 5 paid answers, 1 labels and 1 runs" in rebuild(earlier)
+    assert "the new database has 5 paid answers, 1 labels and 1 runs" in rebuild_store(earlier)
     with Store.open(earlier) as store:
-        (run,) = runs(store)
-        assert step(store, run.id, "select") == {"kept": ["r1", "r2"]}
+        (run,) = list_stored_runs(store)
+        assert read_step_result(store, run.id, "select") == {"kept": ["r1", "r2"]}
 
 
 async def test_a_reply_that_was_changed_comes_from_the_backup(folder: Path) -> None:
@@ -489,8 +493,8 @@ async def test_a_reply_that_was_changed_comes_from_the_backup(folder: Path) -> N
         Store.open(folder, read_only=True) as store,
         pytest.raises(StoreDamaged, match="calls were changed"),
     ):
-        check(store)
-    assert not [line for line in rebuild(folder) if "lost" in line]
+        check_whole_store(store)
+    assert not [line for line in rebuild_store(folder) if "lost" in line]
     assert [(said or "")[:11] for said in await replies(folder, ["k0", "k1", "k2"])] == [
         f"answer to {n}" for n in range(3)
     ]
@@ -504,14 +508,16 @@ async def test_what_is_neither_readable_nor_in_the_backup_is_said_to_be_lost_and
     await filled(folder, 40)
     with Store.open(folder) as store:
         for number in range(40, 80):
-            await StoreLedger(store).record(f"k{number}", 1, {}, f"answer to {number} " + "x" * 500)
+            await StoreCallLedger(store).record(
+                f"k{number}", 1, {}, f"answer to {number} " + "x" * 500
+            )
         (folder / "backup.sqlite").rename(folder / "kept")
     (folder / "kept").replace(folder / "backup.sqlite")
     content = bytearray((folder / "store.sqlite").read_bytes())
     place = content.index(b"answer to 60") // 4096 * 4096
     content[place : place + 4096] = bytes(4096)
     (folder / "store.sqlite").write_bytes(content)
-    (lost,) = [line for line in rebuild(folder) if "lost" in line]
+    (lost,) = [line for line in rebuild_store(folder) if "lost" in line]
     found = await replies(folder, [f"k{number}" for number in range(80)])
     missing = [number for number, said in enumerate(found) if said is None]
     assert 60 in missing
@@ -525,7 +531,7 @@ async def test_a_database_that_is_garbage_is_replaced_by_its_backup_and_is_kept(
 ) -> None:
     await filled(folder, 3)
     (folder / "store.sqlite").write_bytes(b"garbage" * 3000)
-    told = rebuild(folder)
+    told = rebuild_store(folder)
     assert told[:2] == [
         "store.sqlite is kept as store.sqlite.damaged.1",
         "the new database has 3 paid answers, 1 labels and 1 runs",
@@ -543,11 +549,11 @@ async def test_a_rebuild_that_was_killed_before_it_gave_the_new_database_its_nam
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("pollex.store.repair._set_aside", killed)
+        patched.setattr("pollex.store.repair._set_old_files_aside", killed)
         with pytest.raises(KeyboardInterrupt):
-            rebuild(folder)
+            rebuild_store(folder)
     assert (folder / "store.sqlite").exists()
-    rebuild(folder)
+    rebuild_store(folder)
     assert not (folder / "store.sqlite.new").exists()
     assert await replies(folder, ["k2", "k3"]) == [f"answer to 2 {'x' * 500}", None]
 
@@ -570,7 +576,7 @@ async def test_what_write_returns_from_is_read_by_other_processes_in_the_order_o
     store.put([FactRow("r", "step", "a", "1"), score("c1"), span("c1")])
     await store.write([FactRow("r", "step", "a", "2"), score("c2"), span("c2")])
     with Store.open(store.folder, read_only=True) as reader:
-        assert read_facts(reader, "r", "step") == {"a": 2}
+        assert read_facts_by_id(reader, "r", "step") == {"a": 2}
         assert reader.ask("r", "SELECT conversation FROM scores ORDER BY seq") == [
             {"conversation": "c1"},
             {"conversation": "c2"},
@@ -586,7 +592,7 @@ def test_a_finished_run_has_one_part_of_each_kind_and_one_last_pulse(store: Stor
         store.put([score(str(number), run)])
         store.flush()
     store.finish(run, "done")
-    assert len(read_parts(store.folder / "runs" / run / "scores")) == 1
+    assert len(list_parts_of_pile(store.folder / "runs" / run / "scores")) == 1
     found = store.ask(run, "SELECT conversation FROM scores ORDER BY seq")
     assert [row["conversation"] for row in found] == [str(number) for number in range(40)]
     for table in ("conversations", "texts", "answers", "scores"):
@@ -615,9 +621,9 @@ def test_without_texts_nothing_that_was_said_is_kept(
     store: Store, conversation: Conversation
 ) -> None:
     store.texts = False
-    store.put(conversation_rows("r", [conversation]))
+    store.put(make_conversation_rows("r", [conversation]))
     store.flush()
-    (found,) = conversations_of(store, "r")
+    (found,) = iterate_conversations(store, "r")
     assert (found.id, found.turns) == (conversation.id, ())
     assert store.ask("r", "SELECT opening FROM conversations") == [{"opening": ""}]
 
@@ -652,4 +658,4 @@ def test_a_closed_store_takes_nothing_and_lets_go_of_its_runs(folder: Path) -> N
         store.put([score("c")])
     with Store.open(folder) as other:
         other.take_up(run)
-        assert [one.id for one in runs(other)] == [run]
+        assert [one.id for one in list_stored_runs(other)] == [run]

@@ -9,11 +9,16 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Question
 from pollex.rubrics.rubric import Rubric
-from pollex.store.rows import AnswerCells, conversation_rows, make_fact_row, rubric_rows
-from pollex.store.spans import LONGEST_ERROR, Tracer
+from pollex.store.rows import AnswerRows, make_conversation_rows, make_fact_row, make_rubric_rows
+from pollex.store.spans import MAX_ERROR_CHARS, Tracer
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow, SpanRow
-from pollex.store.traces import Branch, conversation_trace, find_provenance, run_tree
+from pollex.store.traces import (
+    SpanBranch,
+    build_span_tree,
+    collect_conversation_trace,
+    find_rubric_provenance,
+)
 
 
 def spans(store: Store) -> list[dict]:
@@ -48,7 +53,7 @@ async def test_a_cancelled_span_says_so_and_a_long_error_is_cut(store: Store) ->
     await asyncio.gather(task, return_exceptions=True)
     with tracer.span("judge", kind="role") as span:
         span.failed("x" * 10_000)
-    assert [row["error"] for row in spans(store)] == ["cancelled", "x" * LONGEST_ERROR]
+    assert [row["error"] for row in spans(store)] == ["cancelled", "x" * MAX_ERROR_CHARS]
 
 
 async def test_tasks_stand_inside_the_span_of_who_made_them_and_not_inside_each_other(
@@ -90,20 +95,20 @@ async def test_the_tree_adds_up_what_is_alike_in_each_place(store: Store) -> Non
             span("8", "killed before it ended", "judge", 2.0),
         ]
     )
-    calls = Branch("call", "role", count=2, ms=9.0, longest_ms=5.0, errors={"late": 1})
-    judged = Branch(
+    calls = SpanBranch("call", "role", count=2, ms=9.0, longest_ms=5.0, errors={"late": 1})
+    judged = SpanBranch(
         "judge", "role", count=2, ms=40.0, longest_ms=30.0, errors={"late": 1}, branches=[calls]
     )
-    extracted = Branch("extract", "role", count=1, ms=1.0, longest_ms=1.0)
-    learnt = Branch(
+    extracted = SpanBranch("extract", "role", count=1, ms=1.0, longest_ms=1.0)
+    learnt = SpanBranch(
         "learn", "role", count=1, ms=50.0, longest_ms=50.0, branches=[judged, extracted]
     )
-    assert run_tree(store, "run") == [
+    assert build_span_tree(store, "run") == [
         learnt,
-        Branch("judge", "role", count=1, ms=2.0, longest_ms=2.0),
+        SpanBranch("judge", "role", count=1, ms=2.0, longest_ms=2.0),
     ]
     assert judged.failed == 1
-    assert run_tree(store, "another") == []
+    assert build_span_tree(store, "another") == []
 
 
 async def test_a_conversation_shows_everything_that_happened_to_it(
@@ -117,14 +122,14 @@ async def test_a_conversation_shows_everything_that_happened_to_it(
     other = conversation.model_copy(update={"id": "other"})
     tracer = Tracer(store, "run")
     for one in (other, conversation):
-        store.put(conversation_rows("run", [one], side="test"))
-        store.put(AnswerCells("run").of(one, [question], [answer], "f"))
+        store.put(make_conversation_rows("run", [one], side="test"))
+        store.put(AnswerRows("run").of(one, [question], [answer], "f"))
         with tracer.span("judge", kind="role", item=one.id, inputs=[rubric.id]) as opened:
             opened.outputs([rubric.id])
     store.put([make_fact_row("run", "extraction", conversation.id, extraction)])
-    store.put(rubric_rows("run", [rubric, rubric.model_copy(update={"id": "not asked"})]))
+    store.put(make_rubric_rows("run", [rubric, rubric.model_copy(update={"id": "not asked"})]))
     await store.write([ScoreRow("run", conversation.id, 7.5, "positive", True, None)])
-    trace = conversation_trace(store, "run", conversation.id)
+    trace = collect_conversation_trace(store, "run", conversation.id)
     assert (trace.conversation, trace.side, trace.extraction) == (conversation, "test", extraction)
     assert (trace.answers, trace.asked) == ({rubric.id: answer}, {rubric.id: rubric.text})
     assert trace.score == ScoreRow("run", conversation.id, 7.5, "positive", True, None)
@@ -135,23 +140,25 @@ async def test_a_conversation_shows_everything_that_happened_to_it(
 async def test_what_did_not_happen_to_a_conversation_is_missing(
     store: Store, conversation: Conversation
 ) -> None:
-    await store.write(conversation_rows("run", [conversation]))
-    trace = conversation_trace(store, "run", conversation.id)
+    await store.write(make_conversation_rows("run", [conversation]))
+    trace = collect_conversation_trace(store, "run", conversation.id)
     assert (trace.steps, trace.extraction, trace.answers, trace.score) == ((), None, {}, None)
     with pytest.raises(WrongUse, match="used no conversation 'c2'"):
-        conversation_trace(store, "run", "c2")
+        collect_conversation_trace(store, "run", "c2")
 
 
 async def test_a_rubric_leads_back_to_its_reasons_and_conversations(
     store: Store, conversation: Conversation, extraction: Extraction, rubric: Rubric
 ) -> None:
     store.put(
-        conversation_rows("run", [conversation, conversation.model_copy(update={"id": "other"})])
+        make_conversation_rows(
+            "run", [conversation, conversation.model_copy(update={"id": "other"})]
+        )
     )
     store.put([make_fact_row("run", "extraction", conversation.id, extraction)])
-    await store.write(rubric_rows("run", [rubric]))
-    found = find_provenance(store, "run", rubric.id)
+    await store.write(make_rubric_rows("run", [rubric]))
+    found = find_rubric_provenance(store, "run", rubric.id)
     assert (found.rubric, found.reasons) == (rubric, extraction.reasons)
     assert found.conversations == {conversation.id: conversation}
     with pytest.raises(WrongUse, match="no rubric 'r9'"):
-        find_provenance(store, "run", "r9")
+        find_rubric_provenance(store, "run", "r9")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.log_parts import parse_timestamp
 from pollex.formats.write import require_writable
-from pollex.gateway.endpoint import refuse_no_address
+from pollex.gateway.endpoint import require_http_address
 from pollex.graphs.context import Progress
 from pollex.outputs import write_text
 from pollex.rooms.exchange.formats.peers.interfaces import (
@@ -291,7 +291,7 @@ def _make_client(interface: PeerInterface, environment: Mapping[str, str]) -> ht
         ((name, environment[name]) for name in names if environment.get(name)),
         ("", usual),
     )
-    refuse_no_address(url, name, option="")
+    require_http_address(url, name, option="")
 
     return httpx2.Client(
         base_url=url.rstrip("/"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pollex.store.folder import STORE, VARIABLE
+from pollex.store.folder import DEFAULT_STORE_FOLDER, STORE_ENVIRONMENT_VARIABLE
 from pollex.usecases.use_case import TerminalUseCase, opt, use_case
 
 
@@ -22,8 +22,8 @@ class ServeStoreToAgent(TerminalUseCase):
     help_title = "Look"
     store: Path = opt(
         "Folder of the store.",
-        default=Path(STORE),
-        env=(VARIABLE,),
+        default=Path(DEFAULT_STORE_FOLDER),
+        env=(STORE_ENVIRONMENT_VARIABLE,),
         exists=True,
         group="Data",
     )

@@ -11,7 +11,7 @@ from pollex.rooms.judge.agents.votes import RatingTask, Verdict
 from pollex.rooms.judge.graphs.state import RunTally
 from pollex.rooms.judge.store.votes import iterate_votes
 from pollex.rubrics.answers import Answer
-from pollex.store.resume import BATCH
+from pollex.store.resume import CONVERSATIONS_PER_QUERY
 from pollex.store.store import Store
 from pollex.text import parse_json, read_file_text
 
@@ -74,16 +74,19 @@ def iterate_vote_rows(
     """Yield a row for each run of each conversation, in their order."""
     options = [option.text for option in judged.task.question.options]
     # votes are read by batch, so that a large log stays out of memory
-    for start in range(0, len(conversations), BATCH):
+    for start in range(0, len(conversations), CONVERSATIONS_PER_QUERY):
         votes = dict(
             iterate_votes(
                 store,
                 judged.run,
                 judged.task,
-                [conversation.id for conversation in conversations[start : start + BATCH]],
+                [
+                    conversation.id
+                    for conversation in conversations[start : start + CONVERSATIONS_PER_QUERY]
+                ],
             )
         )
-        for conversation in conversations[start : start + BATCH]:
+        for conversation in conversations[start : start + CONVERSATIONS_PER_QUERY]:
             # runs are numbered from 1 in files
             for number, vote in enumerate(votes.get(conversation.id, []), 1):
                 yield {

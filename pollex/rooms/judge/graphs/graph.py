@@ -25,7 +25,7 @@ from pollex.rooms.judge.agents.votes import (
 )
 from pollex.rooms.judge.graphs.state import RunTally, count_votes_of_run
 from pollex.rubrics.answers import Answer, Unanswered
-from pollex.store.rows import label_row
+from pollex.store.rows import make_label_row
 
 
 class JudgeState(BatchState, total=False):
@@ -300,7 +300,9 @@ async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
                     PERSON_RUN_NAME,
                 )
             )
-            live.store.put([label_row(live.run, live.shelf[id_], about.id, text, drawn="doubtful")])
+            live.store.put(
+                [make_label_row(live.run, live.shelf[id_], about.id, text, drawn="doubtful")]
+            )
 
         # verdicts are counted from the store, so the labels have to be in it first
         await live.store.settle()

@@ -14,7 +14,7 @@ from uuid import uuid4
 from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import ToolCall, format_openai_messages, iterate_tool_uses
 from pollex.errors import BadInput, PollexError, WrongUse
-from pollex.gateway.calls import Call, Completed
+from pollex.gateway.calls import Call, CompletedReply
 from pollex.gateway.thoughts import remove_thoughts
 from pollex.outputs import write_text
 from pollex.rooms.remedy.agents.acting import (
@@ -128,7 +128,7 @@ class EndpointAssistant:
         )
         outcome = await self.asker.door.ask(self.asker.capabilities.fit(call))
         # truncated and refused replies are no replies
-        if not isinstance(outcome, Completed):
+        if not isinstance(outcome, CompletedReply):
             return NoReply(outcome.kind, outcome.detail)
         text = remove_thoughts(outcome.text)
         if not is_visible(text):

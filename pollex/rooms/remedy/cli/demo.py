@@ -22,7 +22,7 @@ from pollex.rooms.remedy.services.run import prove_remedy
 from pollex.rooms.remedy.services.sample import RemedyOptions
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.recorded import RUBRICS
+from pollex.runs.recorded import RUBRICS_FILE_NAME
 
 EXAMPLES_PACKAGE = "pollex.rooms.remedy.examples"
 PLANTED_CHANGE_INTRODUCTION = (
@@ -50,7 +50,7 @@ def prove_planted_change(out: Path, learned: Path, as_json: bool) -> int:
     # the rubric of a known event, whatever id it has in this set
     target = next(
         rubric
-        for rubric in RubricSet.load(learned / RUBRICS, arrays=False).rubrics
+        for rubric in RubricSet.load(learned / RUBRICS_FILE_NAME, arrays=False).rubrics
         if rubric.source == PLANTED_TARGET_SOURCE
     )
     # the prompt and its change as files, as a user would have them
@@ -66,7 +66,7 @@ def prove_planted_change(out: Path, learned: Path, as_json: bool) -> int:
     )
     return prove_on_sample(
         out,
-        learned / RUBRICS,
+        learned / RUBRICS_FILE_NAME,
         options,
         AssistantOptions(given=build_assistant(answer_messages)),
         ModelOptions(),
@@ -90,7 +90,7 @@ def propose_and_prove_changes(out: Path, model: ModelOptions, as_json: bool) -> 
         roles = AssistantOptions(models=dict.fromkeys(ROLE_TABLE_NAMES, model))
         return prove_on_sample(
             out,
-            out / RUBRICS,
+            out / RUBRICS_FILE_NAME,
             options,
             roles,
             model,

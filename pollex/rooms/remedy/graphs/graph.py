@@ -33,7 +33,7 @@ from pollex.rooms.remedy.measures.looks import (
     compute_alpha_of_proof,
 )
 from pollex.rooms.remedy.measures.proofs import OLD_ARM, UNTRIED_HEADROOM_RECORD, ProofEnd
-from pollex.store.resume import step
+from pollex.store.resume import read_step_result
 
 REGISTERED_RECORD_NAME = "registered"
 CUT_RECORD_NAME = "cut"
@@ -361,7 +361,7 @@ async def register_plan(state: RemedyState, runtime: Runtime[Any]) -> RemedyStat
     trial = live.trials["prove"] = live.make("prove", list_prompt_texts(state))
     await live.register(live.run, trial, list_prompt_texts(state))
     # a cap ended it before: what wasn't asked then is left out
-    if ended := step(live.store, live.run, CUT_RECORD_NAME):
+    if ended := read_step_result(live.store, live.run, CUT_RECORD_NAME):
         trial.arrays.wave[:] = ended["waves"]
 
     line = (
@@ -376,7 +376,7 @@ async def prove_changes(state: RemedyState, runtime: Runtime[Any]) -> RemedyStat
     live = await get_resources(runtime, RemedyWork)
     trial = live.trials["prove"]
     # where a cap ended an earlier try, its cut stays as it was
-    ended = step(live.store, live.run, CUT_RECORD_NAME) or {}
+    ended = read_step_result(live.store, live.run, CUT_RECORD_NAME) or {}
     if ended.get("look") == state["look"]:
         cut = ended["fraction"]
     else:

@@ -26,7 +26,7 @@ from pollex.rooms.remedy.agents.llm.second_reader import SecondReader
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
 from pollex.rooms.remedy.measures.proofs import FAILING_STRATUM, OLD_ARM, ProofArrays
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.store.resume import step
+from pollex.store.resume import read_step_result
 
 REPLY_RECORD_NAME = "reply"
 ReplyPlace = tuple[int, int, int]
@@ -269,7 +269,7 @@ async def get_reply(live: RemedyWork, trial: Trial, place: ReplyPlace) -> Assist
     about = context.conversation.id
     name = f"{REPLY_RECORD_NAME} {request.key}"
     # a stored reply is taken as it is, a stored reason, too
-    if (stored := (step(live.store, live.run, name) or {}).get(about)) is not None:
+    if (stored := (read_step_result(live.store, live.run, name) or {}).get(about)) is not None:
         if "text" in stored:
             return AssistantReply(**stored)
         return NoReply(**stored)

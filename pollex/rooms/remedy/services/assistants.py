@@ -10,7 +10,7 @@ from pydantic import Field
 from pollex.errors import WrongUse
 from pollex.rooms.remedy.agents.assistant import Assistant, build_assistant
 from pollex.rooms.remedy.agents.assistant_process import DEFAULT_REPLY_SECONDS, ProcessAssistant
-from pollex.runs.options import ModelOptions, ModelTable, tables_in
+from pollex.runs.options import ModelOptions, ModelTable, read_model_tables
 
 ROLE_TABLE_NAMES = ("assistant", "proposer", "second")
 OPTIONS_OF_COMMAND = ("retry_refused", "no_prompts", "by_batch", "batch_files", "batch_api")
@@ -79,12 +79,14 @@ def parse_assistant(
         live_tools: Whether tools in the code of a module may be carried out.
 
     Raises:
-        BadInput: See `tables_in`.
+        BadInput: See `read_model_tables`.
         WrongUse: It is none of them, or named twice.
     """
     # without profiles the assistant alone answers
     if profiles:
-        tables = tables_in(Path(profiles), RoleTable, ASSISTANT_TABLE_HINT, ROLE_TABLE_NAMES)
+        tables = read_model_tables(
+            Path(profiles), RoleTable, ASSISTANT_TABLE_HINT, ROLE_TABLE_NAMES
+        )
     else:
         tables = {}
 

@@ -26,7 +26,7 @@ from pollex.runs.options import RunOptions
 from pollex.services.logs import Sources, list_file_names
 from pollex.services.results import TabularResult
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, now, pack
+from pollex.store.tables import FactRow, dump_json, format_current_time
 from pollex.text import TerminalLines, format_count, render_notes
 
 DEFAULT_MAX_CASES = 40
@@ -196,7 +196,7 @@ def write_cases(
     # kept, so that a later proof knows what somebody may have tuned on
     hashes = sorted({contexts[case.id].conversation.text_hash[:16] for case in shown})
     with Store.open(run.store) as store:
-        store.keep([FactRow("", CASES_FACT_KIND, now(), pack(hashes))])
+        store.keep([FactRow("", CASES_FACT_KIND, format_current_time(), dump_json(hashes))])
 
     return CasesResult(
         to=to,

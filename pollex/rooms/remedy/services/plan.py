@@ -28,8 +28,8 @@ from pollex.rooms.remedy.services.proposals import (
 from pollex.rooms.remedy.services.trials import GatheredContexts
 from pollex.rubrics.answers import Question
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.plan import Plan
-from pollex.runs.roles import options_as_before, seed_of
+from pollex.runs.plan import PlannedRun
+from pollex.runs.roles import get_judge_seed, restore_model_options
 from pollex.runs.usage import ModelUsage
 from pollex.services.dry_run import CallPlan, make_call_plan
 
@@ -106,19 +106,19 @@ class _CallCounter:
         neutral = DomainProfile.neutral()
         self.models = {**assistant_options.models}
         self.plans = {
-            role: Plan.of(model, neutral, run, gathered.options.seed)
+            role: PlannedRun.of(model, neutral, run, gathered.options.seed)
             for role, model in assistant_options.models.items()
         }
         # the judge of a model's set, as it was asked before
         if not record.built_in:
-            judging = options_as_before(model, record)
+            judging = restore_model_options(model, record)
             capabilities = record.options.capabilities
             self.known, self.models["judge"] = capabilities is not None, judging
-            self.plans["judge"] = Plan.of(
+            self.plans["judge"] = PlannedRun.of(
                 judging,
                 gathered.rubric_set.domain,
                 run,
-                seed_of(record),
+                get_judge_seed(record),
                 capabilities,
             )
             self.judge = build_reply_judge(LlmJudge(self.plans["judge"].asker))

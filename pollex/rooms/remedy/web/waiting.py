@@ -8,7 +8,7 @@ from typing import Any
 
 from pollex.rooms.remedy.agents.assistant import REPLIES_FILE_NAME, TODO_FILE_NAME, read_keyed_lines
 from pollex.rooms.remedy.services.result import PROPOSED_RECORD_NAME, SHEET_RECORD_NAME
-from pollex.store.resume import step
+from pollex.store.resume import read_step_result
 from pollex.store.runs import Run
 from pollex.web.kept_commands import ASKED_FOLDER, list_option_values, read_kept_command
 from pollex.web.line_changes import list_line_changes
@@ -19,7 +19,7 @@ from pollex.web.views import Data
 
 def list_waiting_proposals(site: Site, run: Run) -> list[dict[str, Any]]:
     """Return what was proposed in a run that waits for somebody to accept some; none where it doesn't."""
-    proposed = step(site.store, run.id, PROPOSED_RECORD_NAME)
+    proposed = read_step_result(site.store, run.id, PROPOSED_RECORD_NAME)
     # a run that goes on waits for nobody
     if not proposed or site.status(run) not in ENDED:
         return []
@@ -39,7 +39,7 @@ def describe_waiting(site: Site, run: Run) -> Data | None:
         return None
 
     # pairs come after proposals, so these were accepted already
-    sheet = step(site.store, run.id, SHEET_RECORD_NAME) or ()
+    sheet = read_step_result(site.store, run.id, SHEET_RECORD_NAME) or ()
     proposals = [] if sheet else list_waiting_proposals(site, run)
     folder = find_files_folder(site, run)
     if folder is not None:

@@ -26,7 +26,7 @@ from pollex.rooms.scale.formats.units import LogUnit
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.runs.options import ModelOptions
-from pollex.runs.run import digest_json
+from pollex.runs.run import compute_json_digest
 
 if TYPE_CHECKING:
     from pollex.gateway.calls import Capabilities
@@ -60,7 +60,7 @@ class ScoringJob:
     @cached_property
     def rubrics_digest(self) -> str:
         """Hash of the rubric set with all that it was fitted to."""
-        return digest_json(self.rubrics.model_dump(mode="json"))
+        return compute_json_digest(self.rubrics.model_dump(mode="json"))
 
     @cached_property
     def digest(self) -> str:
@@ -70,7 +70,7 @@ class ScoringJob:
             "costs": self.costs,
             "reading": asdict(self.reading),
         }
-        return digest_json([version("pollex"), self.rubrics_digest, options])
+        return compute_json_digest([version("pollex"), self.rubrics_digest, options])
 
     def key_of(self, unit: LogUnit) -> str:
         """Return what a unit's part and ledger are named by."""

@@ -37,7 +37,7 @@ from pollex.services.results import (
     make_calibration_support_json,
 )
 from pollex.services.score import read_unedited
-from pollex.store.folder import SECRET, SIZE
+from pollex.store.folder import SECRET_BYTES, SECRET_FILE_NAME
 from pollex.text import TerminalLine, TerminalLines, format_count, make_json_values
 
 ScoringEngine = Callable[[ScoringJob, Sequence[LogUnit], ClusterOptions], Iterator[UnitOutcome]]
@@ -331,6 +331,6 @@ def _make_job(
 
 def _read_ledger_salt(ledger: StoragePath) -> bytes:
     ledger.make_folder()
-    if not (secret := ledger / SECRET).exists():
-        secret.write(secrets.token_bytes(SIZE))
+    if not (secret := ledger / SECRET_FILE_NAME).exists():
+        secret.write(secrets.token_bytes(SECRET_BYTES))
     return secret.read()

@@ -18,7 +18,7 @@ from pollex.rooms.study.agents.llm.simulator import (
 )
 from pollex.rooms.study.graphs import SIMULATED_RECORD_NAME
 from pollex.rubrics.answers import Unanswered
-from pollex.store.rows import conversation_rows
+from pollex.store.rows import make_conversation_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ class SimulateWork(BatchWork):
 
     def keep(self, dialogue: Conversation) -> None:
         """Store a dialogue, or why there is none, and settle its scene."""
-        self.store.put(conversation_rows(self.run, [dialogue]))
+        self.store.put(make_conversation_rows(self.run, [dialogue]))
         self.tell(dialogue)
         self.end(dialogue.id, dialogue.metadata["outcome"])
 

@@ -14,7 +14,7 @@ from small_runs import Learnt, Pollex
 from pollex.errors import WrongUse
 from pollex.rooms.exchange.cli.agent_server import RepairedRequestLines, repair_request_line
 from pollex.rooms.exchange.services.agent_tools import AgentTools
-from pollex.store.database import FILE
+from pollex.store.database import DATABASE_FILE_NAME
 from pollex.text import SURROGATE_PATTERN
 
 
@@ -45,7 +45,7 @@ def test_a_comparison_that_needs_arrays_says_which_file_they_stand_in(
 ) -> None:
     # A store of an earlier pollex has sets without their arrays.
     earlier = shutil.copytree(learnt.store, tmp_path / "earlier")
-    with sqlite3.connect(earlier / FILE) as database:
+    with sqlite3.connect(earlier / DATABASE_FILE_NAME) as database:
         database.execute("DELETE FROM facts WHERE kind = 'arrays'")
     tools = AgentTools(earlier)
     with pytest.raises(WrongUse, match=r"they stand in .*rubrics-[0-9a-f]+\.safetensors"):

@@ -17,11 +17,11 @@ from pollex.errors import ModelRefused
 from pollex.gateway.calls import (
     Call,
     Capabilities,
-    Completed,
-    Failed,
+    CompletedReply,
+    FailedCall,
     MemoryLedger,
-    Refused,
-    Truncated,
+    RefusedReply,
+    TruncatedReply,
 )
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
@@ -156,8 +156,11 @@ async def test_an_answer_that_is_no_json_is_asked_for_once_more() -> None:
 
 
 async def test_an_outcome_without_an_answer_is_that_outcome_for_every_question() -> None:
-    outcomes: dict[str, Any] = {"refused": Refused(detail="no"), "error": Failed(fault="timeout")}
-    for kind, outcome in (outcomes | {"truncated": Truncated()}).items():
+    outcomes: dict[str, Any] = {
+        "refused": RefusedReply(detail="no"),
+        "error": FailedCall(fault="timeout"),
+    }
+    for kind, outcome in (outcomes | {"truncated": TruncatedReply()}).items():
         found, _ = await checked_and_judged(*[outcome] * 4)
         assert [(one.question_id, getattr(one, "outcome", "")) for one in found] == [
             (id_, kind) for id_ in IDS
@@ -307,7 +310,9 @@ async def test_no_probability_is_lost_between_1_and_10_whatever_the_tokenizer() 
     begin = '{"1":{"why":"","answer":"'
     end = '"}}'
     for entries in (one_a_number, one_a_digit):
-        outcome = Completed(text=f"{begin}09{end}", logprobs=[token(begin), *entries, token(end)])
+        outcome = CompletedReply(
+            text=f"{begin}09{end}", logprobs=[token(begin), *entries, token(end)]
+        )
         door = Scripted(queue=[outcome])
         (found,) = await PlainJudge(asker(door, LISTING), PROFILE).judge(
             CASE.conversation, [make_plain_question(PROFILE)]

@@ -17,7 +17,7 @@ from pollex.rooms.judge.selection.consensus import get_interval_ends
 from pollex.rooms.judge.services.judge_runs import ask_and_rate
 from pollex.rooms.judge.services.verdicts import RatingPrecision, measure_precision
 from pollex.runs.run import RunSettings
-from pollex.store.rows import label_row
+from pollex.store.rows import make_label_row
 from pollex.store.store import Store
 
 UP = Label.POSITIVE
@@ -126,7 +126,7 @@ async def test_people_stand_beside_on_the_side_where_the_runs_put_their_conversa
         *(talk(f"e{who}", label, who, "e") for who, label in (("Ann", DOWN), ("Bo", UP))),
         talk("g", UP, "Ann"),
     ]
-    store.put([label_row("elsewhere", log[-1], "thumb", "up", drawn="random", annotator="Bo")])
+    store.put([make_label_row("elsewhere", log[-1], "thumb", "up", drawn="random", annotator="Bo")])
     await store.settle()
     found = await precision(store, log)
     passed, left = found.people

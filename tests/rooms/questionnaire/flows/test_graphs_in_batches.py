@@ -18,7 +18,7 @@ from pollex.rooms.questionnaire.services.ask import ask_all_conversations
 from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Question, Unanswered
 from pollex.runs import run as runs
 from pollex.runs.run import RunSettings
-from pollex.store.database import CHECKPOINTS
+from pollex.store.database import CHECKPOINTS_FILE_NAME
 from pollex.store.resume import find_run
 from pollex.store.store import Store
 
@@ -158,7 +158,7 @@ async def test_checkpoints_of_another_version_or_other_settings_are_refused_and_
     with pytest.raises(ModelRefused):
         await asked(store, PlainJudge(except_for("c4", raises(ModelRefused("the key is wrong")))))
     with monkeypatch.context() as other:
-        other.setattr(runs, "STATE_FORMAT", "later")
+        other.setattr(runs, "STATE_FORMAT_VERSION", "later")
         with pytest.raises(ResumeRefused, match="graph: another version of pollex"):
             await asked(store, PlainJudge(), resume=True)
     settings = RunSettings.of(store, resume=True)
@@ -166,7 +166,7 @@ async def test_checkpoints_of_another_version_or_other_settings_are_refused_and_
         await ask_all_conversations(
             LOG, QUESTIONS, judge=PlainJudge(), data_fingerprint="e" * 64, setting=settings
         )
-    with sqlite3.connect(store.folder / CHECKPOINTS) as database:
+    with sqlite3.connect(store.folder / CHECKPOINTS_FILE_NAME) as database:
         database.execute("DELETE FROM checkpoints")
     judge = PlainJudge(agreed)
     assert (await asked(store, judge, resume=True))[1] == {"point": 10}
@@ -174,6 +174,6 @@ async def test_checkpoints_of_another_version_or_other_settings_are_refused_and_
 
 
 async def test_checkpoints_that_cannot_be_read_are_told(store: Store) -> None:
-    (store.folder / CHECKPOINTS).write_bytes(b"no database at all" * 100)
+    (store.folder / CHECKPOINTS_FILE_NAME).write_bytes(b"no database at all" * 100)
     with pytest.raises(StoreDamaged):
         await asked(store, PlainJudge(agreed))

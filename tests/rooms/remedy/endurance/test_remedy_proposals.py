@@ -17,7 +17,7 @@ from small_runs import Pollex
 from web_site import client_of, made_app
 
 from pollex.rooms.remedy.services.result import count_people_for_pair
-from pollex.store.resume import runs
+from pollex.store.resume import list_stored_runs
 from pollex.store.store import Store
 
 PROMPT = "You book tables for guests of restaurants.\nBe short.\nAsk for what is missing.\n"
@@ -309,7 +309,7 @@ async def compared(folder: Path, choices: dict[str, str]) -> int:
     """Have two people compare all that they are shown; return how many pairs that was."""
     done = 0
     with Store.open(folder) as store:
-        run = runs(store)[-1].id
+        run = list_stored_runs(store)[-1].id
         async with client_of(made_app(store)) as client:
             assert "pairs wait for people" in (await client.get("/remedies")).text
             for who in ("Ann", "Bo"):

@@ -15,8 +15,8 @@ from remedy_log import TARGET, read_table_log, table_rubrics
 
 from pollex.graphs.run import make_thread_config
 from pollex.rooms.remedy.graphs.graph import RemedyContext
-from pollex.store.folder import VARIABLE
-from pollex.store.resume import step
+from pollex.store.folder import STORE_ENVIRONMENT_VARIABLE
+from pollex.store.resume import read_step_result
 from pollex.store.store import Store
 from pollex.studio.graphs import remedy
 
@@ -45,7 +45,7 @@ HUNK = {
 def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """What a form of the graph's context gives."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "store"))
+    monkeypatch.setenv(STORE_ENVIRONMENT_VARIABLE, str(tmp_path / "store"))
     sys.modules.pop("shop", None)
     table_rubrics(read_table_log(tmp_path / "log.jsonl", 100)).save(tmp_path / "rubrics.json")
     with ProtocolServer() as server:
@@ -80,7 +80,7 @@ async def began(context: RemedyContext) -> tuple[Any, Any, Any]:
 
 def kept_of(folder: Path, run: str) -> Any:
     with Store.open(folder / "store", read_only=True) as store:
-        return step(store, run, "remedy") or {}
+        return read_step_result(store, run, "remedy") or {}
 
 
 async def test_nobody_accepts_and_nothing_is_proved_somebody_does_and_it_is(

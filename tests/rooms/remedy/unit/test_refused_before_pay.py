@@ -20,7 +20,7 @@ from pollex.rooms.remedy.services.run import require_distinct_names, require_wri
 from pollex.rooms.remedy.services.sample import RemedyOptions
 from pollex.rooms.remedy.usecases.remedy import ProveRemedy
 from pollex.runs.options import ModelOptions
-from pollex.store.tables import pack, unpack
+from pollex.store.tables import dump_json, load_json
 from pollex.text import replace_nan_by_none
 
 PROMPT = PromptText("You book tables.\nBe short.\n")
@@ -198,7 +198,7 @@ def test_what_is_no_text_is_no_reply(found: Any) -> None:
 
 def test_a_figure_that_is_no_number_is_written_as_none() -> None:
     value = {"a": float("nan"), "b": [float("inf"), 1.5, (float("-inf"),)], "c": "nan"}
-    assert unpack(pack(value)) == {"a": None, "b": [None, 1.5, [None]], "c": "nan"}
+    assert load_json(dump_json(value)) == {"a": None, "b": [None, 1.5, [None]], "c": "nan"}
     json.dumps(replace_nan_by_none(value), allow_nan=False)
     assert convert_reply(AssistantReply("Yes.", cost=float("nan"))) == AssistantReply("Yes.")
 

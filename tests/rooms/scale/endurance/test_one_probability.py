@@ -26,7 +26,7 @@ from pollex.services.compare import score_arms
 from pollex.services.evaluate import measure_likelihoods
 from pollex.services.rejudging import score_by_rubrics
 from pollex.services.share import score_probabilities
-from pollex.store.resume import answers_of
+from pollex.store.resume import read_answers
 from pollex.store.store import Store
 
 BIKES = Path(__file__).parents[4] / "examples" / "bikes.jsonl"
@@ -54,7 +54,7 @@ def drafted(store: Path, found: pollex.RubricSet, ids: list[str]) -> list[Score]
     """What a draft's preview compares with, by the answers of the run of `score`."""
     with Store.open(store, read_only=True) as opened:
         run = opened.value("SELECT id FROM runs WHERE command = 'score' ORDER BY started")
-        answers = answers_of(opened, run)
+        answers = read_answers(opened, run)
     return score_by_rubrics(found, found.rubrics, {id_: answers[id_] for id_ in ids})
 
 

@@ -10,7 +10,7 @@ from pollex.rooms.study.store.tables import StudyRow
 from pollex.rooms.study.web.studies import Study, read_stored_studies, read_studies, read_study
 from pollex.runs.options import ModelOptions
 from pollex.store.store import Store
-from pollex.store.tables import now
+from pollex.store.tables import format_current_time
 from pollex.web.profiles import read_profiles
 
 QUESTIONS = '[[question]]\nid = "Q0"\ntext = "Satisfied?"\noptions = [[1, "no"], [4, "yes"]]\n'
@@ -133,7 +133,7 @@ def test_a_store_that_was_made_without_the_room_gets_its_tables(tmp_path: Path) 
     with Store.open(tmp_path, read_only=True) as store:
         assert read_stored_studies(store) == []
     with Store.open(tmp_path) as store:
-        store.put([StudyRow("s", now(), "{}")])
+        store.put([StudyRow("s", format_current_time(), "{}")])
         store.flush()
         assert store.value("SELECT count(*) FROM studies") == 1
     with Store.open(tmp_path, read_only=True) as store:

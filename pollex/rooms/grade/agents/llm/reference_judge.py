@@ -24,7 +24,7 @@ from pollex.agents.llm.evidence import BLOCKS_WITHOUT_SOURCES, make_items_of_doc
 from pollex.agents.llm.sampling import AnswerSheet, ask_and_pool_samples
 from pollex.agents.roles import Judge, make_unanswered_for_all
 from pollex.conversations.conversation import Conversation
-from pollex.gateway.calls import Call, Completed
+from pollex.gateway.calls import Call, CompletedReply
 from pollex.prompts.data_boundary import Item, escape_line
 from pollex.prompts.judging import write_option
 from pollex.prompts.prompt import Prompt
@@ -143,7 +143,7 @@ class MixedPrompt:
         replicate: int,
     ) -> tuple[AnswerList, list[Question]]:
         outcome = await self.asker.ask(self._call(item, data, questions, replicate))
-        if not isinstance(outcome, Completed):
+        if not isinstance(outcome, CompletedReply):
             # no reply at all: every question has the same failure
             return [
                 make_unanswered_from_outcome(outcome, self.judge, question.id)

@@ -1,7 +1,7 @@
 """The system under test: a model that is asked questions as its users ask them."""
 
 from pollex.agents.llm.asker import PromptAsker, make_unanswered_from_outcome
-from pollex.gateway.calls import Call, Completed
+from pollex.gateway.calls import Call, CompletedReply
 from pollex.gateway.thoughts import remove_thoughts
 from pollex.rubrics.answers import Unanswered
 from pollex.text import is_visible
@@ -55,7 +55,7 @@ class Respondent:
         """Ask a question and return the text without thoughts; a truncated answer is none."""
         outcome = await self.asker.ask(self.call(item, question, temperature))
         # without a reply there is no answer to grade
-        if not isinstance(outcome, Completed):
+        if not isinstance(outcome, CompletedReply):
             return make_unanswered_from_outcome(outcome, self.name, item)
 
         # thoughts are for the model alone and are not graded

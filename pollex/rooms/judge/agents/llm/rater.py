@@ -30,7 +30,7 @@ from pollex.agents.llm.sampling import make_asker_of_run, make_point_distributio
 from pollex.agents.roles import Judge, make_unanswered_for_all
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
-from pollex.gateway.calls import Call, Completed
+from pollex.gateway.calls import Call, CompletedReply
 from pollex.prompts.data_boundary import Item, escape_line
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import join_options, make_rating_schema
@@ -155,7 +155,7 @@ class LlmRater(ModelRole, Judge):
             )
             # the reply must be an object whose answer names an option
             block = None
-            if isinstance(outcome, Completed):
+            if isinstance(outcome, CompletedReply):
                 block = parse_last_object(outcome.text)
             option = None
             if block:
@@ -170,7 +170,7 @@ class LlmRater(ModelRole, Judge):
                     judge=judge,
                 )
             # refused or failed: a second attempt is for replies that can't be read
-            if not isinstance(outcome, Completed):
+            if not isinstance(outcome, CompletedReply):
                 return make_unanswered_from_outcome(outcome, judge, question.id)
 
         # both attempts came back, and neither can be used: the detail says which part was wrong

@@ -15,7 +15,7 @@ from pollex.rooms.remedy.web.waiting import (
     format_replies,
     list_waiting_proposals,
 )
-from pollex.store.folder import make_private
+from pollex.store.folder import make_private_folder
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.children import Child
@@ -110,7 +110,7 @@ def receive_replies(
     # a yes to the command first: to go on costs money
     require_confirmation(site, run, confirmed)
     # appended, readable by the owner alone
-    make_private(folder)
+    make_private_folder(folder)
     with os.fdopen(
         os.open(folder / REPLIES_FILE_NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a"
     ) as file:

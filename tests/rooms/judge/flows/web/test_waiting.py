@@ -9,7 +9,7 @@ from httpx2 import AsyncClient
 from judged_run import judged_run
 from web_site import conversation
 
-from pollex.store.rows import label_row
+from pollex.store.rows import make_label_row
 from pollex.store.store import Store
 
 
@@ -98,7 +98,7 @@ async def test_what_a_run_took_up_is_no_further_person_s_answer(
         await give(web, run, who, option, case)
     (question,) = {row["question"] for row in own.rows("SELECT question FROM labels")}
     taken = next(one for n in range(4) if (one := conversation(n)).id == case)
-    own.put([label_row(run, taken, question, "yes", drawn="doubtful")])  # as the run does
+    own.put([make_label_row(run, taken, question, "yes", drawn="doubtful")])  # as the run does
     await web.post(
         "/api/thumbs", json={"run": "learn-1", "id": "conversation 4", "who": "ann", "value": "up"}
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from web_site import client_of, made_app, made_store
 
-from pollex.runs.workspace import run_to_end
+from pollex.runs.workspace import run_coroutine_to_end
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.web.kept_commands import read_kept_command
@@ -44,7 +44,7 @@ def proposed(store: Store, run: Run) -> None:
     for candidate in candidates:
         candidate |= {"diff": "", "refused": "" if candidate["purpose"] else "it takes text away"}
     step = {"prompt": PROMPT, "candidates": candidates}
-    run_to_end(store.write_step(run.id, "proposed", step))
+    run_coroutine_to_end(store.write_step(run.id, "proposed", step))
 
 
 async def test_proposals_stand_beside_the_prompt_and_those_that_are_ticked_are_proved(

@@ -15,12 +15,12 @@ from web_site import client_of, made_app, made_store
 from pollex.gateway.budget import Limits, Price
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions
-from pollex.runs.workspace import run_to_end
-from pollex.store.resume import runs
-from pollex.store.rows import conversation_rows
-from pollex.store.rubric_sets import set_digest
+from pollex.runs.workspace import run_coroutine_to_end
+from pollex.store.resume import list_stored_runs
+from pollex.store.rows import make_conversation_rows
+from pollex.store.rubric_sets import compute_rubric_set_digest
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, pack
+from pollex.store.tables import FactRow, dump_json
 
 HOSTILE = "<script>alert(1)</script> [a link](javascript:alert(1)) \u202eevil"
 EFFECT = {"value": 0.2, "low": 0.1, "high": 0.3, "n": 60, "users": 50}
@@ -67,15 +67,15 @@ PAIRS = [
 def proved(tmp_path: Path) -> Iterator[Store]:
     with made_store(tmp_path / ".pollex", n=3) as store:
         run = store.begin("remedy", arguments={}, fingerprint={}, versions={}).id
-        run_to_end(store.write_step(run, "remedy", KEPT))
-        run_to_end(store.write_step(run, "registered", FROZEN))
+        run_coroutine_to_end(store.write_step(run, "remedy", KEPT))
+        run_coroutine_to_end(store.write_step(run, "registered", FROZEN))
         to_choose = {"key": "0" * 16, "conversation": "talk 3", "said": [], "1": "a", "2": "b"}
-        run_to_end(store.write_step(run, "pairs", [to_choose]))
+        run_coroutine_to_end(store.write_step(run, "pairs", [to_choose]))
         store.put(
-            FactRow(run, "pair", str(n), pack({one["conversation"]: one}))
+            FactRow(run, "pair", str(n), dump_json({one["conversation"]: one}))
             for n, one in enumerate(PAIRS)
         )
-        store.put([FactRow(run, "pair", "4", pack({}))])  # its conversation was forgotten
+        store.put([FactRow(run, "pair", "4", dump_json({}))])  # its conversation was forgotten
         store.finish(run, "done")
         yield store
 
@@ -151,9 +151,9 @@ def asked(tmp_path: Path) -> Iterator[tuple[Store, RubricSet]]:
     logs = read_table_log(tmp_path / "log.jsonl", 240)
     found = table_rubrics(logs)
     with Store.open(tmp_path / ".pollex") as store:
-        given = {"fingerprint": {"rubrics": set_digest(found)}, "versions": {}}
+        given = {"fingerprint": {"rubrics": compute_rubric_set_digest(found)}, "versions": {}}
         run = store.begin("score", arguments={"logs": ["a log.jsonl", "$(rm x)"]}, **given).id
-        store.put(conversation_rows(run, logs.conversations))
+        store.put(make_conversation_rows(run, logs.conversations))
         store.finish(run, "done")
         yield store, found
 
@@ -162,7 +162,7 @@ async def test_what_would_change_a_rubric_has_plan_and_command_and_starts_nothin
     asked: tuple[Store, RubricSet],
 ) -> None:
     store, found = asked
-    here = f"/sets/{set_digest(found)}/change"
+    here = f"/sets/{compute_rubric_set_digest(found)}/change"
     models = {"assistant": ModelOptions(model="gpt", limits=Limits(price=Price(1.0, 2.0)))}
     async with client_of(made_app(store, files={"my set.json": found}, profiles=models)) as client:
         assert (await client.get(f"{here}/none")).status_code == 404
@@ -170,14 +170,16 @@ async def test_what_would_change_a_rubric_has_plan_and_command_and_starts_nothin
         assert "no reply shows" in page
         assert (
             f'href="{here}/{TARGET}"'
-            in (await client.get(f"/sets/{set_digest(found)}/rubric?id={TARGET}")).text
+            in (
+                await client.get(f"/sets/{compute_rubric_set_digest(found)}/rubric?id={TARGET}")
+            ).text
         )
         page = await settled(client, f"{here}/{TARGET}")
     assert "The smallest effect that it finds in 80 %" in page
     assert re.search(r"Cost: \$[\d.]+ at most", page)
     words = shlex.split(html.unescape(re.findall(r"<pre[^>]*>(.*?)</pre>", page, re.DOTALL)[-1]))
     assert words[3:7] == ["a log.jsonl", "$(rm x)", "--rubrics", "my set.json"]
-    assert [run.command for run in runs(store)] == ["score"]
+    assert [run.command for run in list_stored_runs(store)] == ["score"]
 
 
 async def test_where_too_few_failed_the_page_says_how_many_more_are_needed(
@@ -186,12 +188,19 @@ async def test_where_too_few_failed_the_page_says_how_many_more_are_needed(
     _, found = asked
     with Store.open(tmp_path / "few") as store:
         run = store.begin(
-            "score", arguments={}, fingerprint={"rubrics": set_digest(found)}, versions={}
+            "score",
+            arguments={},
+            fingerprint={"rubrics": compute_rubric_set_digest(found)},
+            versions={},
         ).id
-        store.put(conversation_rows(run, read_table_log(tmp_path / "few.jsonl", 20).conversations))
+        store.put(
+            make_conversation_rows(run, read_table_log(tmp_path / "few.jsonl", 20).conversations)
+        )
         store.finish(run, "done")
         async with client_of(made_app(store, files={"r.json": found})) as client:
-            page = await settled(client, f"/sets/{set_digest(found)}/change/{TARGET}")
+            page = await settled(
+                client, f"/sets/{compute_rubric_set_digest(found)}/change/{TARGET}"
+            )
     assert re.search(
         r"\d+ failing replies of \d+ users are too few for a proof, which takes 30", page
     )

@@ -23,21 +23,23 @@ from pollex.rubrics.answers import NEUTRAL_VALUE, Answer
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.check import check
-from pollex.store.forgetting import conversations_to_forget, forget
-from pollex.store.resume import answers_of, read_facts, runs
-from pollex.store.rows import AnswerCells, conversation_rows, rubric_rows
-from pollex.store.rubric_sets import set_digest
+from pollex.store.forgetting import delete_conversations_from_store, find_conversations_to_forget
+from pollex.store.resume import list_stored_runs, read_answers, read_facts_by_id
+from pollex.store.rows import AnswerRows, make_conversation_rows, make_rubric_rows
+from pollex.store.rubric_sets import compute_rubric_set_digest
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow
 from pollex.web import links
 
 
 def the_set(store: Store) -> RubricSet:
-    return RubricSet.parse(read_facts(store, runs(store)[0].id, "rubric_set")["set"])
+    return RubricSet.parse(
+        read_facts_by_id(store, list_stored_runs(store)[0].id, "rubric_set")["set"]
+    )
 
 
 def kept_rubrics(store: Store, run: str, found: RubricSet) -> None:
-    store.put(rubric_rows(run, found.rubrics))
+    store.put(make_rubric_rows(run, found.rubrics))
     store.flush()
 
 
@@ -62,8 +64,8 @@ def test_a_conversation_that_two_runs_scored_counts_once_as_the_last_has_it(own:
     found = the_set(own)
     for _ in range(2):
         kept_rubrics(own, scored(own, found, range(12)), found)
-    run = runs(own)[-1].id
-    answers = answers_of(own, run)
+    run = list_stored_runs(own)[-1].id
+    answers = read_answers(own, run)
     for rubric in found.rubrics:
         said = [
             each[rubric.id] for each in answers.values() if isinstance(each.get(rubric.id), Answer)
@@ -82,7 +84,7 @@ async def test_a_state_that_is_set_in_the_browser_is_on_the_page_and_decides_wha
     kept_rubrics(own, scored(own, found, range(12)), found)
     wrong = [one for one in found.rubrics if one.polarity == "dsat"]
     given = {
-        "set": set_digest(found),
+        "set": compute_rubric_set_digest(found),
         "id": wrong[0].id,
         "state": "mended",
         "release": "2.14",
@@ -98,7 +100,7 @@ async def test_a_state_that_is_set_in_the_browser_is_on_the_page_and_decides_wha
     assert (
         await web.post("/api/states", json=given | {"note": "<b>asks once</b>"})
     ).status_code == 200
-    page = (await web.get(links.rubric(set_digest(found), wrong[0].id))).text
+    page = (await web.get(links.rubric(compute_rubric_set_digest(found), wrong[0].id))).text
     after = (await web.get("/")).text
     assert "State: mended in 2.14" in page
     assert "&lt;b&gt;asks once" in page
@@ -123,7 +125,7 @@ def test_the_state_of_one_is_not_that_of_another_of_its_family_beside_it(own: St
     both = found.model_copy(update={"rubrics": (one, two)})
     alone = found.model_copy(update={"rubrics": (two,)})
     assert get_rubric_family(one) == get_rubric_family(two) != one.id
-    kept_rubrics(own, runs(own)[0].id, both)
+    kept_rubrics(own, list_stored_runs(own)[0].id, both)
     set_rubric_state(RunOptions(own.folder), one.id, "mended", release="3")
     assert list(list_mended_rubrics(own.folder, both)) == [one.id]
     assert list(list_mended_rubrics(own.folder, alone)) == [two.id]
@@ -133,7 +135,7 @@ def test_a_note_that_quotes_what_is_forgotten_goes_too(own: Store) -> None:
     name = the_set(own).rubrics[0].id
     said = "it works now, thanks 4"
     set_rubric_state(RunOptions(own.folder), name, "mending", note=f"see: {said}")
-    forget(own, conversations_to_forget(own, ["conversation 4"], []))
+    delete_conversations_from_store(own, find_conversations_to_forget(own, ["conversation 4"], []))
     (kept,) = next(iter(read_states(own).values()))
     assert (kept.state, said in kept.note) == ("mending", False)
 
@@ -158,8 +160,8 @@ def scored_users(store: Store, found: RubricSet, numbers: Sequence[int]) -> str:
         given = answers_to(number, found.questions)
         score = netsat.score_all({one.id: given})[0]
         row = ScoreRow(run, one.id, score.netsat, score.label, score.confident, score.probability)
-        store.put([*conversation_rows(run, [one]), row])
-        store.put(AnswerCells(run).of(one, found.questions, given, "f"))
+        store.put([*make_conversation_rows(run, [one]), row])
+        store.put(AnswerRows(run).of(one, found.questions, given, "f"))
     store.finish(run, "done")
     return run
 

@@ -21,7 +21,7 @@ from web_site import client_of, made_app
 from pollex.rooms.study.store.tables import StudyRow
 from pollex.rooms.study.web.studies import Study, read_studies
 from pollex.store.store import Store
-from pollex.store.tables import now
+from pollex.store.tables import format_current_time
 from pollex.web.profiles import read_profiles
 
 STUDY = """
@@ -221,7 +221,7 @@ async def test_a_study_that_wants_whole_replies_shows_none_before_all_are_there(
 ) -> None:
     whole = field.study.model_copy(update={"whole": True})
     assert whole.id != field.study.id
-    await field.store.write([StudyRow(whole.id, now(), whole.model_dump_json())])
+    await field.store.write([StudyRow(whole.id, format_current_time(), whole.model_dump_json())])
     field.study = whole
     async with await field.participant() as who:
         await field.send(who, "begin")
