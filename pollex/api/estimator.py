@@ -24,7 +24,7 @@ from pollex.rubrics.answers import Answer
 from pollex.rubrics.score import Score
 from pollex.selection.policies import DEFAULT_POLICY
 from pollex.services.scorer import ConversationLike, Scorer, iterate_numbered_conversations
-from pollex.store.folder import STORE
+from pollex.store.folder import DEFAULT_STORE_FOLDER
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -190,7 +190,9 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         for number, conversation in enumerate(iterate_numbered_conversations(X)):
             conversations.append(conversation.model_copy(update={"id": f"{number:06}"}))
 
-        with Scorer(self._set(), model=model, store=self._folder() or STORE) as scorer:
+        with Scorer(
+            self._set(), model=model, store=self._folder() or DEFAULT_STORE_FOLDER
+        ) as scorer:
             return scorer.score_many(conversations)
 
     def _set(self) -> RubricSet:
@@ -198,7 +200,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         return self.rubrics_
 
     def _folder(self) -> str | Path | None:
-        return self.store or (None if self.model is None else STORE)
+        return self.store or (None if self.model is None else DEFAULT_STORE_FOLDER)
 
     def _place_of_positive(self, classes: npt.NDArray[Any]) -> int:
         if self.positive is not None:

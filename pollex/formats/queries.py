@@ -18,7 +18,7 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.json_rows import LogRow, iterate_value_rows
 from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS, run_query_in_process
-from pollex.store.folder import make_text_path
+from pollex.store.folder import make_utf8_path
 from pollex.text import escape_controls
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def iterate_parquet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
 
     from pollex.formats.databases import QueryError
 
-    pattern = glob.escape(str(make_text_path(path)))  # a path is a pattern to DuckDB
+    pattern = glob.escape(str(make_utf8_path(path)))  # a path is a pattern to DuckDB
     try:
         with duckdb.connect(config={"threads": 1}) as connection:
             # Folders named like `a=1` would become columns.

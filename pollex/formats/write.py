@@ -30,11 +30,11 @@ from pollex.outputs import (
     require_replaceable,
     write_text,
 )
-from pollex.store.columns import Arrays, make_arrays
-from pollex.store.database import BACKUP
-from pollex.store.database import FILE as DATABASE
-from pollex.store.folder import SECRET, make_text_path
-from pollex.store.seal import ANCHOR
+from pollex.store.columns import ColumnArrays, make_column_arrays
+from pollex.store.database import BACKUP_FILE_NAME
+from pollex.store.database import DATABASE_FILE_NAME as DATABASE
+from pollex.store.folder import SECRET_FILE_NAME, make_utf8_path
+from pollex.store.seal import SEAL_KEY_FILE_NAME
 
 ROW_GROUP_SIZE = 4096
 """Rows that DuckDB holds before it writes them: one with answers takes some 10 kB."""
@@ -112,7 +112,7 @@ def _list_store_files(folder: Path) -> frozenset[str]:
     """Return the files that a store needs: database, backup, and what belongs to it alone."""
     if not (folder / DATABASE).exists():
         return frozenset()
-    return frozenset({DATABASE, BACKUP, SECRET, ANCHOR})
+    return frozenset({DATABASE, BACKUP_FILE_NAME, SECRET_FILE_NAME, SEAL_KEY_FILE_NAME})
 
 
 def require_distinct_outputs(*written: Path | None) -> None:
@@ -317,7 +317,7 @@ def _open_parquet(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBatch
 @contextmanager
 def open_array_file(
     path: Path, columns: Mapping[str, str]
-) -> Iterator[Callable[[Mapping[str, Arrays], str], None]]:
+) -> Iterator[Callable[[Mapping[str, ColumnArrays], str], None]]:
     """Open a Parquet file for rows that queries give from arrays, by the names that the query has for them.
 
     What comes together is a file, and all files one at the end: no row is held in between.
@@ -327,7 +327,7 @@ def open_array_file(
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(
-            dir=make_text_path(path.absolute().parent), prefix="."
+            dir=make_utf8_path(path.absolute().parent), prefix="."
         ) as folder,
         duckdb.connect(config={"threads": 1}) as database,
     ):
@@ -342,7 +342,7 @@ def open_array_file(
             database.execute(query, parameters)
 
         # each batch becomes a file of its own in a folder
-        def put(tables: Mapping[str, Arrays], sql: str) -> None:
+        def put(tables: Mapping[str, ColumnArrays], sql: str) -> None:
             for name, arrays in tables.items():
                 database.register(name, arrays)
 
@@ -358,7 +358,7 @@ def open_array_file(
         with open_draft(path) as draft:
             # Folders named like `id=1` would take the columns' place.
             files = f"{glob.escape(folder)}/*.parquet"
-            place = make_text_path(draft.absolute().parent) / draft.name
+            place = make_utf8_path(draft.absolute().parent) / draft.name
             write(
                 "FROM read_parquet(?, hive_partitioning = false)",
                 place,
@@ -372,13 +372,13 @@ _STRUCT_MEMBER_PATTERN = re.compile(r"(\w+) (\w+(?:\[\])?)")
 
 def _make_row_arrays(
     rows: Sequence[Sequence[Any]], columns: Mapping[str, str]
-) -> tuple[dict[str, Arrays], str]:
+) -> tuple[dict[str, ColumnArrays], str]:
     """Return rows of plain values as arrays, and the query that gives them back; lists of objects have own tables."""
     plain = {}
     for name, type_ in columns.items():
         plain[name] = "INTEGER[]" if _STRUCT_LIST_PATTERN.match(type_) else type_
 
-    tables = dict[str, Arrays]()
+    tables = dict[str, ColumnArrays]()
     cells = dict[str, list[Any]]()
     lists = dict[str, str]()
     for place, (name, type_) in enumerate(columns.items()):
@@ -405,7 +405,7 @@ def _make_row_arrays(
         else:
             cells[name] = [_convert_cell(type_, cell) for cell in column_cells]
 
-    tables["given"], sql = make_arrays(plain, list(zip(*cells.values(), strict=True)))
+    tables["given"], sql = make_column_arrays(plain, list(zip(*cells.values(), strict=True)))
     # the query cuts each cell's objects out of that table
     for name, every in lists.items():
         whole = f"list_slice({every.format(name)}, {name}_0, {name}_1)"
@@ -418,9 +418,9 @@ def _make_row_arrays(
 
 def format_list_as_sql(
     members: Mapping[str, str], rows: Sequence[tuple[Any, ...]]
-) -> tuple[Arrays, str]:
+) -> tuple[ColumnArrays, str]:
     """Return objects as arrays, and SQL that gives the list of all of them from a table whose name it leaves open."""
-    arrays, cells = make_arrays(members, rows)
+    arrays, cells = make_column_arrays(members, rows)
     fields = ", ".join(f"{name} := {cell.rpartition(' AS ')[0]}" for name, cell in cells.items())
     every = f"coalesce((SELECT list(struct_pack({fields}) ORDER BY r.n) FROM {{}} AS r), [])"  # noqa: S608 - our own names
     return arrays | {"n": np.arange(len(rows))}, every

@@ -54,7 +54,7 @@ from pollex.services.logs import list_file_names, logs_from
 from pollex.services.results import TabularResult, format_interval
 from pollex.services.score import read_unedited, score
 from pollex.services.share import build_share_sample, group_conversations, split_random_labels
-from pollex.store.resume import conversations_of, find_run, scores_of
+from pollex.store.resume import find_run, iterate_conversations, iterate_scores
 from pollex.store.store import Store
 from pollex.text import TerminalLine, TerminalLines, TerminalTable, render_notes
 
@@ -198,12 +198,12 @@ def read_run_arm(store: Store, name: str, rubric_set: RubricSet) -> ScoredArm:
 
 def _read_run_sample(store: Store, name: str, rubric_set: RubricSet) -> ScoredSample:
     run = find_run(store, name)
-    conversations = list(conversations_of(store, run.id))
+    conversations = list(iterate_conversations(store, run.id))
     # a model knows no folds
     folded = store.ask(run.id, LEARNED_TEXT_HASHES_QUERY) if rubric_set.judge.learned else ()
     scores = [
         conversation_score
-        for score in scores_of(store, run.id, rubric_set, conversations)
+        for score in iterate_scores(store, run.id, rubric_set, conversations)
         for conversation_score in score
     ]
     return conversations, scores, frozenset(row["text_hash"] for row in folded)

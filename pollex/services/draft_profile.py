@@ -20,11 +20,11 @@ from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.outputs import write_text
 from pollex.prompts.domain import DomainProfile
-from pollex.runs.by_model import by_model, require_model
+from pollex.runs.by_model import require_model_name, run_work_by_model
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.run import RunSettings, digest_json
+from pollex.runs.run import RunSettings, compute_json_digest
 from pollex.runs.usage import ModelUsage
-from pollex.runs.workspace import workspace
+from pollex.runs.workspace import open_workspace
 from pollex.services.dry_run import plan_dry_run
 from pollex.services.label_queue import draw_conversations
 from pollex.services.logs import Sources, list_source_names, logs_from
@@ -91,7 +91,7 @@ def draft_from_log(
         Planned: Calls are to be counted alone.
         WrongUse: No model is named, or the file is there already.
     """
-    name = require_model(model, "a profile is drafted by a model, and none is named")
+    name = require_model_name(model, "a profile is drafted by a model, and none is named")
     # before anything is read or paid
     if out is not None:
         if out.exists():
@@ -112,8 +112,8 @@ def draft_from_log(
         f"Asking {name} for a profile: one call with {format_count(len(shown), 'conversation')}"
     )
     arguments = {"logs": list_source_names(logs)}
-    with workspace(run, progress, read) as opened:
-        drafted, usage = by_model(
+    with open_workspace(run, progress, read) as opened:
+        drafted, usage = run_work_by_model(
             opened,
             model,
             SEED,
@@ -162,7 +162,7 @@ async def _ask(
 ) -> DomainProfile | str:
     """Ask in a run of its own, which keeps the call in its ledger."""
     items = make_conversation_items(shown)
-    fingerprint = {"conversations": digest_json(items), "prompt": asker.fingerprint()}
+    fingerprint = {"conversations": compute_json_digest(items), "prompt": asker.fingerprint()}
     async with setting.begin_or_resume(COMMAND, fingerprint, [asker.name]) as run:
         # without it the ledger wouldn't know which run a call is of
         setting.tracer(run.id)

@@ -33,8 +33,8 @@ from pollex.rubrics.rubric_set import CHANCE_AUC, RubricSet
 from pollex.rubrics.score import Score
 from pollex.rubrics.worth import measure_probabilities
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.usage import ModelUsage, usage_by_stage
-from pollex.runs.workspace import workspace
+from pollex.runs.usage import ModelUsage, render_usage_by_stage
+from pollex.runs.workspace import open_workspace
 from pollex.selection.threshold import fit_calibration
 from pollex.services.dry_run import DryRunEnded, plan_scoring
 from pollex.services.logs import (
@@ -56,7 +56,7 @@ from pollex.services.results import (
 )
 from pollex.services.score import read_unedited, score_in_run
 from pollex.services.scorer import BatchScorer
-from pollex.store.runs import Status
+from pollex.store.runs import RunStatus
 from pollex.text import TerminalLine, TerminalLines, TerminalTable, format_count, render_notes
 
 EARLIER_USE_WORDS = {
@@ -136,7 +136,7 @@ class Evaluation(TabularResult):
             yield f"Probabilities rest on a starter, too; their AUC is {self.probability_auc}"
 
         yield format_outcomes(self.outcomes)
-        yield from usage_by_stage(self.usage)
+        yield from render_usage_by_stage(self.usage)
         yield f"Judge: {self.rubrics.judge.name}; run {self.run}"
         yield from render_notes(explain_optimism(self.seen))
 
@@ -230,7 +230,7 @@ def evaluate(
     if run.dry_run:
         raise DryRunEnded(plan_scoring(labelled, rubric_set, run, model))
 
-    with workspace(run, progress, read) as opened:
+    with open_workspace(run, progress, read) as opened:
         arguments = {"logs": list_source_names(logs), "rubrics": list_source_names(rubrics)[0]}
         labelled_logs = Logs(
             conversations=tuple(labelled),
@@ -268,7 +268,7 @@ def evaluate(
         )
         # any outcome but a score leaves the run partial, so that a resume asks again
         report = {"outcomes": (counts := dict(scored.counts)), "auc": figures.auc.value}
-        status: Status = "partial" if counts.keys() - {"scored"} else "done"
+        status: RunStatus = "partial" if counts.keys() - {"scored"} else "done"
         opened.store.finish(
             scored.run,
             status,

@@ -17,14 +17,14 @@ from pollex.services.readings import READING_FILE_NAME as READING
 from pollex.services.readings import keep_reading, list_readings
 from pollex.services.results import Result
 from pollex.store.forgetting import (
-    ToForget,
-    conversations_to_forget,
-    forget,
+    ForgettingTarget,
+    delete_conversations_from_store,
+    find_conversations_to_forget,
     list_unforgotten_files,
-    require_idle,
+    require_idle_store,
 )
-from pollex.store.outputs import Output, list_outputs, renew_outputs
-from pollex.store.resume import runs
+from pollex.store.outputs import OutputFile, list_outputs, update_noted_outputs
+from pollex.store.resume import list_stored_runs
 from pollex.store.store import Store
 from pollex.text import TerminalLine, TerminalLines
 
@@ -156,9 +156,9 @@ def forget_conversations(
         )
 
     # a run that goes on could write about them again
-    require_idle(run.store)
+    require_idle_store(run.store)
     with Store.open(run.store) as store:
-        target = conversations_to_forget(store, ids, users)
+        target = find_conversations_to_forget(store, ids, users)
         if not target.ids:
             raise WrongUse(
                 "no conversation in the store is theirs",
@@ -182,7 +182,7 @@ def forget_conversations(
             rewritten = []
         else:
             # the store's own files are always cleaned, those of the user only if that was asked for
-            gone = forget(store, target)
+            gone = delete_conversations_from_store(store, target)
             own = []
             for path in quoting:
                 if path in search.own:
@@ -242,7 +242,7 @@ def reset_reading_counts(store: Path, rewritten: Collection[Path]) -> None:
 def rewrite_quoting_files(
     quoting: Sequence[Path],
     search: FileSearch,
-    target: ToForget,
+    target: ForgettingTarget,
     left: dict[str, str],
 ) -> list[Path]:
     """Take the conversations out of files that may be written; return those in which nothing is left.
@@ -280,14 +280,14 @@ class FileSearch:
 
     files: tuple[Path, ...]
     own: frozenset[Path]
-    outputs: Mapping[Path, Output]
+    outputs: Mapping[Path, OutputFile]
     unconfirmed: Mapping[Path, str]
     left: Mapping[str, str]
 
 
 def find_files_to_search(
     store: Store,
-    target: ToForget,
+    target: ForgettingTarget,
     places: Sequence[Path],
 ) -> FileSearch:
     """Find the files to look into: those named, those beside the store, and those that pollex wrote."""
@@ -373,10 +373,10 @@ def is_set_file(path: Path) -> bool:
 
 def find_known_outputs(
     store: Store,
-    target: ToForget,
+    target: ForgettingTarget,
     places: Sequence[Path],
     confirmed: Collection[Path],
-) -> tuple[dict[Path, Output], dict[Path, str], dict[str, str]]:
+) -> tuple[dict[Path, OutputFile], dict[Path, str], dict[str, str]]:
     """Find the files that pollex wrote, as the store knows them.
 
     A store may come from anybody: a path in it is only believed where the file is what was written,
@@ -390,9 +390,9 @@ def find_known_outputs(
         are there and not believed, with the reason; and why others may quote the conversations all
         the same.
     """
-    outputs: dict[Path, Output] = {}
+    outputs: dict[Path, OutputFile] = {}
     doubted: dict[str, Path] = {}
-    missing: list[Output] = []
+    missing: list[OutputFile] = []
     store_folder = store.folder.resolve()
     for output in list_outputs(store):
         there = output.places(store_folder)
@@ -453,14 +453,14 @@ def find_known_outputs(
     return outputs, unsure, left
 
 
-def _may_hold_conversations(output: Output, target: ToForget) -> bool:
+def _may_hold_conversations(output: OutputFile, target: ForgettingTarget) -> bool:
     """Tell whether a file that isn't there may have the conversations: not one of a run that never had them."""
     # without a digest no file was there that could be read, as where it went to a pipe
     written = bool(output.digest) or output.remote
     return written and (not output.run or output.run in target.runs)
 
 
-def _find_moved_output(output: Output, folders: Iterable[Path]) -> Path | None:
+def _find_moved_output(output: OutputFile, folders: Iterable[Path]) -> Path | None:
     """Return where a file lies now, known by its content."""
     for folder in folders:
         for path in _list_files_below(folder):
@@ -488,9 +488,9 @@ def _list_files_below(folder: Path) -> Iterator[Path]:
             return
 
 
-def record_output_places(store: Store, outputs: Mapping[Path, Output]) -> None:
+def record_output_places(store: Store, outputs: Mapping[Path, OutputFile]) -> None:
     """Keep where the files are now, and what stands in them."""
-    renew_outputs(
+    update_noted_outputs(
         store,
         [output.path for output in outputs.values()],
         {str(p): o.run for p, o in outputs.items()},
@@ -499,7 +499,7 @@ def record_output_places(store: Store, outputs: Mapping[Path, Output]) -> None:
 
 def list_unlisted_outputs(store: Store) -> Iterator[Path]:
     """Yield the files of runs from before the store kept a list of them, with the pages beside them."""
-    for run in runs(store):
+    for run in list_stored_runs(store):
         out = run.arguments.get("out")
         # as it was typed, it is meant from the folder of the run
         if isinstance(out, str):

@@ -24,8 +24,8 @@ from pollex.services.forgetting_bounds import (
     yield_within_time,
 )
 from pollex.services.forgetting_toml import remove_from_toml
-from pollex.store.folder import make_text_path
-from pollex.store.forgetting import CONVERSATION_ID_FIELDS, ToForget
+from pollex.store.folder import make_utf8_path
+from pollex.store.forgetting import CONVERSATION_ID_FIELDS, ForgettingTarget
 from pollex.store.fragments import FORGOTTEN_MARK
 
 RUBRIC_SET_MARK = b'"rubrics_digest"'
@@ -58,7 +58,7 @@ _ROW_PATTERN = re.compile(
 )
 
 
-def file_quotes_target(path: Path, target: ToForget) -> bool:
+def file_quotes_target(path: Path, target: ForgettingTarget) -> bool:
     """Tell whether a file quotes or names one of the conversations.
 
     Raises:
@@ -67,7 +67,7 @@ def file_quotes_target(path: Path, target: ToForget) -> bool:
     return read_without_target(path, target) is not None
 
 
-def remove_quotes(path: Path, target: ToForget) -> bool:
+def remove_quotes(path: Path, target: ForgettingTarget) -> bool:
     """Take the conversations out of a file; return whether nothing is left in it.
 
     Raises:
@@ -79,7 +79,7 @@ def remove_quotes(path: Path, target: ToForget) -> bool:
     return cleaned is None or not file_quotes_target(path, target)
 
 
-def read_without_target(path: Path, target: ToForget) -> bytes | None:
+def read_without_target(path: Path, target: ForgettingTarget) -> bytes | None:
     """Return what a file holds without the conversations; None if it doesn't have them.
 
     Raises:
@@ -98,7 +98,7 @@ def read_without_target(path: Path, target: ToForget) -> bytes | None:
         raise FileNotSearched(explain_unsearched_file(failure), where=str(path)) from failure
 
 
-def _remove_from_content(content: bytes, ending: str, target: ToForget) -> bytes | None:
+def _remove_from_content(content: bytes, ending: str, target: ForgettingTarget) -> bytes | None:
     """Return text without the conversations, by its kind; None if it doesn't have them."""
     # UTF-8 unless the file begins with the mark of another encoding
     encoding = next(
@@ -119,7 +119,7 @@ def _remove_from_content(content: bytes, ending: str, target: ToForget) -> bytes
     return f"{BYTE_ORDER_MARK * (len(whole) - len(text))}{cleaned}".encode(encoding)
 
 
-def _remove_from_json(text: str, target: ToForget) -> str:
+def _remove_from_json(text: str, target: ForgettingTarget) -> str:
     try:
         # what only looks like JSON is cleaned as lines
         value = json.loads(text)
@@ -157,7 +157,7 @@ def require_exact(text: str) -> None:
     json.loads(text, parse_float=check_number, object_pairs_hook=check_keys)
 
 
-def _remove_from_toml(text: str, target: ToForget) -> str:
+def _remove_from_toml(text: str, target: ForgettingTarget) -> str:
     """Return TOML without the conversations; where that can't be, as it was, and it still quotes them."""
     # escapes could hide a quote
     if not target.traces.within(_unescape_text(text)):
@@ -169,12 +169,12 @@ def _remove_from_toml(text: str, target: ToForget) -> str:
     return cleaned
 
 
-def _remove_from_json_lines(text: str, target: ToForget) -> str:
+def _remove_from_json_lines(text: str, target: ForgettingTarget) -> str:
     lines = yield_within_time(text.splitlines(keepends=True))
     return "".join(_remove_from_json_line(line, target) for line in lines)
 
 
-def _remove_from_json_line(line: str, target: ToForget) -> str:
+def _remove_from_json_line(line: str, target: ForgettingTarget) -> str:
     """Return a line of JSON without the conversations; nothing of one that is of one of them."""
     try:
         row = json.loads(line)
@@ -194,7 +194,7 @@ def _remove_from_json_line(line: str, target: ToForget) -> str:
     return json.dumps(cleaned, ensure_ascii=False) + line[len(line.rstrip("\r\n")) :]
 
 
-def _remove_from_csv(text: str, target: ToForget) -> str:
+def _remove_from_csv(text: str, target: ForgettingTarget) -> str:
     """Return a table of text without the rows of the conversations, and without quotes in others."""
     try:
         records = list(yield_within_time(_iterate_csv_records(text)))
@@ -240,7 +240,7 @@ def _iterate_csv_records(text: str) -> Iterator[tuple[list[str], str]]:
         lines.clear()
 
 
-def _remove_from_record(cells: list[str], record: str, target: ToForget) -> str:
+def _remove_from_record(cells: list[str], record: str, target: ForgettingTarget) -> str:
     """Return a record without quotes; one that has none is left as it stands."""
     masked = [target.masked(cell) for cell in cells]
     if masked == cells:
@@ -254,7 +254,7 @@ def _remove_from_record(cells: list[str], record: str, target: ToForget) -> str:
     return written.getvalue()
 
 
-def _remove_from_lines(text: str, target: ToForget) -> str:
+def _remove_from_lines(text: str, target: ForgettingTarget) -> str:
     """Return a text whose lines are masked, and then what runs over several lines."""
     if not target.traces.within(_unescape_text(text)):
         return text
@@ -263,7 +263,7 @@ def _remove_from_lines(text: str, target: ToForget) -> str:
     return target.traces.masked("".join(_remove_from_line(line, target) for line in lines))
 
 
-def _remove_from_line(line: str, target: ToForget) -> str:
+def _remove_from_line(line: str, target: ForgettingTarget) -> str:
     """Return a line without quotes, its end as it was; one that quotes in escapes of JSON is left empty."""
     content = line.rstrip("\r\n")
     masked = target.traces.masked(content)
@@ -284,7 +284,7 @@ def _unescape_text(text: str) -> str:
     )
 
 
-def _remove_from_page(page: str, target: ToForget) -> str:
+def _remove_from_page(page: str, target: ForgettingTarget) -> str:
     """Return a page without the conversations.
 
     Rows that name one go; then runs of text and attributes are masked, and whole blocks where tags
@@ -347,7 +347,7 @@ def _names_id_in_row(row: str, id_: str) -> bool:
     return re.search(rf"[>/=\"]{re.escape(id_)}[<\"&#?]", row) is not None
 
 
-def _remove_from_text_run(text: str, target: ToForget) -> str:
+def _remove_from_text_run(text: str, target: ForgettingTarget) -> str:
     plain = html.unescape(text)
     masked = target.masked(plain)
     if masked == plain:
@@ -355,7 +355,7 @@ def _remove_from_text_run(text: str, target: ToForget) -> str:
     return html.escape(masked)
 
 
-def _remove_from_tag(tag: str, target: ToForget) -> str:
+def _remove_from_tag(tag: str, target: ForgettingTarget) -> str:
     """Return a tag whose attributes are masked; a script that quotes keeps nothing but what surrounds the quote."""
     # scripts and comments are lines of text, and have no attributes to mask
     if tag[:7].lower().startswith(("<script", "<style", "<!", "<?")):
@@ -399,7 +399,7 @@ _CLEANERS_BY_ENDING = {
 }
 
 
-def _remove_from_table(path: Path, target: ToForget) -> bytes | None:
+def _remove_from_table(path: Path, target: ForgettingTarget) -> bytes | None:
     """Return a Parquet file without the conversations' rows, and without quotes in others; None if it has neither.
 
     What isn't changed is copied by DuckDB as it is, whatever its type.
@@ -421,7 +421,7 @@ def _remove_from_table(path: Path, target: ToForget) -> bytes | None:
         database.register_filesystem(memory)
         # `hive_partitioning` would make columns of folder names
         source = f"read_parquet(?, hive_partitioning = false, {ROW_NUMBER_COLUMN} = true)"
-        place = str(make_text_path(path))
+        place = str(make_utf8_path(path))
         described = database.execute(f"DESCRIBE SELECT * FROM {source}", [place]).fetchall()  # noqa: S608
         types = {}
         for row in described:
@@ -469,7 +469,7 @@ _DUCKDB_TYPE_PATTERN = re.compile(r'"(?:[^"]|"")*"|\b([A-Z][A-Z0-9_]*)\b')
 def _find_change_of_row(
     row: dict[str, Any],
     changed: dict[str, int],
-    target: ToForget,
+    target: ForgettingTarget,
 ) -> dict[str, Any] | None:
     """Return what changes in a row, or that it goes, with its number; None where nothing does.
 

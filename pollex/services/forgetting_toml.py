@@ -4,7 +4,7 @@ import json
 import re
 import tomllib
 
-from pollex.store.forgetting import ToForget
+from pollex.store.forgetting import ForgettingTarget
 from pollex.store.fragments import FORGOTTEN_MARK
 
 _TOKEN_PATTERN = re.compile(
@@ -19,7 +19,7 @@ _TOKEN_PATTERN = re.compile(
 """What can quote: strings of the four kinds, comments, and names and numbers without quotation marks."""
 
 
-def remove_from_toml(text: str, target: ToForget) -> str | None:
+def remove_from_toml(text: str, target: ForgettingTarget) -> str | None:
     """Return TOML without the conversations, which can be read as before.
 
     Returns:
@@ -41,7 +41,7 @@ def remove_from_toml(text: str, target: ToForget) -> str | None:
     return None if target.traces.within(cleaned) else cleaned
 
 
-def _remove_from_token(token: re.Match[str], target: ToForget) -> str:
+def _remove_from_token(token: re.Match[str], target: ForgettingTarget) -> str:
     """Return a string, comment or name without quotes; as it was written if it has none."""
     written = token[0]
     # comments and names have no escapes

@@ -17,22 +17,27 @@ from pollex.rubrics.rubric import TONE_SOURCE, Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import describe_certainty, describe_verdict
 from pollex.runs.options import RunOptions
-from pollex.runs.run import cost_so_far, sent_so_far
-from pollex.runs.workspace import run_to_end
+from pollex.runs.run import get_calls_sent, get_cost_of_run
+from pollex.runs.workspace import run_coroutine_to_end
 from pollex.services.hooks import RunQuestionReader
 from pollex.services.named_sets import read_rubric_set
 from pollex.services.results import Result
 from pollex.services.state_told import describe_state
-from pollex.store.resume import conversations_of, find_run, read_originals, runs
+from pollex.store.resume import (
+    find_run,
+    iterate_conversations,
+    list_stored_runs,
+    read_originals_of_placeholders,
+)
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.store.tables import unpack
+from pollex.store.tables import load_json
 from pollex.store.traces import (
-    Branch,
     ConversationTrace,
-    conversation_trace,
-    find_provenance,
-    run_tree,
+    SpanBranch,
+    build_span_tree,
+    collect_conversation_trace,
+    find_rubric_provenance,
 )
 from pollex.text import (
     TerminalLine,
@@ -91,7 +96,7 @@ class RunRow:
             seconds = (at(run.finished) - at(run.started)).total_seconds()
 
         used = progress.get("used") or {}
-        cost = cost_so_far(progress) if used else None
+        cost = get_cost_of_run(progress) if used else None
         # of a run that was resumed, an estimate of what it used since then would say too little
         estimated_cost = None
         if cost is None and "cost" not in progress:
@@ -103,7 +108,7 @@ class RunRow:
             rubrics=str(rubrics),
             seconds=seconds,
             auc=result.get("auc"),
-            calls=sent_so_far(progress),
+            calls=get_calls_sent(progress),
             cost=cost,
             estimated_cost=estimated_cost,
         )
@@ -172,7 +177,7 @@ class RunTrace(Result):
     json_fields = ("run", "tree=branches")
 
     run: Run
-    branches: tuple[Branch, ...]
+    branches: tuple[SpanBranch, ...]
 
     def told(self) -> TerminalLines:
         """Yield the tree of a run."""
@@ -323,15 +328,17 @@ def list_runs(run: RunOptions) -> RunList:
         # the progress of all runs in one query; a run may have none
         progress = {}
         for row in store.rows("SELECT run, payload FROM progress"):
-            progress[row["run"]] = unpack(row["payload"])
-        return RunList(tuple(RunRow.of(run, progress.get(run.id, {})) for run in runs(store)))
+            progress[row["run"]] = load_json(row["payload"])
+        return RunList(
+            tuple(RunRow.of(run, progress.get(run.id, {})) for run in list_stored_runs(store))
+        )
 
 
 def trace_run(run: RunOptions, name: str) -> RunTrace:
     """Return what a run did; `name` is an id, its beginning, or `last`."""
     with Store.open(run.store, read_only=True) as store:
         named_run = find_run(store, name)
-        return RunTrace(named_run, tuple(run_tree(store, named_run.id)))
+        return RunTrace(named_run, tuple(build_span_tree(store, named_run.id)))
 
 
 @dataclass(frozen=True)
@@ -365,7 +372,7 @@ def trace_state(run: RunOptions, name: str, state: str) -> NodeState:
 
     with Store.open(run.store, read_only=True) as store:
         named_run = find_run(store, name)
-        before, after = run_to_end(get_states_around(store, named_run, state))
+        before, after = run_coroutine_to_end(get_states_around(store, named_run, state))
         return NodeState(named_run.id, state, after, before)
 
 
@@ -384,9 +391,9 @@ def trace_conversation(
     with Store.open(run.store, read_only=True) as store:
         named_run = find_run(store, name)
         # the store has ids only in characters that can be written
-        trace = conversation_trace(store, named_run.id, replace_surrogates(conversation))
+        trace = collect_conversation_trace(store, named_run.id, replace_surrogates(conversation))
         if reveal:
-            originals = read_originals(store, replace_surrogates(conversation))
+            originals = read_originals_of_placeholders(store, replace_surrogates(conversation))
         else:
             originals = {}
 
@@ -484,15 +491,15 @@ def find_rubric_origin(
     try:
         with Store.open(run.store, read_only=True) as store:
             if isinstance(rubric, DroppedRubric):
-                origin_record = find_provenance(store, rubrics.run, rubric.id)
+                origin_record = find_rubric_provenance(store, rubrics.run, rubric.id)
                 return origin_record.reasons, origin_record.conversations
             ids = sorted({reason.conversation_id for reason in own_line})
-            return own_line, {c.id: c for c in conversations_of(store, rubrics.run, ids=ids)}
+            return own_line, {c.id: c for c in iterate_conversations(store, rubrics.run, ids=ids)}
     except PollexError:
         return own_line, {}
 
 
-def _render_branch(branch: Branch, indent: str) -> TerminalLines:
+def _render_branch(branch: SpanBranch, indent: str) -> TerminalLines:
     many = branch.count > 1
     took = _format_duration(branch.ms)
     if many:

@@ -41,9 +41,9 @@ from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, list_requested_judges
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.roles import embedder_for, embeds_with
-from pollex.runs.usage import ModelUsage, usage_by_stage
-from pollex.runs.workspace import workspace
+from pollex.runs.roles import get_embedding_model_name, make_embedder
+from pollex.runs.usage import ModelUsage, render_usage_by_stage
+from pollex.runs.workspace import open_workspace
 from pollex.services.dry_run import DryRunEnded, plan_scoring
 from pollex.services.logs import Sources, list_file_names, list_source_names, logs_from
 from pollex.services.results import (
@@ -95,7 +95,7 @@ class NextConversations(TabularResult):
         listed = f"{len(self.rows)} of {of} without a label, those whose labels help most first"
         yield listed if self.unlabelled else "Every conversation has a label already."
         yield format_outcomes(self.outcomes)
-        yield from usage_by_stage(self.usage)
+        yield from render_usage_by_stage(self.usage)
         yield f"Probabilities: {self.rubrics.support}"
         if self.out is not None:
             yield f"Wrote {self.out}"
@@ -145,7 +145,7 @@ def choose_next_conversations(
             )
         )
 
-    with workspace(run, progress, read) as opened:
+    with open_workspace(run, progress, read) as opened:
         arguments = {"logs": list_source_names(logs), "rubrics": list_source_names(rubrics)[0]}
         scores = list[Score]()
         scored, usage = score_in_run(
@@ -159,9 +159,9 @@ def choose_next_conversations(
             judges_needed,
         )
         # likeness of conversations is by the set's embedding model, once the user confirmed it
-        embedder = embedder_for(
+        embedder = make_embedder(
             opened.store.folder,
-            embeds_with(rubric_set.judge, model.settings.embedding_model),
+            get_embedding_model_name(rubric_set.judge, model.settings.embedding_model),
         )
         embedder.watch(opened.progress)
         rows = pick_rows(

@@ -36,20 +36,20 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.worth import JUDGED_BY_IN_WORDS
-from pollex.runs.learn_runs import Learning, prepare_learning
+from pollex.runs.learn_runs import LearningInput, prepare_learning
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.pool_review import (
-    POOL_FILE_ENDING,
-    Fork,
-    People,
-    PoolWaits,
-    read_pool,
-    rows_of,
-    write_pool,
+    POOL_FILE_SUFFIX,
+    PoolAwaitsReview,
+    PoolReviewer,
+    RunFork,
+    make_pool_rows,
+    read_pool_file,
+    write_pool_file,
 )
-from pollex.runs.roles import RunRoles, embedded_roles, hire
+from pollex.runs.roles import RunRoles, build_embedded_roles, build_run_roles
 from pollex.runs.usage import ModelUsage
-from pollex.runs.workspace import Workspace, workspace
+from pollex.runs.workspace import Workspace, open_workspace
 from pollex.services.dry_run import DryRunEnded, plan_learning
 from pollex.services.few_thumbs import FewThumbsAdvice, ThumbCounts, strip_figures, write_queue
 from pollex.services.learn_result import (
@@ -71,7 +71,7 @@ from pollex.services.starter import (
     read_starter,
     read_starter_answers,
 )
-from pollex.store.rubric_sets import rubric_set_rows
+from pollex.store.rubric_sets import make_rubric_set_rows
 from pollex.store.store import Store
 from pollex.text import format_count
 
@@ -87,7 +87,7 @@ def learn(
     start: str | None = None,
     adapt: bool = False,
     review: bool = False,
-    people: People | None = None,
+    people: PoolReviewer | None = None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -137,7 +137,7 @@ def learn(
     )
     task = task.with_helpers(helper, choose_pool_editor(beginning.pool, people, run))
     arguments = {"logs": list_source_names(logs), "out": out and str(out), "model": model.name}
-    with workspace(run, progress, read) as opened, write_pool_while_waiting(beginning.pool):
+    with open_workspace(run, progress, read) as opened, write_pool_while_waiting(beginning.pool):
         learned, usage = opened.run(learn_in_run(opened, task, model, arguments))
         learned = finish_set(learned, task, opened.store)
 
@@ -162,7 +162,7 @@ class RunBeginning(NamedTuple):
     """
 
     rubrics: tuple[Rubric, ...]
-    fork: Fork | None
+    fork: RunFork | None
     pool: Path | None
     review: bool
     adapt: bool
@@ -177,11 +177,11 @@ class LearnTask:
         few: The thumbs, where they are too few for more than hints, which are the rubrics then.
     """
 
-    learning: Learning
+    learning: LearningInput
     adapt: bool
     few: ThumbCounts | None
 
-    def with_helpers(self, starter: Starter | None, people: People | None) -> LearnTask:
+    def with_helpers(self, starter: Starter | None, people: PoolReviewer | None) -> LearnTask:
         """Return the task with the answers of a starter, and who edits the pool."""
         return replace(self, learning=replace(self.learning, starter=starter, people=people))
 
@@ -220,8 +220,8 @@ def parse_beginning(
 
     # beside a node the rubrics are the pool from there on, and no rubrics to fit
     if node:
-        return RunBeginning((), Fork(named, node, rows_of(rubrics)), pool, review, adapt)
-    return RunBeginning(rubrics, Fork(named, "") if named else None, pool, review, adapt)
+        return RunBeginning((), RunFork(named, node, make_pool_rows(rubrics)), pool, review, adapt)
+    return RunBeginning(rubrics, RunFork(named, "") if named else None, pool, review, adapt)
 
 
 def _get_pool_file(
@@ -243,7 +243,7 @@ def _get_pool_file(
     if rubrics_from:
         return Path(rubrics_from)
 
-    pool = out and out.with_suffix(POOL_FILE_ENDING)
+    pool = out and out.with_suffix(POOL_FILE_SUFFIX)
     # a run that goes on reads what people edited there; another would write over it
     if not run.resume:
         require_replaceable(pool)
@@ -361,7 +361,7 @@ def make_learn_task(
     if settings.others_rated:
         require_grades(logs, settings.others_rated)
 
-    learning = Learning(
+    learning = LearningInput(
         logs=logs,
         profile=profile,
         settings=settings,
@@ -401,9 +401,11 @@ def report_log(
     report_repeats(logs, progress)
 
 
-def choose_pool_editor(pool: Path | None, people: People | None, run: RunOptions) -> People | None:
+def choose_pool_editor(
+    pool: Path | None, people: PoolReviewer | None, run: RunOptions
+) -> PoolReviewer | None:
     """Return who edits the pool: a file that they edited, where a run is resumed, else those who are here."""
-    if pool and pool.exists() and run.resume and (edited := read_pool(pool)):
+    if pool and pool.exists() and run.resume and (edited := read_pool_file(pool)):
         return lambda _pool: edited
     return people
 
@@ -413,9 +415,9 @@ def write_pool_while_waiting(pool: Path | None) -> Iterator[None]:
     """Write the pool to a file for people where a run waits for them, and have the error say where."""
     try:
         yield
-    except PoolWaits as waits:
+    except PoolAwaitsReview as waits:
         if pool:
-            write_pool(pool, waits.run, waits.pool)
+            write_pool_file(pool, waits.run, waits.pool)
             waits.where = str(pool)
             waits.hint = "edit the file, or the pool in `pollex serve`"
 
@@ -431,10 +433,10 @@ async def learn_in_run(
     """Have agents learn a set in a run; return it, and what a model was asked for it."""
     learning = task.learning
     settings = learning.settings
-    async with await hire(model, learning.profile, opened.store, settings.seed) as staff:
+    async with await build_run_roles(model, learning.profile, opened.store, settings.seed) as staff:
         # built-in rubrics join a pool that a model makes; SPUR has none, and given ones are final
         if not learning.rubrics and settings.method != "spur":
-            built_in = embedded_roles(
+            built_in = build_embedded_roles(
                 learning.profile, staff.embedder, settings.seed, model.settings.alike
             )
             staff = staff.beside_built_in(built_in, model.settings.without)
@@ -458,10 +460,10 @@ async def learn_in_run(
 
 async def _adapt_rubrics(
     opened: Workspace,
-    learning: Learning,
+    learning: LearningInput,
     staff: RunRoles,
     model: ModelOptions,
-) -> tuple[Learning, list[AdaptedRubric]]:
+) -> tuple[LearningInput, list[AdaptedRubric]]:
     """Return what is learned with its rubrics in the terms of the domain, and what became of each.
 
     Raises:
@@ -504,7 +506,7 @@ def _note_changes(
     notes = (*learned.rubric_set.notes, note)
     rubric_set = learned.rubric_set.model_copy(update={"adapted": tuple(changes), "notes": notes})
     # the set has changed since the run stored it
-    opened.store.keep(list(rubric_set_rows(learned.run, rubric_set)))
+    opened.store.keep(list(make_rubric_set_rows(learned.run, rubric_set)))
 
     return replace(learned, rubric_set=rubric_set)
 
@@ -526,7 +528,7 @@ def finish_set(learned: Learned, task: LearnTask, store: Store) -> Learned:
     if task.few is not None:
         learned = strip_figures(learned, task.few)
         # the run has stored the set with figures: hints replace it
-        store.keep(list(rubric_set_rows(learned.run, learned.rubric_set)))
+        store.keep(list(make_rubric_set_rows(learned.run, learned.rubric_set)))
 
     return learned
 

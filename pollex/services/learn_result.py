@@ -30,7 +30,7 @@ from pollex.rubrics.records import CalibratorRecord, describe_guarantee
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import JUDGED_ANEW_NOTE
 from pollex.runs.options import RunOptions
-from pollex.runs.usage import ModelUsage, usage_by_stage, usage_json
+from pollex.runs.usage import ModelUsage, make_usage_json, render_usage_by_stage
 from pollex.services.few_thumbs import FewThumbsAdvice
 from pollex.services.logs import list_unscorable
 from pollex.services.results import (
@@ -208,7 +208,7 @@ class LearnResult(TabularResult):
                 yield f"{windows}; the set's own has {confident_share:.3f}"
 
             yield from _describe_details(rubrics)
-            yield from usage_by_stage(self.usage)
+            yield from render_usage_by_stage(self.usage)
         else:
             side, assessment = next(
                 (side, assessment) for side, assessment in sides.items() if assessment is not None
@@ -268,7 +268,7 @@ class LearnResult(TabularResult):
                 "adapted": [change.model_dump() for change in rubrics.adapted],
                 "skipped": [{"where": s.where, "reason": s.reason} for s in self.skipped],
             }
-            | usage_json(self.usage)
+            | make_usage_json(self.usage)
         )
 
 

@@ -20,11 +20,11 @@ from pollex.formats.proposal import (
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import Progress
 from pollex.prompts.data_boundary import Item
-from pollex.runs.by_model import by_model
+from pollex.runs.by_model import run_work_by_model
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.plan import Plan
-from pollex.runs.run import RunSettings, digest_json
-from pollex.runs.workspace import workspace
+from pollex.runs.plan import PlannedRun
+from pollex.runs.run import RunSettings, compute_json_digest
+from pollex.runs.workspace import open_workspace
 from pollex.services.dry_run import plan_dry_run
 from pollex.services.logs import Sources, list_source_names
 from pollex.text import format_count
@@ -68,8 +68,8 @@ def ask_for_mapping(
         f"Asking {model.name} for a mapping: one call with names and disguised values of {named}"
     )
     arguments = {"logs": list_source_names(sources)}
-    with workspace(run, progress) as opened:
-        columns_read, usage = by_model(
+    with open_workspace(run, progress) as opened:
+        columns_read, usage = run_work_by_model(
             opened,
             model,
             PROPOSAL_SEED,
@@ -201,7 +201,7 @@ def _make_unmapped_error(unread: UnmappedLog, why: str) -> UnmappedLog:
     return error
 
 
-async def _rehearse_calls(plan: Plan, items: Sequence[Item]) -> None:
+async def _rehearse_calls(plan: PlannedRun, items: Sequence[Item]) -> None:
     await identify_columns(plan.asker, items)
 
 
@@ -209,7 +209,7 @@ async def _ask_in_run(
     asker: PromptAsker, setting: RunSettings, items: Sequence[Item]
 ) -> IdentifiedColumns | str:
     """Ask in a run of its own, which keeps the call in its ledger."""
-    fingerprint = {"columns": digest_json(list(items)), "prompt": asker.fingerprint()}
+    fingerprint = {"columns": compute_json_digest(list(items)), "prompt": asker.fingerprint()}
     async with setting.begin_or_resume("inspect", fingerprint, [asker.name]) as run:
         # without it the ledger wouldn't know which run a call is of
         setting.tracer(run.id)

@@ -24,9 +24,9 @@ from pydantic import (
 
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.store.folder import LOG_PREFIX, make_private
-from pollex.store.seal import read_object
-from pollex.store.tables import now
+from pollex.store.folder import LOG_COPY_PREFIX, make_private_folder
+from pollex.store.seal import read_json_object
+from pollex.store.tables import format_current_time
 
 LOGS_FOLDER_NAME = "logs"
 """Folder of a store with a folder for each log that was brought."""
@@ -92,7 +92,7 @@ class LogReading:
     @property
     def argument(self) -> str:
         """What a person types for it where a verb takes logs: its options come with it."""
-        return f"{LOG_PREFIX}{self.name}"
+        return f"{LOG_COPY_PREFIX}{self.name}"
 
     @property
     def size(self) -> int:
@@ -167,7 +167,7 @@ def make_reading(store: Path, title: str) -> LogReading:
     Args:
         title: Of its first file or its place; its name is made of it.
     """
-    make_private(store / LOGS_FOLDER_NAME)
+    make_private_folder(store / LOGS_FOLDER_NAME)
     id_ = secrets.token_hex(6)
     folder = store / LOGS_FOLDER_NAME / id_
     folder.mkdir(mode=0o700)
@@ -175,7 +175,7 @@ def make_reading(store: Path, title: str) -> LogReading:
     return LogReading(
         id=id_,
         name=find_free_name(store, title),
-        created=now(),
+        created=format_current_time(),
         folder=folder,
     )
 
@@ -252,8 +252,8 @@ def find_named_readings(logs: object, store: Path) -> list[LogReading]:
     sources = logs if isinstance(logs, tuple) else ()
     names = []
     for source in sources:
-        if str(source).startswith(LOG_PREFIX):
-            names.append(source[len(LOG_PREFIX) :])
+        if str(source).startswith(LOG_COPY_PREFIX):
+            names.append(source[len(LOG_COPY_PREFIX) :])
 
     return [find_reading(store, name) for name in names]
 
@@ -334,7 +334,7 @@ class _ReadingFile(BaseModel):
 def _read_reading(folder: Path) -> LogReading | None:
     """Return the log of a folder; None where it never came whole, or what its file says isn't sound."""
     try:
-        content = _ReadingFile.model_validate(read_object(folder / READING_FILE_NAME))
+        content = _ReadingFile.model_validate(read_json_object(folder / READING_FILE_NAME))
     except ValidationError:
         return None
 

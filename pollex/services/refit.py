@@ -14,12 +14,12 @@ from pollex.rubrics.learning.material import Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import FEW_LABELS_HELD_OUT_SHARE, LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.runs.learn_runs import Learning
-from pollex.runs.learn_runs import refit as run_refit
+from pollex.runs.learn_runs import LearningInput
+from pollex.runs.learn_runs import refit_rubric_set as run_refit
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.roles import RunRoles, hire, hire_judge
+from pollex.runs.roles import RunRoles, build_run_roles, restore_judge
 from pollex.runs.usage import ModelUsage
-from pollex.runs.workspace import Workspace, workspace
+from pollex.runs.workspace import Workspace, open_workspace
 from pollex.services.dry_run import CallPlan, DryRunEnded, plan_learning, plan_scoring
 from pollex.services.learn import describe_judging
 from pollex.services.learn_result import LearnResult, require_distinct_paths, write_learn_result
@@ -94,7 +94,7 @@ def refit(
         "rubrics": list_source_names(rubrics)[0],
         "model": model.name,
     }
-    with workspace(run, progress, read) as opened:
+    with open_workspace(run, progress, read) as opened:
         work = refit_in_run(opened, read, model, rubric_set, settings, arguments, helper)
         learned, usage = opened.run(work)
         learned = add_starter_to_set(learned, helper, read, opened.store)
@@ -138,7 +138,7 @@ def plan_refit(
     if model.name is None:
         return plan_scoring(logs.learnable, rubric_set, run, model)
 
-    learning = Learning(
+    learning = LearningInput(
         logs=logs,
         profile=rubric_set.domain,
         settings=settings,
@@ -190,5 +190,5 @@ async def hire_fitter(
 ) -> RunRoles:
     """Hire the model that is named, else the judge that the set has."""
     if model.name is None:
-        return await hire_judge(model, rubric_set, store, conversations=logs.learnable)
-    return await hire(model, rubric_set.domain, store, seed)
+        return await restore_judge(model, rubric_set, store, conversations=logs.learnable)
+    return await build_run_roles(model, rubric_set.domain, store, seed)

@@ -25,9 +25,14 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.rubrics.worth import Detector, describe_new_judgment, measure_worth
 from pollex.runs.options import ModelOptions
-from pollex.runs.roles import embedded_judge, hire, hire_judge, options_as_before
+from pollex.runs.roles import (
+    build_run_roles,
+    restore_embedded_judge,
+    restore_judge,
+    restore_model_options,
+)
 from pollex.selection.losses import EVAL_RANGE
-from pollex.store.resume import answers_of, conversations_of
+from pollex.store.resume import iterate_conversations, read_answers
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
@@ -213,8 +218,8 @@ async def ask_conversation_again(
         WrongUse: Nothing is changed, the set's judge is a model and none is named, or it is
             built-in and can't tell.
     """
-    (conversation,) = conversations_of(store, run, ids=[conversation_id])
-    before = answers_of(store, run, ids=[conversation_id]).get(conversation_id, {})
+    (conversation,) = iterate_conversations(store, run, ids=[conversation_id])
+    before = read_answers(store, run, ids=[conversation_id]).get(conversation_id, {})
     # the set's own judge is asked about what changed, another judge about everything
     if model is None:
         rubrics_asked = find_changed_rubrics(rubric_set, rubrics)
@@ -235,7 +240,7 @@ async def ask_conversation_again(
         require_answerable_without_model(judge, rubrics_asked)
         answers = await _ask_rubrics(judge, conversation, rubric_set, rubrics_asked)
     else:
-        async with await hire(
+        async with await build_run_roles(
             _keep_judge_scale(model, rubric_set), rubric_set.domain, store
         ) as staff:
             judge = staff.roles.judge
@@ -296,7 +301,7 @@ async def preview_edits(
     # a model is asked about few conversations, as each of them is paid for
     most = MAX_MODEL_PREVIEW_CONVERSATIONS if model else MAX_PREVIEW_CONVERSATIONS
     conversations = _draw_conversations(store, run, rng, most)
-    answers = answers_of(
+    answers = read_answers(
         store,
         run,
         ids=[conversation.id for conversation in conversations],
@@ -309,7 +314,7 @@ async def preview_edits(
     )
     # a model is asked about all conversations side by side
     if rubrics_asked and model:
-        async with await hire_judge(model, rubric_set, store) as staff:
+        async with await restore_judge(model, rubric_set, store) as staff:
             asking = []
             for conversation in conversations:
                 asking.append(
@@ -400,7 +405,7 @@ def _draw_conversations(
         for i in np.sort(rng.choice(len(estimates), most, replace=False)):
             ids.append(estimates[i])
 
-    return list(conversations_of(store, run, ids=ids))
+    return list(iterate_conversations(store, run, ids=ids))
 
 
 def estimate_preview_calls(
@@ -452,7 +457,7 @@ async def _build_own_judge(
     rubric_set: RubricSet,
     rubrics: Sequence[ChosenRubric],
 ) -> Judge:
-    judge = embedded_judge(rubric_set, store.folder)
+    judge = restore_embedded_judge(rubric_set, store.folder)
     # the run that made the set has its training conversations; this run stands in where it is gone
     if store.rows("SELECT id FROM runs WHERE id = ?", [rubric_set.run]):
         made_by = rubric_set.run
@@ -464,7 +469,7 @@ async def _build_own_judge(
         "SELECT id FROM conversations WHERE side = 'train' GROUP BY id ORDER BY min(seq)",
     )
     training = list(
-        conversations_of(
+        iterate_conversations(
             store,
             made_by,
             ids=[row["id"] for row in rows[: 5 * MAX_PREVIEW_CONVERSATIONS]],
@@ -508,7 +513,7 @@ def _keep_judge_scale(model: ModelOptions, rubric_set: RubricSet) -> ModelOption
     record = rubric_set.judge
     # the set's own model has its own settings; another model only takes over the scale
     if record.name == model.name and not record.built_in:
-        return options_as_before(model, record)
+        return restore_model_options(model, record)
     return replace(model, settings=model.settings.but(scale=record.scale))
 
 

@@ -22,15 +22,15 @@ from pollex.reports.scores import ScoreTally, render_scores_page
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns, list_requested_judges
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.roles import hire_judge
-from pollex.runs.score_runs import Scored, run_scoring
+from pollex.runs.roles import restore_judge
+from pollex.runs.score_runs import ScoringResult, run_scoring
 from pollex.runs.usage import ModelUsage
-from pollex.runs.workspace import Workspace, workspace
+from pollex.runs.workspace import Workspace, open_workspace
 from pollex.services.logs import Sources, list_file_names, list_source_names, logs_from
 from pollex.services.named_sets import name_rubric_set, read_rubric_set
 from pollex.services.score_result import FEWEST_SCORES_FOR_DRIFT, ScoreOutputs, ScoreResult
 from pollex.services.scorer import BatchScorer, ScoringPool
-from pollex.store.resume import count_unread, scores_of
+from pollex.store.resume import count_unreadable_answers, iterate_scores
 
 
 def score(
@@ -92,7 +92,7 @@ def score(
     # run
     with (
         _open_event_sender(events, task.rubric_set) as emit,
-        workspace(run, progress, read) as opened,
+        open_workspace(run, progress, read) as opened,
         task.sinks(wide=wide, emit=emit) as sinks,
     ):
         # said before the run begins, as everything that is stored depends on it
@@ -141,7 +141,7 @@ class LogScore:
         unread: Answers that could not be read, and why one of them.
     """
 
-    scored: Scored
+    scored: ScoringResult
     usage: ModelUsage | None
     asked: int | None
     unread: tuple[int, str]
@@ -256,7 +256,7 @@ def score_log(
         opened.progress.note(sinks.cost(len(read)))
 
     # only a model's replies can be unreadable
-    unread = (0, "") if usage is None else count_unread(opened.store, scored.run)
+    unread = (0, "") if usage is None else count_unreadable_answers(opened.store, scored.run)
     return LogScore(scored, usage, asked, unread)
 
 
@@ -273,7 +273,7 @@ def score_in_run(
     *,
     workers: int | None = None,
     trace: Literal["batch", "each"] = "batch",
-) -> tuple[Scored, ModelUsage | None]:
+) -> tuple[ScoringResult, ModelUsage | None]:
     """Score conversations in a run of `command`, by the judge that the set has.
 
     Where no model is asked, batches are scored at once; a starter's answers are kept beside.
@@ -286,9 +286,9 @@ def score_in_run(
     # whole batches are scored where nobody is asked, and nobody wants to see each conversation
     whole = rubric_set.judge.built_in and rubric_set.starter is None and trace == "batch"
 
-    async def scored() -> tuple[Scored, ModelUsage | None]:
+    async def scored() -> tuple[ScoringResult, ModelUsage | None]:
         conversations = logs.conversations
-        async with await hire_judge(
+        async with await restore_judge(
             model, rubric_set, opened.store, conversations=conversations
         ) as staff:
             opened.announce(staff)
@@ -323,7 +323,9 @@ def score_in_run(
     for batch_scores in (
         ()
         if whole
-        else scores_of(opened.store, scored_run.run, rubric_set, logs.conversations, judges, costs)
+        else iterate_scores(
+            opened.store, scored_run.run, rubric_set, logs.conversations, judges, costs
+        )
     ):
         report(batch_scores)
 

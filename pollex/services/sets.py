@@ -55,8 +55,8 @@ from pollex.rubrics.worth import (
     format_percent,
 )
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.roles import embedder_for, hire
-from pollex.runs.workspace import Workspace, run_to_end, workspace
+from pollex.runs.roles import build_run_roles, make_embedder
+from pollex.runs.workspace import Workspace, open_workspace, run_coroutine_to_end
 from pollex.services.named_sets import get_store_folder, read_rubric_set
 from pollex.services.rejudging import preview_edits
 from pollex.services.results import Result, make_figures_json
@@ -726,7 +726,7 @@ def _preview_edited_set(edited_set: EditedRubricSet, store: Path | None) -> str:
             if rubric.id == edited_set.changed:
                 changed_rubrics.append(rubric)
 
-        previewed = run_to_end(
+        previewed = run_coroutine_to_end(
             preview_edits(
                 opened,
                 before.run,
@@ -869,7 +869,7 @@ def lint_rubrics(
     for rubric in rubric_set.rubrics:
         marks.extend((*mark_words(rubric), *mark_answers(rubric, reasons)))
 
-    embedder = embedder_for(run.store if run is not None and run.store.is_dir() else None)
+    embedder = make_embedder(run.store if run is not None and run.store.is_dir() else None)
     marks += mark_pairs(
         rubric_set.rubrics,
         find_near_pairs(rubric_set.rubrics, embedder),
@@ -886,7 +886,7 @@ def lint_rubrics(
         return result
 
     # a model words the marked rubrics better
-    with workspace(run or RunOptions(), progress or NullProgress()) as opened:
+    with open_workspace(run or RunOptions(), progress or NullProgress()) as opened:
         return opened.run(_lint_by_model(opened, rubric_set, result, model))
 
 
@@ -909,7 +909,7 @@ async def _lint_by_model(
     for rubric in marked:
         why[rubric.id] = [mark.why for mark in mark_words(rubric)]
 
-    async with await hire(model, rubric_set.domain, opened.store) as staff:
+    async with await build_run_roles(model, rubric_set.domain, opened.store) as staff:
         opened.announce(staff)
         judge = staff.roles.judge
         assert isinstance(judge, LlmJudge), "a model was named"

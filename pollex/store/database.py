@@ -30,20 +30,20 @@ from pollex.store.folder import (
     make_write_error,
 )
 from pollex.store.hooks import StoreTable
-from pollex.store.tables import Row, make_damage_error, type_of
+from pollex.store.tables import Row, make_damage_error, name_field_type
 
-VERSION = 10
+SCHEMA_VERSION = 10
 """Counted up by whoever changes a table: `repair.rebuild` brings older databases over."""
 
-ROWS: dict[type[Row], str] = {
+SQL_BY_ROW_TYPE: dict[type[Row], str] = {
     tables.FactRow: "crc INTEGER",
     tables.SpanRow: "",
     tables.LabelRow: "PRIMARY KEY (id)",
     tables.QueueRow: "PRIMARY KEY (id)",
     tables.LeaseRow: "PRIMARY KEY (id)",
-    tables.SheetRow: "PRIMARY KEY (label)",
+    tables.LabelSheetRow: "PRIMARY KEY (label)",
     tables.OriginalRow: "",
-    tables.ChosenRow: "PRIMARY KEY (queue, conversation)",
+    tables.ChosenConversationRow: "PRIMARY KEY (queue, conversation)",
     tables.ReplayRow: "PRIMARY KEY (id)",
     tables.DraftRow: "PRIMARY KEY (id, version)",
     tables.AnnotatorRow: "PRIMARY KEY (id)",
@@ -51,7 +51,7 @@ ROWS: dict[type[Row], str] = {
 }
 """What a table has beside its fields: keys, and a checksum."""
 
-OTHERS = """
+CREATE_OTHER_TABLES_SQL = """
     CREATE TABLE runs (id TEXT PRIMARY KEY, number INTEGER UNIQUE, command TEXT, arguments TEXT, fingerprint TEXT,
         versions TEXT, started TEXT, finished TEXT, status TEXT, roles TEXT, result TEXT);
     CREATE TABLE progress (run TEXT PRIMARY KEY, process INTEGER, beat TEXT, payload TEXT);
@@ -71,26 +71,26 @@ OTHERS = """
     CREATE INDEX replays_of_conversations ON replays (run, conversation)
 """
 
-_TYPES = {
+_SQL_TYPE_BY_PYTHON_TYPE = {
     "int": "INTEGER",
     "bool": "INTEGER",
     "float": "REAL",
 }
 
 
-def make_tables(connection: sqlite3.Connection) -> None:
+def create_missing_tables(connection: sqlite3.Connection) -> None:
     """Make all tables in a database that has none, in a transaction of its own."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         # another process may have been quicker
         if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
             for statement in [
-                *(_create_table(kind, more) for kind, more in ROWS.items()),
-                *OTHERS.split(";"),
+                *(_make_create_table_sql(kind, more) for kind, more in SQL_BY_ROW_TYPE.items()),
+                *CREATE_OTHER_TABLES_SQL.split(";"),
             ]:
                 connection.execute(statement)
 
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
         connection.execute("COMMIT")
     except BaseException:
@@ -114,7 +114,7 @@ def add_tables_of_rooms(connection: sqlite3.Connection, *, read_only: bool) -> N
     for table in missing:
         # another process may have been quicker
         connection.execute(
-            _create_table(
+            _make_create_table_sql(
                 table.kind,
                 table.more,
                 "TEMP TABLE" if read_only else "TABLE IF NOT EXISTS",
@@ -124,32 +124,39 @@ def add_tables_of_rooms(connection: sqlite3.Connection, *, read_only: bool) -> N
             connection.execute(f"CREATE INDEX IF NOT EXISTS {table.index}")
 
 
-def _create_table(kind: type[Row], more: str, what: str = "TABLE") -> str:
+def _make_create_table_sql(kind: type[Row], more: str, what: str = "TABLE") -> str:
     columns = []
     for column in fields(kind):
-        columns.append(f"{column.name} {_TYPES.get(type_of(column), 'TEXT')}")
+        columns.append(
+            f"{column.name} {_SQL_TYPE_BY_PYTHON_TYPE.get(name_field_type(column), 'TEXT')}"
+        )
 
     return f"CREATE {what} {kind.table} ({', '.join([*columns, *filter(None, [more])])})"
 
 
-FILE = "store.sqlite"
-BACKUP = "backup.sqlite"
-CHECKPOINTS = "checkpoints.sqlite"
+DATABASE_FILE_NAME = "store.sqlite"
+BACKUP_FILE_NAME = "backup.sqlite"
+CHECKPOINTS_FILE_NAME = "checkpoints.sqlite"
 """The state of every run after each node of its graph; a thread is a run."""
-PATIENCE, WHILE_ASKED = 60.0, 15.0
+LOCK_TIMEOUT_SECONDS, LOCK_TIMEOUT_SECONDS_OF_REQUESTS = 60.0, 15.0
 """Seconds to wait for other processes, whose transactions are short; the second where somebody waits for an answer."""
 
-LARGEST_FULLY_CHECKED_BYTES = 32 << 20
+MAX_FULLY_CHECKED_BYTES = 32 << 20
 """A database up to this size is read whole when it is opened for writing."""
 
-NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_SHMMAP")
+DISK_FULL_ERROR_NAMES = (
+    "SQLITE_FULL",
+    "SQLITE_IOERR_WRITE",
+    "SQLITE_IOERR_SHMSIZE",
+    "SQLITE_IOERR_SHMMAP",
+)
 """Errors of a disk, or a quota, that takes no more."""
 
-DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT")
+DAMAGE_ERROR_NAMES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT")
 """Errors of a file that isn't as it was written."""
 
 
-class Statement(NamedTuple):
+class SqlStatement(NamedTuple):
     """A statement that changes the database.
 
     Attributes:
@@ -180,12 +187,12 @@ class Database:
         *,
         read_only: bool = False,
         may_be_new: bool = True,
-        patience: float = PATIENCE,
+        patience: float = LOCK_TIMEOUT_SECONDS,
     ) -> None:
         self.path = path
         self._turn = threading.RLock()
         with self.trouble():
-            self._connection = _connect(
+            self._connection = _connect_to_database(
                 path,
                 read_only=read_only,
                 may_be_new=may_be_new,
@@ -276,12 +283,12 @@ class Database:
             StoreDamaged: The copy that is there has more than the file, which lost it.
             PollexError: It can't be written.
         """
-        path = self.path.with_name(BACKUP)
+        path = self.path.with_name(BACKUP_FILE_NAME)
         # only who forgets conversations makes the file shorter, and removes the backup first
         if lost := self._list_lost_rows(path):
             raise make_damage_error(str(self.path), f"its backup has more {' and '.join(lost)}")
 
-        draft = path.with_name(f".{BACKUP}.{os.getpid()}.draft")
+        draft = path.with_name(f".{BACKUP_FILE_NAME}.{os.getpid()}.draft")
         try:
             os.close(
                 os.open(
@@ -292,7 +299,9 @@ class Database:
             )
             with (
                 self.trouble(),
-                closing(sqlite3.connect(_address(self.path, read_only=True), uri=True)) as source,
+                closing(
+                    sqlite3.connect(_make_database_uri(self.path, read_only=True), uri=True)
+                ) as source,
                 closing(sqlite3.connect(draft)) as copy,
             ):
                 source.backup(copy)
@@ -314,8 +323,10 @@ class Database:
 
         lost = []
         try:
-            with closing(sqlite3.connect(_address(backup, read_only=True), uri=True)) as copy:
-                require_plain_tables(copy.execute(TABLES).fetchall(), backup)
+            with closing(
+                sqlite3.connect(_make_database_uri(backup, read_only=True), uri=True)
+            ) as copy:
+                require_plain_tables(copy.execute(LIST_TABLES_QUERY).fetchall(), backup)
                 runs = {run for (run,) in copy.execute("SELECT id FROM runs")}
                 if runs - {run for (run,) in self.each("SELECT id FROM runs")}:
                     lost.append("runs")
@@ -336,7 +347,7 @@ class Database:
             self._connection.close()
 
 
-def _connect(
+def _connect_to_database(
     path: Path,
     *,
     read_only: bool,
@@ -352,7 +363,7 @@ def _connect(
     # a new file is neither checked nor compared
     fresh = not path.stat().st_size
     connection = sqlite3.connect(
-        _address(path, read_only=read_only),
+        _make_database_uri(path, read_only=read_only),
         uri=True,
         timeout=patience,
         isolation_level=None,
@@ -370,21 +381,21 @@ def _connect(
                 connection.execute(f"PRAGMA {pragma}")
 
         # before anything is read that its tables may compute
-        require_plain_tables(connection.execute(TABLES).fetchall(), path)
-        if not read_only and not fresh and path.stat().st_size <= LARGEST_FULLY_CHECKED_BYTES:
+        require_plain_tables(connection.execute(LIST_TABLES_QUERY).fetchall(), path)
+        if not read_only and not fresh and path.stat().st_size <= MAX_FULLY_CHECKED_BYTES:
             _check_integrity(connection, path)
         if (schema := connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
             if not may_be_new:
                 raise make_damage_error(str(path), "it has no tables any more")
-            make_tables(connection)
-        elif schema != VERSION:
-            what = f"the store has schema {schema}, and pollex {version('pollex')} knows schema {VERSION}"
+            create_missing_tables(connection)
+        elif schema != SCHEMA_VERSION:
+            what = f"the store has schema {schema}, and pollex {version('pollex')} knows schema {SCHEMA_VERSION}"
             older = "`pollex doctor --rebuild` brings it over once, and keeps the files as they are"
             newer = "the store was left as it is: install the newer pollex, or give another folder"
             raise WrongUse(
                 what,
                 where=str(path),
-                hint=older if schema < VERSION else newer,
+                hint=older if schema < SCHEMA_VERSION else newer,
                 option="store",
             )
 
@@ -398,16 +409,16 @@ def _connect(
     return connection
 
 
-TABLES = "SELECT name, coalesce(sql, '') FROM sqlite_schema"
+LIST_TABLES_QUERY = "SELECT name, coalesce(sql, '') FROM sqlite_schema"
 """What a database has, and how it was made."""
-_LITERAL = re.compile(r"\bDEFAULT\s+(?:'[^']*'|\d+)", re.IGNORECASE)
-_COMPUTES = re.compile(
+_LITERAL_DEFAULT_REGEX = re.compile(r"\bDEFAULT\s+(?:'[^']*'|\d+)", re.IGNORECASE)
+_COMPUTING_CLAUSE_REGEX = re.compile(
     r"\b(?:CHECK|AS|DEFAULT|COLLATE|REFERENCES|VIRTUAL|VIEW|TRIGGER|WHERE)\b",
     re.IGNORECASE,
 )
 """Words of what a database of ours never has: a stranger's view may never end, a trigger may change what nobody asked
 for, and a condition or a column that is computed takes as long as they like."""
-_INDEX = re.compile(r"\s*CREATE\s+(?:UNIQUE\s+)?INDEX\b", re.IGNORECASE)
+_CREATE_INDEX_REGEX = re.compile(r"\s*CREATE\s+(?:UNIQUE\s+)?INDEX\b", re.IGNORECASE)
 
 
 def require_plain_tables(rows: Iterable[Any], path: Path) -> None:
@@ -420,12 +431,12 @@ def require_plain_tables(rows: Iterable[Any], path: Path) -> None:
         StoreDamaged: It does.
     """
     for name, sql in rows:
-        of_expressions = _INDEX.match(sql) and sql.count("(") > 1
-        if of_expressions or _COMPUTES.search(_LITERAL.sub("", sql)):
+        of_expressions = _CREATE_INDEX_REGEX.match(sql) and sql.count("(") > 1
+        if of_expressions or _COMPUTING_CLAUSE_REGEX.search(_LITERAL_DEFAULT_REGEX.sub("", sql)):
             raise make_damage_error(str(path), f"{name!r} is no table of pollex")
 
 
-def _address(path: Path, *, read_only: bool) -> str:
+def _make_database_uri(path: Path, *, read_only: bool) -> str:
     address = path.absolute().as_uri()
     if (
         read_only
@@ -454,7 +465,7 @@ def describe_database_error(path: Path, failure: Exception) -> PollexError:
             hint="wait until it ends, or give another folder",
             option="store",
         )
-    if name in NO_ROOM:
+    if name in DISK_FULL_ERROR_NAMES:
         return make_full_disk_error(path)
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return make_unwritable_error(path)
@@ -467,17 +478,21 @@ def describe_database_error(path: Path, failure: Exception) -> PollexError:
     if isinstance(failure, MemoryError) or name.startswith("SQLITE_NOMEM"):
         return make_memory_error(path)
 
-    wrong = name.startswith(DAMAGED) or isinstance(failure, UnicodeDecodeError)
-    if wrong or re.search("malformed|no such|unsupported|not decode", words) or _is_unsound(path):
+    wrong = name.startswith(DAMAGE_ERROR_NAMES) or isinstance(failure, UnicodeDecodeError)
+    if (
+        wrong
+        or re.search("malformed|no such|unsupported|not decode", words)
+        or _is_database_unsound(path)
+    ):
         return make_damage_error(str(path), words)
     return make_store_error(path, words)
 
 
-def _is_unsound(path: Path) -> bool:
+def _is_database_unsound(path: Path) -> bool:
     try:
         with closing(
             sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         ) as connection:
             return bool(connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok")
     except (sqlite3.Error, MemoryError) as failure:
-        return getattr(failure, "sqlite_errorname", "").startswith(DAMAGED)
+        return getattr(failure, "sqlite_errorname", "").startswith(DAMAGE_ERROR_NAMES)

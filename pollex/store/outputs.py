@@ -16,19 +16,19 @@ from urllib.parse import quote, unquote_to_bytes
 
 from pollex.errors import PollexError
 from pollex.outputs import OutputState, WrittenOutputs, listen_for_outputs
-from pollex.store.database import FILE, Database
+from pollex.store.database import DATABASE_FILE_NAME, Database
 from pollex.store.seal import Seal
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, now, pack, unpack
+from pollex.store.tables import FactRow, dump_json, format_current_time, load_json
 from pollex.store.writer import make_row_change
 from pollex.text import is_unicode_path
 
-LOG = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 ESCAPED_PATH_PREFIX = "file://"
 """Begins paths that are no UTF-8, escaped as in an address: the database takes text alone."""
 
-KEPT = ("beside", "digest", "size", "run")
+STORED_OUTPUT_FIELDS = ("beside", "digest", "size", "run")
 """What the store keeps of a file, beside its path."""
 
 SIGNATURE = "signature"
@@ -39,7 +39,7 @@ OUTPUT_FACT_KIND = "output"
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputFile:
     """A file that a command wrote.
 
     Attributes:
@@ -67,11 +67,11 @@ class Output:
     def places(self, folder: Path) -> list[Path]:
         """Return where it may lie: beside the store, and where it was written; nowhere on another file system."""
         if self.beside:
-            places = [folder / _path_of_name(self.beside)]
+            places = [folder / _decode_path(self.beside)]
         else:
             places = []
 
-        places += [] if self.remote else [_path_of_name(self.path)]
+        places += [] if self.remote else [_decode_path(self.path)]
         return [place for place in places if place.is_file()]
 
     def place(self, folder: Path) -> Path | None:
@@ -92,22 +92,22 @@ class Output:
         """Tell whether a file is what was written, byte for byte; a link never is."""
         if place.is_symlink() or not place.is_file() or place.stat().st_size != self.size:
             return False
-        return bool(self.digest) and digest_of_file(place) == self.digest
+        return bool(self.digest) and compute_file_digest(place) == self.digest
 
 
 @contextmanager
-def noted_outputs(folder: Path) -> Iterator[None]:
+def note_written_outputs(folder: Path) -> Iterator[None]:
     """Note in a store, if there is one then, what is written until the block ends."""
     with listen_for_outputs(partial(look_up_output, folder)) as written:
         try:
             yield
         finally:
-            note_outputs(folder, written)
+            record_output_files(folder, written)
 
 
-def note_outputs(folder: Path, written: WrittenOutputs) -> None:
+def record_output_files(folder: Path, written: WrittenOutputs) -> None:
     """Note files in a store; where that can't be, say so: the files are there all the same."""
-    if not written.paths or not (folder / FILE).exists():
+    if not written.paths or not (folder / DATABASE_FILE_NAME).exists():
         return
 
     store_folder = folder.resolve()
@@ -120,13 +120,16 @@ def note_outputs(folder: Path, written: WrittenOutputs) -> None:
     seal = Seal.of(store_folder)
     rows = []
     for path in outside:
-        rows.append(_row_of(_describe_output(path, written.run, store_folder), seal))
+        rows.append(_make_output_row(_describe_output_file(path, written.run, store_folder), seal))
 
     try:
-        with closing(Database(folder / FILE)) as database, database.transaction() as connection:
-            _replace_rows(connection, [row.id for row in rows], rows)
+        with (
+            closing(Database(folder / DATABASE_FILE_NAME)) as database,
+            database.transaction() as connection,
+        ):
+            _replace_output_rows(connection, [row.id for row in rows], rows)
     except PollexError as failure:
-        LOG.warning(
+        LOGGER.warning(
             "%s: it was not noted which files were written: %s",
             folder,
             failure.what,
@@ -135,7 +138,7 @@ def note_outputs(folder: Path, written: WrittenOutputs) -> None:
 
 def look_up_output(folder: Path, path: Path) -> OutputState:
     """Say what the store in a folder knows of a file that is there."""
-    if not (folder / FILE).exists():
+    if not (folder / DATABASE_FILE_NAME).exists():
         return "unknown"
 
     state: OutputState = "unknown"
@@ -154,20 +157,20 @@ def look_up_output(folder: Path, path: Path) -> OutputState:
     return state
 
 
-def list_outputs(store: Store) -> list[Output]:
+def list_outputs(store: Store) -> list[OutputFile]:
     """Return all files that the store knows of, those written last at the end."""
     rows = store.rows(
         "SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [OUTPUT_FACT_KIND]
     )
     seal = Seal.of(store.folder.resolve())
-    files: list[Output] = []
+    files: list[OutputFile] = []
     for row in rows:
-        values = unpack(row["payload"])
-        fields = {name: values[name] for name in KEPT}
+        values = load_json(row["payload"])
+        fields = {name: values[name] for name in STORED_OUTPUT_FIELDS}
         signature = str(values.get(SIGNATURE, ""))
         expected = seal.sign(OUTPUT_FACT_KIND, _text_to_sign(row["id"], fields))
         files.append(
-            Output(
+            OutputFile(
                 row["id"],
                 **fields,
                 noted_here=hmac.compare_digest(signature.encode(), expected.encode()),
@@ -177,7 +180,7 @@ def list_outputs(store: Store) -> list[Output]:
     return files
 
 
-def renew_outputs(
+def update_noted_outputs(
     store: Store,
     before: list[str],
     paths: dict[str, str],
@@ -192,65 +195,67 @@ def renew_outputs(
     seal = Seal.of(store_folder)
     rows = []
     for path, run in paths.items():
-        rows.append(_row_of(_describe_output(path, run, store_folder), seal))
+        rows.append(_make_output_row(_describe_output_file(path, run, store_folder), seal))
 
     store.transact(
-        lambda connection: _replace_rows(connection, [*before, *(row.id for row in rows)], rows)
+        lambda connection: _replace_output_rows(
+            connection, [*before, *(row.id for row in rows)], rows
+        )
     )
 
 
-def digest_of_file(path: Path) -> str:
+def compute_file_digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _describe_output(path: str, run: str, folder: Path) -> Output:
+def _describe_output_file(path: str, run: str, folder: Path) -> OutputFile:
     """Return a file as it is now; without a digest where it is none."""
     if "://" in path:
-        return Output(path, "", "", 0, run)
+        return OutputFile(path, "", "", 0, run)
 
     # with its place as seen from the store, which may be moved with it
     place = Path(path).absolute()
-    beside = _name_of_path(Path(os.path.relpath(place.resolve(), folder)))
+    beside = _encode_path(Path(os.path.relpath(place.resolve(), folder)))
     if not place.is_file():
-        return Output(_name_of_path(place), beside, "", 0, run)
+        return OutputFile(_encode_path(place), beside, "", 0, run)
 
-    return Output(
-        _name_of_path(place),
+    return OutputFile(
+        _encode_path(place),
         beside,
-        digest_of_file(place),
+        compute_file_digest(place),
         place.stat().st_size,
         run,
     )
 
 
-def _name_of_path(path: Path) -> str:
+def _encode_path(path: Path) -> str:
     """Return a path as the database takes it."""
     if is_unicode_path(path):
         return str(path)
     return ESCAPED_PATH_PREFIX + quote(os.fsencode(path))
 
 
-def _path_of_name(name: str) -> Path:
+def _decode_path(name: str) -> Path:
     if name.startswith(ESCAPED_PATH_PREFIX):
         return Path(os.fsdecode(unquote_to_bytes(name.removeprefix(ESCAPED_PATH_PREFIX))))
     return Path(name)
 
 
-def _row_of(output: Output, seal: Seal) -> FactRow:
-    values = {name: getattr(output, name) for name in KEPT}
+def _make_output_row(output: OutputFile, seal: Seal) -> FactRow:
+    values = {name: getattr(output, name) for name in STORED_OUTPUT_FIELDS}
     signature = seal.sign(OUTPUT_FACT_KIND, _text_to_sign(output.path, values))
-    about = {"time": now(), SIGNATURE: signature}
-    return FactRow("", OUTPUT_FACT_KIND, output.path, pack(values | about))
+    about = {"time": format_current_time(), SIGNATURE: signature}
+    return FactRow("", OUTPUT_FACT_KIND, output.path, dump_json(values | about))
 
 
 def _text_to_sign(path: str, values: Mapping[str, Any]) -> str:
     """Return what the store keeps of a file as one text, the same each time."""
-    return json.dumps([path, *(values[name] for name in KEPT)])
+    return json.dumps([path, *(values[name] for name in STORED_OUTPUT_FIELDS)])
 
 
-def _replace_rows(
+def _replace_output_rows(
     connection: sqlite3.Connection,
     paths: list[str],
     rows: list[FactRow],

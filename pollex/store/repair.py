@@ -12,28 +12,33 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import WrongUse
-from pollex.store.columns import RUNS, TEXTS, explain_unreadable_part, list_all_parts
+from pollex.store.columns import (
+    RUNS_FOLDER_NAME,
+    TEXTS_FOLDER_NAME,
+    explain_unreadable_part,
+    list_parts_of_folder,
+)
 from pollex.store.database import (
-    BACKUP,
-    FILE,
-    TABLES,
-    VERSION,
+    BACKUP_FILE_NAME,
+    DATABASE_FILE_NAME,
+    LIST_TABLES_QUERY,
+    SCHEMA_VERSION,
     Database,
     require_plain_tables,
 )
-from pollex.store.folder import free_name, make_write_error, require_own_files
-from pollex.store.forgetting import require_idle
-from pollex.store.ledger import reply
-from pollex.store.runs import Run, statement_of_run
-from pollex.store.soundness import is_sound_row
+from pollex.store.folder import find_free_damaged_name, make_write_error, require_plain_store_files
+from pollex.store.forgetting import require_idle_store
+from pollex.store.ledger import make_reply_change
+from pollex.store.runs import Run, make_run_statement
+from pollex.store.soundness import is_row_unchanged
 from pollex.store.store import Store, get_size, has_remains
-from pollex.store.tables import AnswerRow, FactRow, LabelRow, ScoreRow, read_line
+from pollex.store.tables import AnswerRow, FactRow, LabelRow, ScoreRow, read_checked_line
 from pollex.store.writer import make_row_change
 
-CHANGING_TABLES = {"calls", "progress", "batches"}
+TABLES_WITH_CHANGING_ROWS = {"calls", "progress", "batches"}
 """Tables whose rows change after a run's end: the database knows better than its backup."""
 
-WORDS = {
+WORDS_BY_TABLE = {
     "annotators": "guests' links",
     "sheets": "comments of labels",
     "requests": "prompts",
@@ -43,25 +48,29 @@ WORDS = {
 }
 """What a table holds, where its name doesn't say it."""
 
-REPLIES, LABELS, FACTS = EARLIER = ("replies.jsonl", "labels.jsonl", "facts.jsonl")
+EARLIER_REPLIES_FILE_NAME, EARLIER_LABELS_FILE_NAME, EARLIER_FACTS_FILE_NAME = (
+    EARLIER_FILE_NAMES
+) = ("replies.jsonl", "labels.jsonl", "facts.jsonl")
 """Files of lines beside the database of an earlier pollex."""
 
-FARTHEST_ROW_NUMBER = 1 << 40
+MAX_ROW_NUMBER = 1 << 40
 """Row numbers that are tried behind a place that can't be read."""
 
 
-def rebuild(folder: Path) -> list[str]:
+def rebuild_store(folder: Path) -> list[str]:
     """Make the database anew, keep the old files beside it, set unreadable parts aside; return what was done and lost.
 
     Raises:
         StoreBusy: A run is running in the store.
         WrongUse: There is no store.
     """
-    path = folder / FILE
-    new = folder / f"{FILE}.new"
-    draft = folder / f".{FILE}.draft"
+    path = folder / DATABASE_FILE_NAME
+    new = folder / f"{DATABASE_FILE_NAME}.new"
+    draft = folder / f".{DATABASE_FILE_NAME}.draft"
 
-    if not has_remains(folder) and not any((folder / name).exists() for name in (FILE, *EARLIER)):
+    if not has_remains(folder) and not any(
+        (folder / name).exists() for name in (DATABASE_FILE_NAME, *EARLIER_FILE_NAMES)
+    ):
         raise WrongUse(
             "there is no store here",
             where=str(folder),
@@ -69,20 +78,20 @@ def rebuild(folder: Path) -> list[str]:
             option="store",
         )
 
-    require_own_files(folder)
-    require_idle(folder)
-    schema = _read_version(path)
+    require_plain_store_files(folder)
+    require_idle_store(folder)
+    schema = _read_schema_version(path)
 
     # the new database is complete before the old files get other names
     lost = list[str]()
     try:
         if not new.exists():  # else the last one was stopped when it was done but for the names
             draft.unlink(missing_ok=True)
-            lost = _make_database(draft, folder)
+            lost = _rebuild_database(draft, folder)
             draft.replace(new)
 
         done = []
-        for name, new_name in _set_aside(folder, earlier=schema < VERSION):
+        for name, new_name in _set_old_files_aside(folder, earlier=schema < SCHEMA_VERSION):
             done.append(f"{name} is kept as {new_name}")
 
         new.replace(path)
@@ -102,25 +111,25 @@ def rebuild(folder: Path) -> list[str]:
 
     return [
         *done,
-        *_set_parts_aside(folder),
+        *_set_unreadable_parts_aside(folder),
         f"the new database has {contents}",
         *lost,
     ]
 
 
-def _read_version(path: Path) -> int:
+def _read_schema_version(path: Path) -> int:
     """Return the version of a database's tables; this one's where it lost them, or can't be read."""
     if not get_size(path):
-        return VERSION
+        return SCHEMA_VERSION
 
     try:
-        with closing(_open_reading(path)) as source:
-            return int(source.execute("PRAGMA user_version").fetchone()[0]) or VERSION
+        with closing(_open_database_for_reading(path)) as source:
+            return int(source.execute("PRAGMA user_version").fetchone()[0]) or SCHEMA_VERSION
     except sqlite3.Error:
-        return VERSION
+        return SCHEMA_VERSION
 
 
-def _make_database(draft: Path, folder: Path) -> list[str]:
+def _rebuild_database(draft: Path, folder: Path) -> list[str]:
     """Make a database of what can be read of the old one, its backup, and earlier files; return what is lost."""
     database = Database(draft)
     with closing(database), database.transaction() as connection:
@@ -128,25 +137,25 @@ def _make_database(draft: Path, folder: Path) -> list[str]:
         tables = [name for (name,) in listed]
         lost = []
         for table in sorted(tables):
-            lost.append(_fill_table(table, connection, folder))
+            lost.append(_fill_table_from_sources(table, connection, folder))
 
-        _take_lines(folder, connection)
+        _import_files_of_earlier_version(folder, connection)
 
     return [loss for loss in lost if loss]
 
 
-def _fill_table(
+def _fill_table_from_sources(
     table: str,
     connection: sqlite3.Connection,
     folder: Path,
 ) -> str:
     """Copy a table from where it is best, and then what is missing from elsewhere; return what is lost."""
-    places = [folder / FILE, folder / BACKUP]
-    name = WORDS.get(table, table.replace("_", " "))
+    places = [folder / DATABASE_FILE_NAME, folder / BACKUP_FILE_NAME]
+    name = WORDS_BY_TABLE.get(table, table.replace("_", " "))
     missed = set[int | None]()
-    for path in places if table in CHANGING_TABLES else reversed(places):
+    for path in places if table in TABLES_WITH_CHANGING_ROWS else reversed(places):
         if path.exists():
-            missed.update(_copy_rows(table, path, connection))
+            missed.update(_copy_readable_rows(table, path, connection))
 
     # rows that no place could give
     copied = set[int]()
@@ -164,11 +173,11 @@ def _fill_table(
     return ""
 
 
-def _copy_rows(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int | None]:
+def _copy_readable_rows(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int | None]:
     """Copy the rows that can be read; yield the numbers of others, None where it isn't known which there are."""
     try:
-        with closing(_open_reading(path)) as source:
-            require_plain_tables(source.execute(TABLES).fetchall(), path)
+        with closing(_open_database_for_reading(path)) as source:
+            require_plain_tables(source.execute(LIST_TABLES_QUERY).fetchall(), path)
 
             # an earlier pollex may lack columns, or have others
             def columns_of(database: sqlite3.Connection) -> list[str]:
@@ -180,10 +189,10 @@ def _copy_rows(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int
             named = ", ".join(["rowid", *columns])
             places = ", ".join("?" * (1 + len(columns)))
             sql = f"INSERT OR IGNORE INTO {table} ({named}) VALUES ({places})"
-            for row in _read_rows(source, table, ", ".join(columns)) if columns else ():
+            for row in _iterate_readable_rows(source, table, ", ".join(columns)) if columns else ():
                 if not isinstance(row, tuple):
                     yield row
-                elif is_sound_row(table, dict(zip(columns, row[1:], strict=True))):
+                elif is_row_unchanged(table, dict(zip(columns, row[1:], strict=True))):
                     into.execute(sql, row)
                 else:
                     yield row[0]
@@ -191,7 +200,7 @@ def _copy_rows(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int
         yield None
 
 
-def _read_rows(
+def _iterate_readable_rows(
     source: sqlite3.Connection,
     table: str,
     columns: str,
@@ -203,7 +212,7 @@ def _read_rows(
     last = 0
     step = 0
     # behind a place that can't be read, numbers are tried in growing steps
-    while step < FARTHEST_ROW_NUMBER:
+    while step < MAX_ROW_NUMBER:
         try:
             for row in source.execute(sql, [last + step]):
                 yield from range(last + 1, row[0] if step else 0)
@@ -218,18 +227,18 @@ def _read_rows(
     yield None
 
 
-def _open_reading(path: Path) -> sqlite3.Connection:
+def _open_database_for_reading(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
 
 
-def _take_lines(folder: Path, connection: sqlite3.Connection) -> None:
+def _import_files_of_earlier_version(folder: Path, connection: sqlite3.Connection) -> None:
     """Take in what an earlier pollex kept in files beside its database, as far as the database lacks it."""
     # paid replies, then results where the files have more of them, labels and runs
-    for values in _read_lines(folder / REPLIES):
-        reply(values).apply(connection)
+    for values in _iterate_json_lines(folder / EARLIER_REPLIES_FILE_NAME):
+        make_reply_change(values).apply(connection)
 
     facts = []
-    for values in _read_lines(folder / FACTS):
+    for values in _iterate_json_lines(folder / EARLIER_FACTS_FILE_NAME):
         facts.append(FactRow(**values))
 
     if len(facts) > connection.execute("SELECT count(*) FROM facts").fetchone()[0]:
@@ -238,45 +247,47 @@ def _take_lines(folder: Path, connection: sqlite3.Connection) -> None:
             make_row_change(fact).apply(connection)
 
     labels = {label for (label,) in connection.execute("SELECT id FROM labels")}
-    for values in _read_lines(folder / LABELS):
+    for values in _iterate_json_lines(folder / EARLIER_LABELS_FILE_NAME):
         if values["id"] not in labels:
             make_row_change(LabelRow(**values)).apply(connection)
 
     runs = {run for (run,) in connection.execute("SELECT id FROM runs")}
-    for path in sorted((folder / RUNS).glob("*/run.json")):
+    for path in sorted((folder / RUNS_FOLDER_NAME).glob("*/run.json")):
         if path.parent.name not in runs:
             with suppress(ValueError):
-                connection.execute(*statement_of_run(Run.model_validate_json(path.read_bytes())))
+                connection.execute(*make_run_statement(Run.model_validate_json(path.read_bytes())))
 
 
-def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
+def _iterate_json_lines(path: Path) -> Iterator[dict[str, Any]]:
     if path.exists():
         with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
-            yield from filter(None, (read_line(line.removesuffix("\n")) for line in file))
+            yield from filter(None, (read_checked_line(line.removesuffix("\n")) for line in file))
 
 
-def _set_aside(folder: Path, *, earlier: bool) -> Iterator[tuple[str, str]]:
+def _set_old_files_aside(folder: Path, *, earlier: bool) -> Iterator[tuple[str, str]]:
     """Give the old files other names, but leave the database where it is; yield both names of each."""
     why = "earlier" if earlier else "damaged"
-    if (folder / FILE).exists():
-        new_path = free_name(folder / FILE, why)
-        os.link(folder / FILE, new_path)
+    if (folder / DATABASE_FILE_NAME).exists():
+        new_path = find_free_damaged_name(folder / DATABASE_FILE_NAME, why)
+        os.link(folder / DATABASE_FILE_NAME, new_path)
         with suppress(FileNotFoundError):  # SQLite would fold it into the new one
-            (folder / f"{FILE}-wal").rename(new_path.with_name(f"{new_path.name}-wal"))
-        (folder / f"{FILE}-shm").unlink(missing_ok=True)
-        yield FILE, new_path.name
+            (folder / f"{DATABASE_FILE_NAME}-wal").rename(
+                new_path.with_name(f"{new_path.name}-wal")
+            )
+        (folder / f"{DATABASE_FILE_NAME}-shm").unlink(missing_ok=True)
+        yield DATABASE_FILE_NAME, new_path.name
 
-    for name in EARLIER:
+    for name in EARLIER_FILE_NAMES:
         if (folder / name).exists():
-            (folder / name).rename(new_path := free_name(folder / name, why))
+            (folder / name).rename(new_path := find_free_damaged_name(folder / name, why))
             yield name, new_path.name
 
 
-def _set_parts_aside(folder: Path) -> list[str]:
+def _set_unreadable_parts_aside(folder: Path) -> list[str]:
     """Set unreadable parts aside, and scores without all answers, which a resume restores."""
     done = []
-    for pile in (folder / TEXTS, *(folder / RUNS).glob("*")):
-        parts = list_all_parts(pile)
+    for pile in (folder / TEXTS_FOLDER_NAME, *(folder / RUNS_FOLDER_NAME).glob("*")):
+        parts = list_parts_of_folder(pile)
         # scores without their answers go with them
         bad = set()
         for part in parts:
@@ -286,7 +297,7 @@ def _set_parts_aside(folder: Path) -> list[str]:
         if any(part.pile.name == AnswerRow.table for part in bad):
             bad |= {part for part in parts if part.pile.name == ScoreRow.table}
         for part in sorted(bad):
-            new_path = free_name(part.path)
+            new_path = find_free_damaged_name(part.path)
             part.path.rename(new_path)
             done.append(
                 f"{part.path.name} of {pile.name} was set aside as {new_path.name}: a resume makes it anew"

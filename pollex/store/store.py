@@ -34,34 +34,58 @@ from typing import Any, Self, TypeVar
 
 from pollex.errors import PollexError, StoreFull, WrongUse
 from pollex.outputs import note_run
-from pollex.store.columns import RUNS, TEXTS, Columns, RowBlock
-from pollex.store.database import BACKUP, CHECKPOINTS, FILE, Database, Statement
-from pollex.store.folder import (
-    STORE,
-    keep_secret,
-    make_private,
-    make_write_error,
-    require_own_files,
+from pollex.store.columns import RUNS_FOLDER_NAME, TEXTS_FOLDER_NAME, Columns, RowBlock
+from pollex.store.database import (
+    BACKUP_FILE_NAME,
+    CHECKPOINTS_FILE_NAME,
+    DATABASE_FILE_NAME,
+    Database,
+    SqlStatement,
 )
-from pollex.store.runs import ALL_RUNS, CallLease, Run, RunLock, Sender, Status, statement_of_run
-from pollex.store.soundness import damage_behind
-from pollex.store.tables import FactRow, Row, make_damage_error, now, pack, without_texts
+from pollex.store.folder import (
+    DEFAULT_STORE_FOLDER,
+    get_or_create_secret,
+    make_private_folder,
+    make_write_error,
+    require_plain_store_files,
+)
+from pollex.store.runs import (
+    ALL_RUNS_QUERY,
+    CallLeaseRequest,
+    LeaseHolder,
+    Run,
+    RunLock,
+    RunStatus,
+    make_run_statement,
+)
+from pollex.store.soundness import find_damage_behind_error
+from pollex.store.tables import (
+    FactRow,
+    Row,
+    dump_json,
+    format_current_time,
+    iterate_rows_without_texts,
+    make_damage_error,
+)
 from pollex.store.writer import StoredRow, Writer, make_queued_row
 from pollex.text import is_unicode_path
 
-LOG = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
-T = TypeVar("T")
+ResultType = TypeVar("T")
 
-DEFAULT = Path(STORE)
+DEFAULT_STORE_PATH = Path(DEFAULT_STORE_FOLDER)
 
 
 def has_remains(folder: Path) -> bool:
     """Tell whether a folder has what only a store leaves that had a database with tables."""
-    if any((folder / name).exists() for name in (BACKUP, CHECKPOINTS)):
+    if any((folder / name).exists() for name in (BACKUP_FILE_NAME, CHECKPOINTS_FILE_NAME)):
         return True
 
-    return any((folder / RUNS).glob("*/*")) or get_size(folder / f"{FILE}-wal") > 0
+    return (
+        any((folder / RUNS_FOLDER_NAME).glob("*/*"))
+        or get_size(folder / f"{DATABASE_FILE_NAME}-wal") > 0
+    )
 
 
 def get_size(path: Path) -> int:
@@ -94,11 +118,11 @@ class Store:
         self._claims = dict[str, RunLock]()
         self._closed = False
         # nothing is opened before it is known to be the store's own
-        require_own_files(folder)
+        require_plain_store_files(folder)
 
         if not read_only:
-            _make_private(folder)
-        elif not (folder / FILE).exists():
+            _make_store_private(folder)
+        elif not (folder / DATABASE_FILE_NAME).exists():
             raise WrongUse(
                 "there is no store here",
                 where=str(folder),
@@ -109,12 +133,12 @@ class Store:
         # What is left of a database without one: it was lost. Looked at first, since another process
         # may be making this store just now.
         has_history = has_remains(folder)
-        if has_history and not get_size(folder / FILE):
-            why = "it is empty" if (folder / FILE).exists() else "it is gone"
-            raise make_damage_error(str(folder / FILE), why)
+        if has_history and not get_size(folder / DATABASE_FILE_NAME):
+            why = "it is empty" if (folder / DATABASE_FILE_NAME).exists() else "it is gone"
+            raise make_damage_error(str(folder / DATABASE_FILE_NAME), why)
 
         self.database = Database(
-            folder / FILE,
+            folder / DATABASE_FILE_NAME,
             read_only=read_only,
             may_be_new=not has_history,
         )
@@ -130,7 +154,7 @@ class Store:
     @classmethod
     def open(
         cls,
-        folder: Path = DEFAULT,
+        folder: Path = DEFAULT_STORE_PATH,
         *,
         read_only: bool = False,
         secret: bytes | None = None,
@@ -158,7 +182,7 @@ class Store:
                 option="store",
             )
 
-        with _before_a_run(folder):
+        with _withhold_resume_hint(folder):
             return cls(
                 folder,
                 read_only=read_only,
@@ -169,12 +193,12 @@ class Store:
     @property
     def secret(self) -> bytes:
         """The store's secret, made when it is first needed. Raises as `folder.keep_secret` does."""
-        return keep_secret(self.folder, self._given, self.paid)
+        return get_or_create_secret(self.folder, self._given, self.paid)
 
     @cached_property
-    def sender(self) -> Sender:
+    def sender(self) -> LeaseHolder:
         """Who holds the leases of calls that are sent from here."""
-        return Sender(self.folder)
+        return LeaseHolder(self.folder)
 
     @property
     def paid(self) -> int:
@@ -188,7 +212,9 @@ class Store:
             PollexError: An earlier write failed, so the store takes no more.
             ValueError: A row can't be kept: nothing of the call is.
         """
-        self._writer.put(map(make_queued_row, rows if self.texts else without_texts(rows)))
+        self._writer.put(
+            map(make_queued_row, rows if self.texts else iterate_rows_without_texts(rows))
+        )
 
     def copy_answers(
         self,
@@ -208,13 +234,15 @@ class Store:
             StoreDamaged: The store can't be written as it lies there.
         """
         await self._writer.write(
-            map(make_queued_row, rows if self.texts else without_texts(rows)),
+            map(make_queued_row, rows if self.texts else iterate_rows_without_texts(rows)),
             settle=True,
         )
 
     def keep(self, rows: Iterable[Row]) -> None:
         """Do `write` in synchronous code."""
-        self._writer.flush(map(make_queued_row, rows if self.texts else without_texts(rows)))
+        self._writer.flush(
+            map(make_queued_row, rows if self.texts else iterate_rows_without_texts(rows))
+        )
 
     async def settle(self) -> None:
         """Return when all queued rows are stored and readable; raise as `write` does."""
@@ -224,7 +252,7 @@ class Store:
         """Do `settle` in synchronous code."""
         self._writer.flush()
 
-    async def change(self, *changes: Statement | CallLease) -> None:
+    async def change(self, *changes: SqlStatement | CallLeaseRequest) -> None:
         """Return when changes of the database are committed. Raises as `write` does."""
         await self._writer.write(changes)
 
@@ -241,7 +269,7 @@ class Store:
         Args:
             fingerprint: Digests by name of all that the result depends on; see `Run`.
         """
-        with _before_a_run(self.folder), self.database.transaction() as connection:
+        with _withhold_resume_hint(self.folder), self.database.transaction() as connection:
             # numbered in the transaction, so that no two runs share a number
             (last,) = connection.execute("SELECT max(number) FROM runs").fetchone()
             run = Run(
@@ -251,9 +279,9 @@ class Store:
                 arguments=dict(arguments),
                 fingerprint=dict(fingerprint),
                 versions=dict(versions),
-                started=now(),
+                started=format_current_time(),
             )
-            connection.execute(*statement_of_run(run))
+            connection.execute(*make_run_statement(run))
 
         self._claim(run.id)
         note_run(run.id)
@@ -272,7 +300,7 @@ class Store:
     def finish(
         self,
         run: str,
-        status: Status,
+        status: RunStatus,
         *,
         roles: Sequence[str] = (),
         result: Any = None,
@@ -288,7 +316,7 @@ class Store:
             status=status,
             roles=tuple(roles),
             result=result,
-            finished=now(),
+            finished=format_current_time(),
         )
         self.backup()
         if claim := self._claims.pop(run, None):
@@ -296,12 +324,14 @@ class Store:
 
     async def write_step(self, run: str, name: str, payload: Any) -> None:
         """Keep what a step that is done once in a run came to, JSON values."""
-        await self.write([FactRow(run, "step", name, pack(payload))])
+        await self.write([FactRow(run, "step", name, dump_json(payload))])
 
     def pulse(self, run: str, payload: Mapping[str, Any]) -> None:
         """Note how far a run is; see `progress`."""
-        values = [run, os.getpid(), now(), pack(payload)]
-        self._writer.put([Statement("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", values)])
+        values = [run, os.getpid(), format_current_time(), dump_json(payload)]
+        self._writer.put(
+            [SqlStatement("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", values)]
+        )
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Return the rows of a query as dicts; text belongs into `parameters`.
@@ -323,7 +353,7 @@ class Store:
         """Return what a query over a run's columns gives; see `Columns.ask`."""
         return self.columns.ask(run, sql, parameters)
 
-    def transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def transact(self, work: Callable[[sqlite3.Connection], ResultType]) -> ResultType:
         """Do work on the database in a transaction; what it deletes is overwritten."""
         self.flush()
         with self.database.transaction() as connection:
@@ -335,7 +365,7 @@ class Store:
         try:
             self.database.backup()
         except PollexError as failure:
-            LOG.warning(
+            LOGGER.warning(
                 "%s: no backup was made, the last one stays: %s",
                 self.folder,
                 failure.what,
@@ -379,7 +409,7 @@ class Store:
         trace: TracebackType | None,
     ) -> None:
         # what nobody expected may come of a store that somebody changed
-        damage = damage_behind(self, error)
+        damage = find_damage_behind_error(self, error)
         try:
             self.close()
         except PollexError:
@@ -401,22 +431,22 @@ class Store:
 
     def _claim(self, run: str) -> None:
         if run not in self._claims:
-            self._claims[run] = RunLock(self.folder / RUNS / run)
+            self._claims[run] = RunLock(self.folder / RUNS_FOLDER_NAME / run)
 
     def _note(self, run: str, **changes: Any) -> None:
         with self.database.transaction() as connection:
             # a run that was taken out meanwhile is not noted
-            cursor = connection.execute(f"{ALL_RUNS} WHERE id = ?", [run])
+            cursor = connection.execute(f"{ALL_RUNS_QUERY} WHERE id = ?", [run])
             names = [column[0] for column in cursor.description]
             row = cursor.fetchone()
             if row is None:
                 return
             noted = Run.read(dict(zip(names, row, strict=True))).model_copy(update=changes)
-            connection.execute(*statement_of_run(noted))
+            connection.execute(*make_run_statement(noted))
 
 
 @contextmanager
-def _before_a_run(folder: Path) -> Iterator[None]:
+def _withhold_resume_hint(folder: Path) -> Iterator[None]:
     """Advise no resume of what has not begun."""
     try:
         yield
@@ -426,19 +456,19 @@ def _before_a_run(folder: Path) -> Iterator[None]:
         raise StoreFull(full.what, hint="make room, then run the command again") from full
 
 
-def _make_private(folder: Path) -> None:
+def _make_store_private(folder: Path) -> None:
     """Make folder and files unreadable to others, also where they were there before.
 
     A folder with other things in it stays as it is: `/tmp` for example isn't to be one person's
     alone.
     """
-    if folder.is_dir() and not (folder / FILE).exists() and any(folder.iterdir()):
-        for private in (folder / RUNS, folder / TEXTS):
-            make_private(private)
+    if folder.is_dir() and not (folder / DATABASE_FILE_NAME).exists() and any(folder.iterdir()):
+        for private in (folder / RUNS_FOLDER_NAME, folder / TEXTS_FOLDER_NAME):
+            make_private_folder(private)
         return
 
-    for private in (folder, folder / RUNS, folder / TEXTS):
-        make_private(private)
+    for private in (folder, folder / RUNS_FOLDER_NAME, folder / TEXTS_FOLDER_NAME):
+        make_private_folder(private)
 
     for file in folder.iterdir():
         if file.is_file() and file.stat().st_mode & 0o077:

@@ -27,7 +27,7 @@ from pollex.errors import BadInput, WrongUse
 from pollex.outputs import require_replaceable
 from pollex.rooms import find_room_of_class
 from pollex.runs.options import RunOptions
-from pollex.store.folder import STORE, VARIABLE
+from pollex.store.folder import DEFAULT_STORE_FOLDER, STORE_ENVIRONMENT_VARIABLE
 
 if TYPE_CHECKING:
     from pollex.graphs.context import Progress
@@ -230,11 +230,15 @@ class UseCase(Generic[Result_co]):
     def perform(self, context: CallContext) -> Result_co:
         """Do it, and note in the store which files it wrote."""
         # what only describes itself needs no store
-        from pollex.store.outputs import noted_outputs
+        from pollex.store.outputs import note_written_outputs
 
         # the option comes before the environment, and that before the usual folder
-        folder = getattr(self, "store", None) or os.environ.get(VARIABLE) or STORE
-        with noted_outputs(Path(folder)):
+        folder = (
+            getattr(self, "store", None)
+            or os.environ.get(STORE_ENVIRONMENT_VARIABLE)
+            or DEFAULT_STORE_FOLDER
+        )
+        with note_written_outputs(Path(folder)):
             if not self.looks_at_its_place:
                 require_replaceable(self.unchosen_output())
             return self.carry_out(context)

@@ -18,11 +18,11 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from pollex.errors import WrongUse
-from pollex.runs.recorded import RUBRICS, Recording, sets_in
+from pollex.runs.recorded import RUBRICS_FILE_NAME, Recording, list_demo_rubric_sets
 from pollex.services.bring import AllowedRoots
 from pollex.services.readings import remove_incomplete_logs
-from pollex.store.database import FILE
-from pollex.store.folder import STORE, remove_copies
+from pollex.store.database import DATABASE_FILE_NAME
+from pollex.store.folder import DEFAULT_STORE_FOLDER, remove_draft_copies
 from pollex.store.store import Store
 from pollex.text import format_count
 from pollex.usecases.serve import ServeStore
@@ -49,16 +49,16 @@ def serve(example: ServeStore) -> int:
     require_safe(example)
     replay = None
     # an example without rubrics is made by the recorded run, while pages are served already
-    if example.example and not (EXAMPLE / RUBRICS).exists():
+    if example.example and not (EXAMPLE / RUBRICS_FILE_NAME).exists():
         replay = EXAMPLE
     if replay is not None:
-        Recording.bundled().prepare(EXAMPLE / STORE)
+        Recording.bundled().prepare(EXAMPLE / DEFAULT_STORE_FOLDER)
 
     if example.example:
         example = replace(
             example,
-            store=EXAMPLE / STORE,
-            rubrics=sets_in(EXAMPLE),
+            store=EXAMPLE / DEFAULT_STORE_FOLDER,
+            rubrics=list_demo_rubric_sets(EXAMPLE),
         )
 
     folder = example.store or find_store(Path())
@@ -114,7 +114,7 @@ def serve(example: ServeStore) -> int:
         if replay is not None:
             start_replay(site, replay)
         if not example.read_only:
-            remove_copies(folder)
+            remove_draft_copies(folder)
         try:
             asyncio.run(Server(make_application(site, door), 5).serve(sockets=[listening]))
         finally:
@@ -124,7 +124,7 @@ def serve(example: ServeStore) -> int:
             site.children.close()
             site.reader.close()
             if not example.read_only:
-                remove_copies(folder)
+                remove_draft_copies(folder)
 
     return 0
 
@@ -226,17 +226,19 @@ def start_replay(site: Site, out: Path) -> None:
     arguments = ("demo", "--recorded", "--remedy", "--json", "--out", str(out))
 
     def show_sets() -> None:
-        site.files.update(read_sets(sets_in(out), site.store.folder))
+        site.files.update(read_sets(list_demo_rubric_sets(out), site.store.folder))
 
     site.children.start(words, arguments, back=links.HOME, after=show_sets)
 
 
 def find_store(here: Path) -> Path:
     """Return the default store, or the only one in a subfolder."""
-    usual = here / STORE
-    below = [path.parent for path in sorted(here.glob(f"*/{STORE}/{FILE}"))]
+    usual = here / DEFAULT_STORE_FOLDER
+    below = [
+        path.parent for path in sorted(here.glob(f"*/{DEFAULT_STORE_FOLDER}/{DATABASE_FILE_NAME}"))
+    ]
     # no store here, and one alone below: that one is meant
-    if not (usual / FILE).exists() and len(below) == 1:
+    if not (usual / DATABASE_FILE_NAME).exists() and len(below) == 1:
         return below[0]
     return usual
 

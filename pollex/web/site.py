@@ -14,13 +14,17 @@ from typing import Any, TypeVar
 
 from pollex.errors import BadCalibrator, PollexError
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.runs.options import MOST_UPLOAD, ModelOptions
+from pollex.runs.options import MAX_UPLOAD_BYTES, ModelOptions
 from pollex.services.bring import AllowedRoots
 from pollex.services.named_sets import read_rubric_set
-from pollex.store.columns import RUNS as RUNS_FOLDER
-from pollex.store.resume import find_run, runs
-from pollex.store.rubric_sets import KeptSet, list_kept_sets, set_digest
-from pollex.store.runs import FINISHED, Run, is_worked_on
+from pollex.store.columns import RUNS_FOLDER_NAME as RUNS_FOLDER
+from pollex.store.resume import find_run, list_stored_runs
+from pollex.store.rubric_sets import (
+    StoredRubricSet,
+    compute_rubric_set_digest,
+    list_stored_rubric_sets,
+)
+from pollex.store.runs import FINISHED_STATUSES, Run, is_run_worked_on
 from pollex.store.seal import Seal
 from pollex.store.store import Store
 from pollex.web import links
@@ -110,7 +114,7 @@ class Site:
     here: Path | None = None
     local_endpoints: bool = False
     roots: AllowedRoots = field(default_factory=AllowedRoots)
-    max_upload: int = MOST_UPLOAD
+    max_upload: int = MAX_UPLOAD_BYTES
     receiving: int = 0
     reader: LogReader = field(default_factory=get_shared_reader)
     watcher: Any = field(default=None, repr=False)
@@ -143,7 +147,7 @@ class Site:
 
     def runs(self) -> list[Run]:
         """Return all runs, the last one first."""
-        return list(reversed(runs(self.store)))
+        return list(reversed(list_stored_runs(self.store)))
 
     def run(self, name: str) -> Run:
         """Return a run by its id; `last` is the last one.
@@ -158,10 +162,12 @@ class Site:
 
     def status(self, run: Run) -> str:
         """Return a run's state: `running`, also where this server carries it on, `stalled`, `killed`, or as stored."""
-        if run.status in FINISHED:
+        if run.status in FINISHED_STATUSES:
             return run.status
         # nobody works on it, unless a command of this server goes on with it
-        if run.status != "unfinished" or not is_worked_on(self.store.folder / RUNS_FOLDER, run.id):
+        if run.status != "unfinished" or not is_run_worked_on(
+            self.store.folder / RUNS_FOLDER, run.id
+        ):
             child = self.children.last_of(links.run(run.id))
             stopped = "killed" if run.status == "unfinished" else run.status
             if child and not child.over:
@@ -178,7 +184,7 @@ class Site:
         """Return all rubric sets by id, of files and runs; the last first."""
         # a run's set is read once; one that can't be read isn't tried again
         keys_kept = {}
-        for kept_set in list_kept_sets(self.store):
+        for kept_set in list_stored_rubric_sets(self.store):
             keys_kept[f"{kept_set.run}/{kept_set.digest}"] = kept_set
 
         for key, place in keys_kept.items():
@@ -214,7 +220,7 @@ class Site:
             )
         )
 
-    def _read_set(self, key: str, kept_set: KeptSet) -> None:
+    def _read_set(self, key: str, kept_set: StoredRubricSet) -> None:
         try:
             self._sets[key] = _make_named_set(kept_set.read(self.store), f"of {kept_set.run}")
         except PollexError as error:  # one of another version hides no other
@@ -293,7 +299,7 @@ class Site:
 
 
 def _make_named_set(rubric_set: RubricSet, name: str) -> NamedSet:
-    return NamedSet(set_digest(rubric_set), name, rubric_set.run, rubric_set)
+    return NamedSet(compute_rubric_set_digest(rubric_set), name, rubric_set.run, rubric_set)
 
 
 def read_or_make_token(folder: Path) -> str:

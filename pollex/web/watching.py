@@ -25,8 +25,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from pollex.errors import PollexError
 from pollex.services.readings import find_reading_of_columns
-from pollex.store.seal import read_object
-from pollex.store.tables import now
+from pollex.store.seal import read_json_object
+from pollex.store.tables import format_current_time
 from pollex.text import escape_controls, is_unicode_path
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.use_case import iterate_options
@@ -77,7 +77,7 @@ class WatchedFile:
     child: str = ""
     run: str = ""
     why: str = ""
-    seen: str = field(default_factory=now)
+    seen: str = field(default_factory=format_current_time)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,7 @@ class Offer(BaseModel):
     def of(cls, path: Path) -> Offer | None:
         """Return what a file names; None where it names nothing, or is damaged."""
         try:
-            offer = cls.model_validate(read_object(path) or {})
+            offer = cls.model_validate(read_json_object(path) or {})
         except ValidationError:
             return None
 

@@ -19,11 +19,11 @@ from pollex.rooms import list_hooks
 from pollex.rubrics.answers import Question
 from pollex.services.agreement import measure_agreement
 from pollex.services.hooks import RunRatingReader
-from pollex.store.labels import Opinion, read_opinions, settle_answers
-from pollex.store.resume import conversations_of
+from pollex.store.labels import Opinion, read_opinions, settle_opinions
+from pollex.store.resume import iterate_conversations
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.store.tables import LabelRow, SheetRow, pack
+from pollex.store.tables import LabelRow, LabelSheetRow, dump_json
 from pollex.web import links
 from pollex.web.faults import Clash, Fault
 from pollex.web.forms import Person, Words
@@ -283,7 +283,7 @@ def export(
     return send_file(
         "labels.jsonl",
         links.NDJSON,
-        _iterate_log_rows(site, list(settle_answers(opinions_all).values())),
+        _iterate_log_rows(site, list(settle_opinions(opinions_all).values())),
     )
 
 
@@ -293,7 +293,7 @@ def _iterate_log_rows(site: Site, opinions: list[Opinion]) -> Iterator[str]:
         by_conversation = {
             opinion.conversation: opinion for opinion in opinions if opinion.run == run
         }
-        for conversation in conversations_of(site.store, run, ids=list(by_conversation)):
+        for conversation in iterate_conversations(site.store, run, ids=list(by_conversation)):
             opinion = by_conversation[conversation.id]
             row: Data = {
                 "id": conversation.id,
@@ -339,7 +339,9 @@ def adjudicate(site: Site, question: str = "") -> Data:
     conversation = None
     if opinions_here:
         conversation = next(
-            conversations_of(site.store, opinions_here[0].run, ids=[opinions_here[0].conversation]),
+            iterate_conversations(
+                site.store, opinions_here[0].run, ids=[opinions_here[0].conversation]
+            ),
             None,
         )
 
@@ -430,11 +432,11 @@ def decide(
             who,
             text,
             **about,
-            value=pack(chosen),
+            value=dump_json(chosen),
             source="adjudicated",
             drawn=drawn,
         )
-        site.store.keep([label, SheetRow(label.id, comment=reason, saw=("others",))])
+        site.store.keep([label, LabelSheetRow(label.id, comment=reason, saw=("others",))])
 
     return links.address(links.ADJUDICATE, question=question), {"label": label.id}
 

@@ -9,8 +9,8 @@ import numpy as np
 from pollex.conversations.conversation import Label
 from pollex.errors import BadLabels, PollexError, WrongUse
 from pollex.formats.label_files import VOLUNTARY_DRAW, ConversationLabel, list_conversation_labels
-from pollex.store.labels import read_opinions, settle_answers
-from pollex.store.resume import conversations_of
+from pollex.store.labels import read_opinions, settle_opinions
+from pollex.store.resume import iterate_conversations
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.listing import find_scoring_run, load_run_columns
@@ -71,7 +71,7 @@ def _estimate_share(site: Site, run: Run, by: str) -> ShareResult:
         )
 
     conversations = []
-    for conversation in conversations_of(site.store, run.id):
+    for conversation in iterate_conversations(site.store, run.id):
         if not conversation.not_scorable:
             conversations.append(conversation)
 
@@ -107,7 +107,7 @@ def _collect_labels(site: Site, run: Run) -> list[ConversationLabel]:
     for opinion in read_opinions(site.store, QUESTION):
         if opinion.counts and opinion.text_hash in ids:
             usable_opinions.append(opinion)
-    answers_settled = settle_answers(usable_opinions)
+    answers_settled = settle_opinions(usable_opinions)
     thumbs = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
     annotators: list[ConversationLabel] = []
     for text, opinion in answers_settled.items():

@@ -17,7 +17,7 @@ from web_site import client_of, made_app
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.compare import ScoredArm, compare_unlabeled, keep_comparable
-from pollex.store.resume import runs
+from pollex.store.resume import list_stored_runs
 from pollex.store.store import Store
 
 
@@ -157,7 +157,7 @@ def test_a_run_of_which_all_labels_teach_is_compared_and_checked_by_what_its_fol
     assert min(told["sizes"]) > 0
     assert told["probability"]["value"] == pytest.approx(0)
     with Store.open(store) as opened:
-        run = runs(opened)[-1].id
+        run = list_stored_runs(opened)[-1].id
         page = asyncio.run(browsed(opened, {"r.json": found}, found.run, run))
         assert "both sides show the scores of rubrics that did not see them" in unescape(page)
 

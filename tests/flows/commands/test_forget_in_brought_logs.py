@@ -10,7 +10,7 @@ from small_runs import Pollex
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.services.bring import write_private
 from pollex.services.readings import find_reading, keep_reading, make_reading
-from pollex.store.rows import conversation_rows
+from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
 
 SECRET = "My cousin Ottokar keeps seventeen alpacas behind the lighthouse."
@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> Path:
     ]
     with Store.open(tmp_path / ".pollex") as opened:
         run = opened.begin("score", arguments={}, fingerprint={}, versions={})
-        opened.put(conversation_rows(run.id, talks))
+        opened.put(make_conversation_rows(run.id, talks))
         opened.finish(run.id, "done")
     return tmp_path / ".pollex"
 

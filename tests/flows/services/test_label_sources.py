@@ -12,7 +12,7 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import make_logs
 from pollex.services.logs import replace_labels
-from pollex.store.rows import label_row
+from pollex.store.rows import make_label_row
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow
 
@@ -36,7 +36,7 @@ def store(tmp_path: Path, logs: Logs) -> Path:
     def row(
         n: int, value: str, drawn: str, annotator: str = "anna", source: str = "person"
     ) -> LabelRow:
-        found = label_row(
+        found = make_label_row(
             "run", logs.conversations[n], "thumb", value, drawn=drawn, annotator=annotator
         )
         return LabelRow(**{**vars(found), "source": source})

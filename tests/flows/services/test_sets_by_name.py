@@ -10,7 +10,11 @@ import pollex
 from pollex.errors import BadRubrics, StoreDamaged
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.named_sets import read_rubric_set
-from pollex.store.rubric_sets import find_set, list_kept_sets, set_digest
+from pollex.store.rubric_sets import (
+    compute_rubric_set_digest,
+    find_stored_rubric_set,
+    list_stored_rubric_sets,
+)
 from pollex.store.store import Store
 from pollex.store.tables import FactRow
 
@@ -32,7 +36,7 @@ def test_a_set_is_found_by_run_number_and_digests_and_scores_as_its_file_does(
         of_file.run.rpartition("-")[0],
         "last",
         of_file.rubrics_digest,
-        set_digest(of_file),
+        compute_rubric_set_digest(of_file),
     ]
     for name in names:
         found = read_rubric_set(Path(name), own)
@@ -73,12 +77,12 @@ def test_a_name_that_nothing_has_is_told_with_where_it_was_looked_for(own: Path)
 
 def test_arrays_that_were_changed_in_the_store_are_refused(own: Path) -> None:
     with Store.open(own) as store:
-        (kept, *_) = list_kept_sets(store)
+        (kept, *_) = list_stored_rubric_sets(store)
 
-        wrong = find_set(store, kept.run)
+        wrong = find_stored_rubric_set(store, kept.run)
         assert wrong is not None
         assert wrong.calibrator is not None
         digest = wrong.calibrator.facts["arrays_sha256"]
         store.keep([FactRow(kept.run, "arrays", digest, '"AAAA"')])
         with pytest.raises(StoreDamaged, match="arrays"):
-            find_set(store, kept.run)
+            find_stored_rubric_set(store, kept.run)

@@ -4,7 +4,7 @@ from httpx2 import AsyncClient
 from web_site import client_of, conversation, made_app
 
 from pollex.conversations.conversation import TextFlag
-from pollex.store.rows import conversation_rows
+from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
 
 IDS = [f"conversation {number}" for number in (3, 1, 3)]
@@ -94,7 +94,7 @@ async def test_what_is_odd_about_texts_is_counted_and_narrows_the_list(
     run = own.begin("score", fingerprint={}, versions={}, arguments={}).id
     flags: tuple[tuple[TextFlag, ...], ...] = ((), ("bidi",), ("bidi", "too_large"))
     odd = [conversation(n).model_copy(update={"flags": each}) for n, each in enumerate(flags)]
-    own.put(conversation_rows(run, odd))
+    own.put(make_conversation_rows(run, odd))
     own.finish(run, "done")
     assert "Odd about the text" not in (await web.get("/conversations?run=learn-1")).text
     page = (await web.get("/conversations", params={"run": run})).text

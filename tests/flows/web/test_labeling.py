@@ -18,10 +18,10 @@ from web_site import client_of, conversation, made_app
 from pollex.conversations.conversation import Source
 from pollex.formats.read_logs import read_logs
 from pollex.services.agreement import measure_agreement
-from pollex.store.labels import Opinion, read_opinions, settle_answers
-from pollex.store.rows import conversation_rows
+from pollex.store.labels import Opinion, read_opinions, settle_opinions
+from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
-from pollex.store.tables import ScoreRow, unpack
+from pollex.store.tables import ScoreRow, load_json
 from pollex.web.pages.agreement import list_disputed, measure_self_agreement
 
 
@@ -63,7 +63,7 @@ async def test_how_long_a_sheet_was_open_and_what_a_page_showed_is_kept(
         thumb = {"run": "score-2", "id": id_, "who": who, "value": "up"}
         assert (await web.post("/api/thumbs", json=thumb)).status_code == 200
     rows = own.rows("SELECT shown_ms, took_ms > 0 AS took, saw FROM sheets ORDER BY rowid")
-    assert [(row["shown_ms"], row["took"], unpack(row["saw"])) for row in rows] == [
+    assert [(row["shown_ms"], row["took"], load_json(row["saw"])) for row in rows] == [
         (1234, 1, []), (None, None, ["prediction"]), (None, None, ["prediction", "others"]),
     ]  # fmt: skip
 
@@ -288,7 +288,7 @@ def test_most_answers_settle_a_text_and_a_tie_settles_none() -> None:
     given = said(
         ("a", "t", "up"), ("b", "t", "up"), ("c", "t", "down"), ("a", "s", "up"), ("b", "s", "down")
     )
-    assert {text: one.value for text, one in settle_answers(given).items()} == {"t": "up"}
+    assert {text: one.value for text, one in settle_opinions(given).items()} == {"t": "up"}
     assert set(list_disputed(given)) == {"t", "s"}
 
 
@@ -341,7 +341,7 @@ async def test_people_are_asked_about_sources_only_where_there_are_some_and_see_
 ) -> None:
     run = own.value("SELECT id FROM runs WHERE command = 'learn'")
     sources = (Source(text="Parcels go to Lima.", name="manual"),)
-    own.put(conversation_rows(run, [conversation(99).model_copy(update={"sources": sources})]))
+    own.put(make_conversation_rows(run, [conversation(99).model_copy(update={"sources": sources})]))
     own.put([ScoreRow(run, "conversation 99", 0.0, "up", True, 0.5)])
     own.flush()
     of = await queue(web, kind="random", ask="questionnaire", questionnaire=ABOUT_SOURCES)

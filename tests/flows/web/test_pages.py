@@ -27,8 +27,8 @@ from pollex.rubrics.answers import NEUTRAL_VALUE, Answer
 from pollex.rubrics.records import RubricEvidence
 from pollex.rubrics.score import NetSat
 from pollex.services.sets import diff_words
-from pollex.store.resume import answers_of, runs
-from pollex.store.rows import conversation_rows
+from pollex.store.resume import list_stored_runs, read_answers
+from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
 from pollex.web.app import make_application
 from pollex.web.frame import read_static_files
@@ -228,7 +228,7 @@ async def test_a_search_tells_hits_and_progress_and_its_list_has_the_same(
 
 
 def test_texts_are_searched_piece_by_piece_each_once(store: Store) -> None:
-    run = runs(store)[0].id
+    run = list_stored_runs(store)[0].id
     batches = [*search_texts(store, run, "parcel 1", batch=7)]
     assert [done for _, done, _ in batches] == [7, 14, 21, 28, 30]
     whole = [*search_texts(store, run, "parcel 1")]
@@ -247,7 +247,7 @@ def test_roles_and_names_of_fields_are_no_words(own: Store, words: str, n: int) 
         Turn(role="assistant", content="[tool call: find]", calls=(FIND,)),
     )
     run = own.begin("score", arguments={}, fingerprint={}, versions={}).id
-    own.put(conversation_rows(run, [Conversation(id="a", turns=turns)]))
+    own.put(make_conversation_rows(run, [Conversation(id="a", turns=turns)]))
     own.flush()
     assert [len(hashes) for hashes, *_ in search_texts(own, run, words)] == [n]
 
@@ -417,7 +417,7 @@ async def test_all_that_a_list_has_comes_as_a_file(client: AsyncClient, tmp_path
 async def test_a_sets_page_says_how_its_rubrics_were_answered_by_class(
     client: AsyncClient, store: Store
 ) -> None:
-    run = runs(store)[0].id
+    run = list_stored_runs(store)[0].id
     rows = store.ask(
         run,
         "SELECT DISTINCT a.*, c.label FROM answers a JOIN conversations c ON c.id = a.conversation",
@@ -523,9 +523,9 @@ def test_what_speaks_most_for_a_verdict_is_what_moved_the_score_most() -> None:
 async def test_a_list_is_narrowed_to_the_conversations_in_which_a_rubric_holds(
     client: AsyncClient, store: Store
 ) -> None:
-    learnt = next(run.id for run in runs(store) if run.command == "learn")
+    learnt = next(run.id for run in list_stored_runs(store) if run.command == "learn")
     holding = []
-    for conversation, answers in answers_of(store, learnt).items():
+    for conversation, answers in read_answers(store, learnt).items():
         answer = answers["rubric1"]
         if (
             isinstance(answer, Answer)

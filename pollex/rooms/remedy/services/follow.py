@@ -15,11 +15,11 @@ from pollex.measures.intervals import CONFIDENCE_LEVEL
 from pollex.rooms.remedy.services.result import REMEDY_COMMAND, RemedyResult
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.workspace import run_to_end
+from pollex.runs.workspace import run_coroutine_to_end
 from pollex.services.compare import compare
 from pollex.services.logs import Sources
 from pollex.services.results import TabularResult
-from pollex.store.resume import find_run, runs, step
+from pollex.store.resume import find_run, list_stored_runs, read_step_result
 from pollex.store.store import Store
 from pollex.text import TerminalLines
 
@@ -39,7 +39,7 @@ def show_remedy(name: str, *, run: RunOptions) -> RemedyResult:
     """
     with Store.open(run.store, read_only=True) as store:
         remedy_run = find_run(store, name, REMEDY_COMMAND)
-        if (record := step(store, remedy_run.id, REMEDY_COMMAND)) is None:
+        if (record := read_step_result(store, remedy_run.id, REMEDY_COMMAND)) is None:
             raise WrongUse(
                 f"{remedy_run.id} has no remedy",
                 hint="name a run of `pollex remedy run` that ended",
@@ -209,17 +209,19 @@ def follow_remedy(
     ]
     # every look is counted, and makes the next interval wider
     with Store.open(run.store) as store:
-        look = 1 + int((step(store, remedy.run, LOOKS_RECORD_NAME) or {}).get("looks", 0))
-        run_to_end(store.write_step(remedy.run, LOOKS_RECORD_NAME, {"looks": look}))
+        look = 1 + int(
+            (read_step_result(store, remedy.run, LOOKS_RECORD_NAME) or {}).get("looks", 0)
+        )
+        run_coroutine_to_end(store.write_step(remedy.run, LOOKS_RECORD_NAME, {"looks": look}))
         names = ("what", "predicted", "realised", "low", "high")
         rows = []
         for figure in figures:
             rows.append(widen_interval_for_look(dict(zip(names, figure, strict=True)), look))
-        run_to_end(store.write_step(remedy.run, FOLLOWED_RECORD_NAME, rows[0]))
+        run_coroutine_to_end(store.write_step(remedy.run, FOLLOWED_RECORD_NAME, rows[0]))
         # what remedies of this store promised, and what came of them
         follow_ups = [
-            step(store, run.id, FOLLOWED_RECORD_NAME)
-            for run in runs(store)
+            read_step_result(store, run.id, FOLLOWED_RECORD_NAME)
+            for run in list_stored_runs(store)
             if run.command == REMEDY_COMMAND
         ]
 

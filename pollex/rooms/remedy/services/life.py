@@ -22,11 +22,11 @@ from pollex.rubrics.worth import measure_share
 from pollex.runs.options import RunOptions
 from pollex.services.held import ScoredConversation, read_held_rubrics
 from pollex.services.results import Result
-from pollex.store.database import FILE
-from pollex.store.resume import runs
-from pollex.store.runs import FINISHED, Run
+from pollex.store.database import DATABASE_FILE_NAME
+from pollex.store.resume import list_stored_runs
+from pollex.store.runs import FINISHED_STATUSES, Run
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, now, pack, unpack
+from pollex.store.tables import FactRow, dump_json, format_current_time, load_json
 from pollex.text import TerminalLine, TerminalLines, quote_unclear_name
 
 StateOfRubric = Literal["open", "mending", "mended", "accepted"]
@@ -72,7 +72,7 @@ class RubricState:
     release: str = ""
     note: str = ""
     who: str = ""
-    time: str = field(default_factory=now)
+    time: str = field(default_factory=format_current_time)
 
     def __str__(self) -> str:
         in_words = STATES_IN_WORDS[self.state]
@@ -171,13 +171,13 @@ def read_states(store: Store) -> dict[str, list[RubricState]]:
     for row in store.rows(
         "SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [STATE_FACT_KIND]
     ):
-        states_by_family.setdefault(row["id"], []).append(RubricState(**unpack(row["payload"])))
+        states_by_family.setdefault(row["id"], []).append(RubricState(**load_json(row["payload"])))
     return states_by_family
 
 
 def make_state_row(state: RubricState) -> FactRow:
     """Return a state as the store keeps it: with the facts, which `forget` looks through."""
-    return FactRow("", STATE_FACT_KIND, state.family, pack(asdict(state)))
+    return FactRow("", STATE_FACT_KIND, state.family, dump_json(asdict(state)))
 
 
 def make_proof_row(
@@ -189,18 +189,18 @@ def make_proof_row(
     """Return what a proof came to as the store keeps it."""
     # by family, so that other sets with the rubric have it, too
     event = LifeEvent(
-        now(),
+        format_current_time(),
         f"change of the prompt proved: {verdict}",
         run,
         edit,
     )
-    return FactRow("", EVENT_FACT_KIND, get_rubric_family(rubric), pack(asdict(event)))
+    return FactRow("", EVENT_FACT_KIND, get_rubric_family(rubric), dump_json(asdict(event)))
 
 
 def list_mended_rubrics(folder: Path, rubric_set: RubricSet) -> dict[str, RubricState]:
     """Return the rubrics of a set that somebody said are mended, by id; none where there is no store."""
     # a folder without a store has no remarks
-    if not (folder / FILE).exists():
+    if not (folder / DATABASE_FILE_NAME).exists():
         return {}
 
     with Store.open(folder, read_only=True) as store:
@@ -238,7 +238,9 @@ def mark_rubrics_back(folder: Path, back: Iterable[RubricState], why: str) -> No
     with Store.open(folder) as store:
         store.put(
             [
-                make_state_row(replace(remark, state="back", note=why, who="check", time=now()))
+                make_state_row(
+                    replace(remark, state="back", note=why, who="check", time=format_current_time())
+                )
                 for remark in back
             ]
         )
@@ -336,7 +338,7 @@ def find_rubric_in_store(store: Store, name: str) -> dict[str, Any]:
 
     # the whole id, or a beginning that only one has
     if name in payloads or len(payloads) == 1:
-        rubric: dict[str, Any] = unpack(payloads.get(name) or next(iter(payloads.values())))
+        rubric: dict[str, Any] = load_json(payloads.get(name) or next(iter(payloads.values())))
         return rubric
 
     if payloads:
@@ -374,15 +376,15 @@ def build_lives(
         read_seen: Returns what `read_held_rubrics` does, where somebody keeps it.
     """
     # conversations by id: a later run's scores take the place of an earlier one's
-    every = runs(store)
+    every = list_stored_runs(store)
     scored_by_id: dict[str, tuple[ScoredConversation, dict[str, set[str]]]] = {}
     for run in every:
-        if run.command in SCORING_COMMANDS and run.status in FINISHED:
+        if run.command in SCORING_COMMANDS and run.status in FINISHED_STATUSES:
             rows = store.rows(
                 "SELECT payload FROM facts WHERE run = ? AND kind = 'rubric'",
                 [run.id],
             )
-            families = _group_ids_by_family(unpack(row["payload"]) for row in rows)
+            families = _group_ids_by_family(load_json(row["payload"]) for row in rows)
             for scored in read_seen(run) if read_seen else read_held_rubrics(store, run):
                 scored_by_id[scored.id] = (scored, families)
 
@@ -394,7 +396,7 @@ def build_lives(
     )
     kept_events = []
     for row in events:
-        kept_events.append((row["id"], LifeEvent(**unpack(row["payload"]))))
+        kept_events.append((row["id"], LifeEvent(**load_json(row["payload"]))))
 
     lives: list[RubricLife] = []
     for rubric in rubrics:

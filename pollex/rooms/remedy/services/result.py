@@ -19,10 +19,10 @@ from pollex.rooms.remedy.conversations.reply_context import ReplyContext
 from pollex.rooms.remedy.measures.advice import advise_on_change
 from pollex.rooms.remedy.reports.remedies import render_remedy_page
 from pollex.rubrics.answers import Answer
-from pollex.runs.usage import ModelUsage, usage_json
+from pollex.runs.usage import ModelUsage, make_usage_json
 from pollex.services.results import TabularResult
 from pollex.store.store import Store
-from pollex.store.tables import unpack
+from pollex.store.tables import load_json
 from pollex.text import TerminalLine, TerminalLines, render_notes, replace_nan_by_none
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ class RemedyResult(TabularResult):
         others = {}
         for role, usage in self.usages.items():
             others[role] = usage.by_stage()
-        return {"run": self.run} | dict(self.record) | usage_json(self.usage) | others
+        return {"run": self.run} | dict(self.record) | make_usage_json(self.usage) | others
 
 
 def read_browser_choices(store: Store, run: str) -> dict[str, dict[str, str]]:
@@ -295,7 +295,7 @@ def read_browser_choices(store: Store, run: str) -> dict[str, dict[str, str]]:
     choices: dict[str, dict[str, str]] = {}
     sql = "SELECT annotator, text_hash, value FROM labels WHERE question = ? ORDER BY rowid"
     for row in store.rows(sql, [f"{COMPARED_FACT_KIND} {run}"]):
-        choices.setdefault(row["text_hash"], {})[row["annotator"]] = unpack(row["value"])
+        choices.setdefault(row["text_hash"], {})[row["annotator"]] = load_json(row["value"])
 
     return choices
 

@@ -44,13 +44,13 @@ from pollex.rooms.remedy.services.trials import (
 )
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.workspace import workspace
+from pollex.runs.workspace import open_workspace
 from pollex.services.dry_run import DryRunEnded
 from pollex.services.logs import Sources, list_file_names, list_source_names
-from pollex.store.database import FILE
-from pollex.store.resume import read_facts, runs
+from pollex.store.database import DATABASE_FILE_NAME
+from pollex.store.resume import list_stored_runs, read_facts_by_id
 from pollex.store.store import Store
-from pollex.store.tables import now
+from pollex.store.tables import format_current_time
 
 
 def prove_remedy(
@@ -157,7 +157,7 @@ def prove_prompt_changes(
         "edit": list(map(str, options.edits)),
         "out": out and str(out),
     }
-    with workspace(run, progress, gathered.logs) as opened:
+    with open_workspace(run, progress, gathered.logs) as opened:
         result = opened.run(
             carry_out_remedy(
                 opened,
@@ -312,7 +312,7 @@ NAME_OF_USERS_CHANGE = "a change of yours"
 def read_text_hashes_of_cases(run: RunOptions) -> frozenset[str]:
     """Return beginnings of text hashes of the conversations in cases; a run that goes on heeds no later ones."""
     # without a store nobody has tuned
-    if not (run.store / FILE).exists():
+    if not (run.store / DATABASE_FILE_NAME).exists():
         return frozenset()
 
     with Store.open(run.store, read_only=True) as store:
@@ -320,14 +320,14 @@ def read_text_hashes_of_cases(run: RunOptions) -> frozenset[str]:
         begun = max(
             (
                 earlier.started
-                for earlier in runs(store)
+                for earlier in list_stored_runs(store)
                 if run.resume and earlier.command == REMEDY_COMMAND
             ),
-            default=now(),
+            default=format_current_time(),
         )
         return frozenset(
             text_hash
-            for time, every in read_facts(store, "", CASES_FACT_KIND).items()
+            for time, every in read_facts_by_id(store, "", CASES_FACT_KIND).items()
             if time < begun
             for text_hash in every
         )

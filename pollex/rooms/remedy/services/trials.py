@@ -50,7 +50,7 @@ from pollex.rooms.remedy.services.sample import (
 from pollex.rubrics.answers import Question
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.runs.run import digest_json
+from pollex.runs.run import compute_json_digest
 from pollex.services.inspect import make_language_detector
 from pollex.text import format_count
 
@@ -400,7 +400,7 @@ class GatheredContexts:
             "seed": self.options.seed,
             "replies": self.replies("prove"),
         }
-        return frozen | {"proof": digest_json(frozen)}
+        return frozen | {"proof": compute_json_digest(frozen)}
 
 
 def sample_contexts(

@@ -28,9 +28,9 @@ from pollex.rooms.remedy.web.hooks import REMEDIES_PATH
 from pollex.rooms.remedy.web.waiting import describe_waiting, list_waiting_proposals
 from pollex.rubrics.records import ChosenRubric
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.store.resume import conversations_of, read_facts, step
+from pollex.store.resume import iterate_conversations, read_facts_by_id, read_step_result
 from pollex.store.runs import Run
-from pollex.store.tables import LabelRow, SheetRow, pack
+from pollex.store.tables import LabelRow, LabelSheetRow, dump_json
 from pollex.web import links
 from pollex.web.faults import NothingYet, NotThere
 from pollex.web.forms import Name, Place, Short, Words
@@ -61,8 +61,8 @@ def list_remedies(site: Site, as_json: bool) -> Data:
 
 def _build_remedy_row(site: Site, run: Run) -> dict[str, Any]:
     # the record of an ended run, or the sheet of one that waits for people
-    record = step(site.store, run.id, REMEDY_COMMAND)
-    sheet = step(site.store, run.id, SHEET_RECORD_NAME)
+    record = read_step_result(site.store, run.id, REMEDY_COMMAND)
+    sheet = read_step_result(site.store, run.id, SHEET_RECORD_NAME)
     about: dict[str, Any] = {
         "run": run.id,
         "verdict": "",
@@ -93,7 +93,7 @@ def list_pair_keys(site: Site, run: Run) -> dict[str, list[str]]:
     Judges differ where a reader without rubrics prefers (1 the new reply, 0 the old one, else ½)
     what doesn't gain.
     """
-    facts = read_facts(site.store, run.id, COMPARED_FACT_KIND)
+    facts = read_facts_by_id(site.store, run.id, COMPARED_FACT_KIND)
     # none where it was forgotten
     pairs_by_name = {}
     for name, fact in facts.items():
@@ -136,7 +136,9 @@ def show_remedy(
     at: Place = 0,
 ) -> Data:
     """Show what a change does, and under tabs pairs of replies, what was refused, what was registered, and people."""
-    record = site.once("remedied", run, lambda: step(site.store, run.id, REMEDY_COMMAND))
+    record = site.once(
+        "remedied", run, lambda: read_step_result(site.store, run.id, REMEDY_COMMAND)
+    )
     # a run without a verdict has a page of what it waits for
     if not record and (waiting := describe_waiting(site, run)) is not None:
         if as_json:
@@ -154,14 +156,14 @@ def show_remedy(
     read = [
         fact
         for name in names[at : at + PAIRS_ON_A_PAGE]
-        for fact in read_facts(site.store, run.id, COMPARED_FACT_KIND, name).values()
+        for fact in read_facts_by_id(site.store, run.id, COMPARED_FACT_KIND, name).values()
     ]
     # arms stay hidden
     shown = []
     for conversation in read:
         for pair in conversation.values():
             # which reply stands first is decided by the pair's content
-            shown.append(pair | {"new_first": crc32(pack(pair).encode()) % 2})
+            shown.append(pair | {"new_first": crc32(dump_json(pair).encode()) % 2})
 
     data = {
         "n": len(names),
@@ -174,7 +176,7 @@ def show_remedy(
     # when the proof began: what was registered stood before that
     sql = "SELECT min(started) FROM spans WHERE run = ? AND name = 'prove'"
     data |= {
-        "frozen": step(site.store, run.id, "registered"),
+        "frozen": read_step_result(site.store, run.id, "registered"),
         "began": site.store.value(sql, [run.id]),
     }
     choices = Counter(who for by in read_browser_choices(site.store, run.id).values() for who in by)
@@ -229,14 +231,14 @@ def keep_choice(
     label = LabelRow(
         **about,
         question=f"{COMPARED_FACT_KIND} {run.id}",
-        value=pack(choice),
+        value=dump_json(choice),
         drawn="random",
     )
     # one at a time, since a label takes the place of an earlier one
     with site.turn:
         (label_id,) = keep_said(
             site.store,
-            [(label, SheetRow(label.id, comment=comment))],
+            [(label, LabelSheetRow(label.id, comment=comment))],
         )
 
     return links.address(f"{REMEDIES_PATH}/{run.id}/compare", who=who), {"label": label_id}
@@ -341,7 +343,9 @@ def foresee_proof(
 
     # at most so many conversations: a plan has to come soon
     progress.start("looking where it failed", 1)
-    logs = make_logs([*islice(conversations_of(site.store, run.id), MAX_PLANNED_CONVERSATIONS)])
+    logs = make_logs(
+        [*islice(iterate_conversations(site.store, run.id), MAX_PLANNED_CONVERSATIONS)]
+    )
     system_texts = (
         turn.content
         for conversation in logs.conversations
@@ -393,4 +397,6 @@ def foresee_proof(
 
 
 def _read_sheet_by_key(site: Site, run: Run) -> dict[str, dict[str, Any]]:
-    return {pair["key"]: pair for pair in step(site.store, run.id, SHEET_RECORD_NAME) or ()}
+    return {
+        pair["key"]: pair for pair in read_step_result(site.store, run.id, SHEET_RECORD_NAME) or ()
+    }
