@@ -24,7 +24,7 @@ from pollex.rubrics.learning.crossfit import (
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import LIKELY_LEVEL
-from pollex.runs.roles import embedded_record
+from pollex.runs.roles import make_embedded_judge_record
 
 TESTS = Path(__file__).parents[1] / "tests" / "unit" / "agents_embedded"
 sys.path[:0] = [str(TESTS), str(TESTS / "events")]
@@ -71,7 +71,7 @@ def chosen_on(study: StudiedLog, up: Bools, rows: Bools, seed: int) -> Chosen:
         training=tuple(mine),
         held_out=(),
         settings=settings,
-        judge_record=embedded_record(Embedder()),
+        judge_record=make_embedded_judge_record(Embedder()),
         table=GivenAnswers("expected"),
         progress=NullProgress(),
         family_of=name_rubric_family,

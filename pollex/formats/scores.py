@@ -10,7 +10,7 @@ from pollex.rubrics.answers import NEUTRAL_VALUE, Answer, Unanswered
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import AnswerColumns, Score, ScoreColumns, compute_answer_value
-from pollex.store.columns import Arrays, make_arrays
+from pollex.store.columns import ColumnArrays, make_column_arrays
 from pollex.text import JsonDict, JsonObject
 
 ANSWER_FIELD_TYPES = {
@@ -104,12 +104,12 @@ def _make_score_arrays(
     rubrics: RubricSet,
     judges: Sequence[str],
     other: RubricSet | None,
-) -> tuple[dict[str, Arrays], str]:
+) -> tuple[dict[str, ColumnArrays], str]:
     """Return scores as arrays, and the query that gives their rows: each different answer is made once."""
     plain = {name: type_ for name, type_ in columns.items() if name != "answers"}
     answers = _make_answer_rows(scores.answers, rubrics, other)
     values = _make_score_columns(scores, rubrics, judges, other, answers)
-    about, sql = make_arrays(
+    about, sql = make_column_arrays(
         plain,
         list(zip(*(map(make_encodable, values[name]) for name in plain), strict=True)),
     )

@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pollex.errors import WrongUse
-from pollex.gateway.calls import Call, Request, make_request
-from pollex.gateway.redaction import find_secrets_in_address, names_secret, redact_secrets
+from pollex.gateway.calls import Call, Request, make_model_request
+from pollex.gateway.redaction import find_secrets_in_address, is_secret_field_name, redact_secrets
 from pollex.text import NAME_HINT, escape_controls, is_valid_name
 
 LOG = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 LANGCHAIN_PREFIX = "langchain:"
 """What the place of a chat model that the user made begins with."""
 
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+_LOOPBACK_HOSTS = {"localhost", "127.0.0.1", "::1"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Endpoint:
     proxy: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        refuse_no_address(self.base_url)
+        require_http_address(self.base_url)
         if not is_valid_name(self.model):
             raise WrongUse(
                 f"{self.model!r:.80} is no name of a model",
@@ -102,7 +102,7 @@ class Endpoint:
         """Texts that must never be shown, the longest first."""
         secrets = {self.api_key} | find_secrets_in_address(self.base_url)
         secrets |= find_secrets_in_address(self.proxy) if self.proxy else set()
-        secrets |= {value for name, value in self.headers.items() if names_secret(name)}
+        secrets |= {value for name, value in self.headers.items() if is_secret_field_name(name)}
         if not self.api_key and self.authorization:
             secrets.add(self.authorization.removeprefix("Basic "))
 
@@ -118,11 +118,11 @@ class Endpoint:
     def exposed(self) -> bool:
         """Whether conversations and key would cross a network unencrypted."""
         parts = urlsplit(self.base_url)
-        return parts.scheme == "http" and parts.hostname not in _LOOPBACK
+        return parts.scheme == "http" and parts.hostname not in _LOOPBACK_HOSTS
 
     def request(self, call: Call) -> Request:
         """Prepare `call` for this endpoint."""
-        return make_request(self.place, self.model, call, self.extra)
+        return make_model_request(self.place, self.model, call, self.extra)
 
     @cached_property
     def _userinfo(self) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ def warn_of_exposure(endpoint: object) -> None:
         )
 
 
-def refuse_no_address(
+def require_http_address(
     url: str,
     what: str = "the base URL",
     option: str = "base_url",
@@ -156,7 +156,7 @@ def refuse_no_address(
     Raises:
         WrongUse: It is none.
     """
-    if not _is_address(url):
+    if not _is_http_address(url):
         raise WrongUse(
             f"{what} is not an http(s) address",
             hint=hint,
@@ -164,23 +164,26 @@ def refuse_no_address(
         )
 
 
-def _is_address(url: str) -> bool:
+def _is_http_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
         whole = url.isprintable() and " " not in url and parts.scheme in {"http", "https"}
         return (
-            whole and bool(host) and parts.port != 0 and (_is_plain(host) or _is_international(url))
+            whole
+            and bool(host)
+            and parts.port != 0
+            and (_is_plain_host_name(host) or _is_international_address(url))
         )
     except ValueError:  # brackets or a port that are none
         return False
 
 
-def _is_plain(host: str) -> bool:
+def _is_plain_host_name(host: str) -> bool:
     return host.isascii() and "xn--" not in host
 
 
-def _is_international(url: str) -> bool:
+def _is_international_address(url: str) -> bool:
     import httpx2  # takes a quarter of a second, and few addresses need it
 
     try:

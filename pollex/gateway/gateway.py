@@ -14,32 +14,32 @@ from typing import Self
 from typing_extensions import TypeIs
 
 from pollex.errors import Interrupted, LimitReached, ModelRefused, ModelUnavailable, PollexError
-from pollex.gateway.batches.desk import ModelBatches
+from pollex.gateway.batches.desk import ModelBatchQueue
 from pollex.gateway.budget import Budget, Limits, UsageTable
 from pollex.gateway.calls import (
-    LEASE_SECONDS,
+    CALL_LEASE_SECONDS,
     Call,
     ContextExceeded,
-    Empty,
-    Failed,
-    Kind,
+    EmptyReply,
+    FailedCall,
     Ledger,
-    Malformed,
+    MalformedReply,
     Outcome,
+    OutcomeKind,
     Reply,
     Request,
-    SilentlyTruncated,
-    StoredCall,
+    StoredReply,
+    TruncatedPrompt,
     Usage,
-    bound_prompt_tokens_above,
+    compute_upper_prompt_token_bound,
     estimate_prompt_tokens,
     estimate_tokens,
 )
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.limiter import Limiter
+from pollex.gateway.limiter import RateLimiter
 from pollex.gateway.redaction import redact_secrets
-from pollex.gateway.responses import HttpFault, read_reply
-from pollex.gateway.transport import ChatModel, Wire, connect
+from pollex.gateway.responses import HttpFault, interpret_reply
+from pollex.gateway.transport import ChatModel, ModelConnection, open_connection
 from pollex.text import escape_controls
 
 
@@ -82,12 +82,12 @@ class SharedCall:
 
 
 @dataclass(slots=True)
-class Session:
+class GatewaySession:
     """Connections, slots and calls that are out."""
 
-    wire: Wire
-    limiter: Limiter
-    outage: Outage
+    wire: ModelConnection
+    limiter: RateLimiter
+    outage: OutageTracker
     flights: dict[str, SharedCall] = field(default_factory=dict)
     open: AsyncGenerator[None] = field(init=False)
 
@@ -136,14 +136,14 @@ class Session:
         await asyncio.gather(*late, return_exceptions=True)
 
 
-NO_KEY = "no key was sent: set OPENAI_API_KEY"
-_MOST_USELESS = 2
+NO_KEY_HINT = "no key was sent: set OPENAI_API_KEY"
+_MAX_USELESS_REPLIES = 2
 """Times that a reply is paid for in which there is nothing to read: a second one is seldom better than the first."""
-_LONGEST_BACKOFF = 30.0
-_LONGEST_PAUSE = 8.0
+_MAX_BACKOFF_SECONDS = 30.0
+_MAX_OUTAGE_PAUSE_SECONDS = 8.0
 
 
-class RetryPolicy:
+class CallRetries:
     """One call's attempts in this run.
 
     Network and server faults count towards `max_attempts`, replies that are malformed or empty may
@@ -160,11 +160,11 @@ class RetryPolicy:
         self._useless = 0
         self.rejected_at: float | None = None
 
-    def backoff(self, meaning: HttpFault | Malformed | Empty) -> float | None:
+    def backoff(self, meaning: HttpFault | MalformedReply | EmptyReply) -> float | None:
         """Return the seconds to wait before the next try; None if there is none."""
-        if isinstance(meaning, Malformed | Empty):
+        if isinstance(meaning, MalformedReply | EmptyReply):
             self._useless += 1
-            if self._useless < _MOST_USELESS:
+            if self._useless < _MAX_USELESS_REPLIES:
                 return self._spread(self._useless)
             return None
 
@@ -186,11 +186,11 @@ class RetryPolicy:
             self.rejected_at = now
 
     def _spread(self, number: int) -> float:
-        longest = min(_LONGEST_BACKOFF, self._limits.backoff * 2.0 ** (number - 1))
+        longest = min(_MAX_BACKOFF_SECONDS, self._limits.backoff * 2.0 ** (number - 1))
         return longest * self._jitter.uniform(0.5, 1.5)
 
 
-class Outage:
+class OutageTracker:
     """Faults in a row, on one event loop.
 
     A server is away when it can't be reached or says so (HTTP 502, 503, 504), or when as many
@@ -264,7 +264,7 @@ class Outage:
         begins = not self.begun
         # not another of those that were out together
         if begins or sent_at >= self._paused_until:
-            self._pause = min(_LONGEST_PAUSE, max(2 * self._pause, self._first_pause))
+            self._pause = min(_MAX_OUTAGE_PAUSE_SECONDS, max(2 * self._pause, self._first_pause))
             self._paused_until = now + max(self._pause, fault.wait or 0.0)
 
         return begins
@@ -326,7 +326,7 @@ class CircuitBreaker:
             return self._say(
                 ModelRefused,
                 fault.detail,
-                NO_KEY if missing else fault.hint,
+                NO_KEY_HINT if missing else fault.hint,
             )
         if (fault.wait or 0.0) > self._limits.max_wait:
             what = f"the endpoint asks to wait {fault.wait:g} s, more than max_wait={self._limits.max_wait:g}"
@@ -343,7 +343,7 @@ class CircuitBreaker:
 
         Then no call is sent a second time: what is wrong is the endpoint, and not these calls.
         """
-        if not is_useless(reply):
+        if not is_useless_reply(reply):
             self._answered = True
         if self._answered:
             return None
@@ -389,7 +389,7 @@ class CircuitBreaker:
                 meanwhile.
         """
         # failures in a row: another call's answer ends the row
-        if isinstance(outcome, Failed) or is_useless(outcome):
+        if isinstance(outcome, FailedCall) or is_useless_reply(outcome):
             self._failed_in_a_row = self._failed_in_a_row + (not is_own_failure)
         else:
             self._failed_in_a_row = 0
@@ -398,7 +398,7 @@ class CircuitBreaker:
             return self._failing(self._failed_in_a_row, outcome)
 
         # prompts that were cut without a word, in the whole run
-        self._cut_prompts += isinstance(outcome, SilentlyTruncated)
+        self._cut_prompts += isinstance(outcome, TruncatedPrompt)
         if self._cut_prompts >= self._limits.cut_prompts:
             what = f"the endpoint cuts long prompts without saying so: {outcome.detail}"
             return self._say(
@@ -418,17 +418,17 @@ class CircuitBreaker:
         return kind(what, where=self._where, hint=hint)
 
 
-RETRYABLE: frozenset[Kind] = frozenset(
+RETRYABLE_OUTCOMES: frozenset[OutcomeKind] = frozenset(
     {"error", "empty", "unparsable", "context_exceeded", "silently_truncated"}
 )
 """Outcomes with nothing in them that was paid for and can be used; a resumed run asks again."""
 
-DRAIN_SECONDS = 30.0
+MAX_DRAIN_SECONDS = 30.0
 
-_FIRST_LOOK, _LONGEST_LOOK = 0.05, 1.0
+_FIRST_LEDGER_CHECK_SECONDS, _MAX_SECONDS_BETWEEN_LEDGER_CHECKS = 0.05, 1.0
 """Seconds, about, after which another process's call is looked for."""
 
-LOG = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 """Says when an endpoint is waited for: on standard error, unless the program that imports pollex wants it elsewhere."""
 
 
@@ -460,11 +460,11 @@ class Gateway:
         ledger: Ledger,
         limits: Limits | None = None,
         *,
-        retry_outcomes: Collection[Kind] = RETRYABLE,
+        retry_outcomes: Collection[OutcomeKind] = RETRYABLE_OUTCOMES,
         window: int | None = None,
         budget: Budget | None = None,
-        desk: ModelBatches | None = None,
-        drain_seconds: float = DRAIN_SECONDS,
+        desk: ModelBatchQueue | None = None,
+        drain_seconds: float = MAX_DRAIN_SECONDS,
     ) -> None:
         self.endpoint = endpoint
         self._drain_seconds = drain_seconds
@@ -479,7 +479,7 @@ class Gateway:
             f"{endpoint.model} at {endpoint.shown}",
             keyless=endpoint.keyless,
         )
-        self._session: Session | None = None
+        self._session: GatewaySession | None = None
         self._stopped: PollexError | None = None
         self._desk = desk
         if desk is not None:
@@ -545,18 +545,18 @@ class Gateway:
             await session.drain(self._drain_seconds)
             await session.open.aclose()
 
-    async def _opened(self) -> Session:
+    async def _opened(self) -> GatewaySession:
         if self._session is None:
-            limiter = Limiter(
+            limiter = RateLimiter(
                 self.limits.concurrency,
                 self.limits.spacing,
                 backoff=self.limits.backoff,
             )
-            wire = connect(self.endpoint, self.limits.concurrency)
-            self._session = Session(
+            wire = open_connection(self.endpoint, self.limits.concurrency)
+            self._session = GatewaySession(
                 wire,
                 limiter,
-                Outage(self.limits.failures, self.limits.backoff),
+                OutageTracker(self.limits.failures, self.limits.backoff),
             )
             if self._stopped is not None:
                 limiter.close(self._error)
@@ -581,7 +581,7 @@ class Gateway:
 
     async def _settle(
         self,
-        session: Session,
+        session: GatewaySession,
         request: Request,
         flight: SharedCall,
     ) -> Outcome:
@@ -591,7 +591,7 @@ class Gateway:
         if outcome is None and self._desk is not None and self._desk.takes(request):
             if self._stopped is not None:
                 raise self._error()
-            await self._desk.leave(request, _count_attempts(stored) + 1)
+            await self._desk.leave(request, _count_stored_attempts(stored) + 1)
 
         if outcome is None:
             outcome = await self._send_until_settled(
@@ -609,12 +609,12 @@ class Gateway:
         self.used.settle(request.call.stage, outcome)
         return outcome
 
-    def _known(self, stored: StoredCall | None, request: Request) -> Outcome | None:
+    def _known(self, stored: StoredReply | None, request: Request) -> Outcome | None:
         if stored is None:
             return None
 
-        meaning = read_reply(Reply.stored(stored), request.call)
-        outcome = _make_failed(meaning) if isinstance(meaning, HttpFault) else meaning
+        meaning = interpret_reply(Reply.stored(stored), request.call)
+        outcome = _make_failed_call(meaning) if isinstance(meaning, HttpFault) else meaning
         # what was paid for in vain may be asked again
         if outcome.kind in self._retry_outcomes and not self._just_failed(meaning, request, stored):
             return None
@@ -624,14 +624,14 @@ class Gateway:
         self,
         meaning: Outcome | HttpFault,
         request: Request,
-        stored: StoredCall,
+        stored: StoredReply,
     ) -> bool:
         """Return whether a batch that this command fetched brought a failure that would only come again."""
         if self._desk is None or request.key not in self._desk.fresh:
             return False
 
         passing = isinstance(meaning, HttpFault) and meaning.action in ("retry", "wait")
-        return not passing or _count_attempts(stored) >= self.limits.max_attempts
+        return not passing or _count_stored_attempts(stored) >= self.limits.max_attempts
 
     def _too_long(self, call: Call) -> Outcome | None:
         if self._window is None:
@@ -640,7 +640,7 @@ class Gateway:
         # a bound that is quick to compute first, then the estimate
         room = self._window - (call.max_tokens or 0)
         if (
-            bound_prompt_tokens_above(call.messages) <= room
+            compute_upper_prompt_token_bound(call.messages) <= room
             or (needed := estimate_prompt_tokens(call.messages)) <= room
         ):
             return None
@@ -652,14 +652,14 @@ class Gateway:
 
     async def _send_until_settled(
         self,
-        session: Session,
+        session: GatewaySession,
         request: Request,
         flight: SharedCall,
-        stored: StoredCall | None,
+        stored: StoredReply | None,
     ) -> Outcome:
         # attempts count on from those that the ledger has
-        patience = RetryPolicy(self.limits, self._jitter)
-        number = _count_attempts(stored)
+        patience = CallRetries(self.limits, self._jitter)
+        number = _count_stored_attempts(stored)
         sent = 0
         while True:
             meaning = await self._attempt(
@@ -673,13 +673,13 @@ class Gateway:
                 stored = await self._from_elsewhere(request.key)
                 if outcome := self._known(stored, request):
                     return replace(outcome, attempts=sent)
-                number = _count_attempts(stored)
+                number = _count_stored_attempts(stored)
                 continue
 
             # it was sent and paid for, whatever came
             number = number + 1
             sent = sent + 1
-            if isinstance(meaning, Outcome) and not is_useless(meaning):
+            if isinstance(meaning, Outcome) and not is_useless_reply(meaning):
                 return replace(meaning, attempts=sent)
             if isinstance(meaning, HttpFault) and meaning.action == "wait":
                 if not self._starved(session, patience):
@@ -698,30 +698,30 @@ class Gateway:
                 continue
 
             if isinstance(meaning, HttpFault):
-                outcome = _make_failed(meaning)
+                outcome = _make_failed_call(meaning)
             else:
                 outcome = meaning
 
             return replace(outcome, attempts=sent)
 
-    async def _from_elsewhere(self, key: str) -> StoredCall | None:
+    async def _from_elsewhere(self, key: str) -> StoredReply | None:
         """Wait until another process has the reply to a call that it sent, or has given it up."""
         # looks come at growing distances, so that many waiters don't crowd the ledger
-        pause = _FIRST_LOOK
+        pause = _FIRST_LEDGER_CHECK_SECONDS
         while await self._ledger.is_out(key):
             if self._stopped is not None:
                 raise self._error()
             await asyncio.sleep(pause * self._jitter.uniform(0.5, 1.5))
-            pause = min(2 * pause, _LONGEST_LOOK)
+            pause = min(2 * pause, _MAX_SECONDS_BETWEEN_LEDGER_CHECKS)
 
         return await self._ledger.lookup(key)
 
     async def _attempt(
         self,
-        session: Session,
+        session: GatewaySession,
         request: Request,
         flight: SharedCall,
-        patience: RetryPolicy,
+        patience: CallRetries,
         number: int,
     ) -> Outcome | HttpFault | None:
         """Send once, and hold the slot until the reply is recorded; None where another process does.
@@ -742,10 +742,10 @@ class Gateway:
 
     async def _attempt_in_turn(
         self,
-        session: Session,
+        session: GatewaySession,
         request: Request,
         flight: SharedCall,
-        patience: RetryPolicy,
+        patience: CallRetries,
         number: int,
     ) -> Outcome | HttpFault | None:
         """Send once, as `_attempt` does, when the limiter has a slot."""
@@ -756,7 +756,7 @@ class Gateway:
             reply = await self._exchange(session, request, number)
             if reply is None:
                 return None
-            meaning = read_reply(reply, request.call)
+            meaning = interpret_reply(reply, request.call)
             self._note(session, request.key, meaning, given_at)
             self._adapt(session.limiter, meaning, given_at, patience)
             self._bill(request.call, reply, meaning)
@@ -770,7 +770,9 @@ class Gateway:
             flight.sent = False
             session.limiter.release(given_at)
 
-    async def _exchange(self, session: Session, request: Request, number: int) -> Reply | None:
+    async def _exchange(
+        self, session: GatewaySession, request: Request, number: int
+    ) -> Reply | None:
         """Intent, call, record; a ledger that fails ends the run. None where another process sends it."""
         call = request.call
         try:
@@ -782,7 +784,7 @@ class Gateway:
                 "request": request.body.decode(),
             }
             if not await self._ledger.intend(
-                request.key, number, about, max(LEASE_SECONDS, 1.1 * self.limits.deadline)
+                request.key, number, about, max(CALL_LEASE_SECONDS, 1.1 * self.limits.deadline)
             ):
                 self._budget.give_back()
                 return None
@@ -817,10 +819,10 @@ class Gateway:
 
     def _adapt(
         self,
-        limiter: Limiter,
+        limiter: RateLimiter,
         meaning: Outcome | HttpFault,
         given_at: float,
-        patience: RetryPolicy,
+        patience: CallRetries,
     ) -> None:
         fault = meaning if isinstance(meaning, HttpFault) else None
         if fault is not None and (error := self._health.of_fault(fault)):
@@ -833,11 +835,11 @@ class Gateway:
         elif fault is None:
             self._health.note_served()
             # an endpoint that answers nothing is not asked faster
-            limiter.accept(given_at, grows=not is_useless(meaning))
+            limiter.accept(given_at, grows=not is_useless_reply(meaning))
 
     def _note(
         self,
-        session: Session,
+        session: GatewaySession,
         key: str,
         meaning: Outcome | HttpFault,
         given_at: float,
@@ -846,13 +848,13 @@ class Gateway:
         if isinstance(meaning, HttpFault) and meaning.action == "retry":
             now = asyncio.get_running_loop().time()
             if session.outage.note_fault(key, meaning, given_at, now):
-                LOG.warning("%s", escape_controls(self._health.waiting(meaning)))
+                LOGGER.warning("%s", escape_controls(self._health.waiting(meaning)))
             if session.outage.begun:
                 session.limiter.hold(session.outage.pause(now))
         elif not (isinstance(meaning, HttpFault) and meaning.name == "timeout"):
             session.outage.note_answer()
 
-    def _waits(self, outage: Outage, fault: HttpFault, sent: int) -> bool:
+    def _waits(self, outage: OutageTracker, fault: HttpFault, sent: int) -> bool:
         """Return whether a call is sent again during an outage.
 
         Raises:
@@ -870,7 +872,7 @@ class Gateway:
 
         return sent < most
 
-    def _starved(self, session: Session, patience: RetryPolicy) -> bool:
+    def _starved(self, session: GatewaySession, patience: CallRetries) -> bool:
         """Return whether a call got only 429 for too long; end if all did."""
         now = asyncio.get_running_loop().time()
         # refused since then; the whole endpoint, if nothing was accepted since
@@ -894,7 +896,7 @@ class Gateway:
     ) -> None:
         """Count tokens of replies that an endpoint charges for, or may; an error is none, whatever its status."""
         # what timed out may be charged, too
-        answered = reply.status == HTTPStatus.OK and not isinstance(meaning, HttpFault | Failed)
+        answered = reply.status == HTTPStatus.OK and not isinstance(meaning, HttpFault | FailedCall)
         if not answered and reply.problem != "timeout":
             return
 
@@ -926,19 +928,19 @@ class Gateway:
         self._budget.spend(usage)
 
 
-def is_useless(meaning: Outcome | HttpFault) -> TypeIs[Malformed | Empty]:
+def is_useless_reply(meaning: Outcome | HttpFault) -> TypeIs[MalformedReply | EmptyReply]:
     """Tell whether a reply was paid for in vain: nothing in it can be read as an answer."""
-    return isinstance(meaning, Malformed | Empty)
+    return isinstance(meaning, MalformedReply | EmptyReply)
 
 
-def _make_failed(fault: HttpFault) -> Failed:
-    return Failed(
+def _make_failed_call(fault: HttpFault) -> FailedCall:
+    return FailedCall(
         fault=fault.name,
         detail=f"{fault.name}: {fault.detail}" if fault.detail else fault.name,
     )
 
 
-def _count_attempts(stored: StoredCall | None) -> int:
+def _count_stored_attempts(stored: StoredReply | None) -> int:
     if stored is not None:
         return int(stored.outcome.get("attempt", 0))
     return 0

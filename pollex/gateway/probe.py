@@ -14,44 +14,44 @@ from pollex.gateway.budget import Limits
 from pollex.gateway.calls import (
     Call,
     Capabilities,
-    Completed,
-    Failed,
-    Malformed,
+    CompletedReply,
+    FailedCall,
+    MalformedReply,
     MemoryLedger,
     Outcome,
-    Truncated,
+    TruncatedReply,
 )
 from pollex.gateway.endpoint import OPENAI_URL, Endpoint, warn_of_exposure
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.json_in_text import JsonBlock, find_last_object, find_value_spans
+from pollex.gateway.json_in_text import JsonBlock, find_last_json_object, locate_json_values
 from pollex.gateway.logprobs import AnswerTokens
-from pollex.gateway.transport import ChatModel, OpenAIWire
+from pollex.gateway.transport import ChatModel, OpenAIConnection
 
-MOST_ALTERNATIVES = 20
+MAX_TOP_LOGPROBS = 20
 """More `top_logprobs` than these OpenAI refuses."""
 
-_WORDS = ["amber", "basalt"]
-_SCHEMA = {
+_PROBE_ANSWER_WORDS = ["amber", "basalt"]
+_PROBE_ANSWER_SCHEMA = {
     "type": "object",
-    "properties": {"answer": {"type": "string", "enum": _WORDS}},
+    "properties": {"answer": {"type": "string", "enum": _PROBE_ANSWER_WORDS}},
     "required": ["answer"],
     "additionalProperties": False,
 }
-_WINDOW_FIELDS = (
+_CONTEXT_WINDOW_FIELDS = (
     "max_model_len",
     "context_length",
     "context_window",
     "max_context_length",
     "n_ctx",
 )
-_NESTED_WINDOWS = ("meta", "model_info", "capabilities", "limits")
-_FEW_ALTERNATIVES = 5
-_PROBE_SECONDS = 120.0
+_OBJECTS_WITH_WINDOW_FIELDS = ("meta", "model_info", "capabilities", "limits")
+_FEW_TOP_LOGPROBS = 5
+_PROBE_TIMEOUT_SECONDS = 120.0
 _DRAIN_SECONDS = 0.5
 """That a call which is out is waited for where the probe is stopped: nothing of it is kept."""
-_ROOM_TOKENS, _MOST_ROOM_TOKENS = 1024, 16_384
+_FIRST_ANSWER_TOKENS, _MAX_ANSWER_TOKENS = 1024, 16_384
 """Tokens to write: for a model that thinks first, and at most for one that thinks long."""
-_MOST_NAMED_PARAMETERS = 6
+_MAX_PARAMETERS_DROPPED_BY_NAME = 6
 """Refusals after each of which what they name is left out."""
 
 
@@ -60,7 +60,7 @@ async def probe_endpoint(
     *,
     max_wait: float = 0.0,
     backoff: float = 0.5,
-    deadline: float = _PROBE_SECONDS,
+    deadline: float = _PROBE_TIMEOUT_SECONDS,
 ) -> Capabilities:
     """Probe an endpoint by one to some fifteen calls of about 30 tokens.
 
@@ -87,15 +87,17 @@ async def probe_endpoint(
             option="base_url",
         )
 
-    deadline = min(deadline, _PROBE_SECONDS)
+    deadline = min(deadline, _PROBE_TIMEOUT_SECONDS)
     bench = _ProbeCalls(endpoint, max_wait, backoff, deadline)
     profile = _get_model_profile(endpoint)
-    call, outcome = await _find_most_accepted(bench, _make_question(profile))
-    bare = replace(call, schema=_SCHEMA, top_logprobs=None)
-    json_schema = call.form == "json_schema" and _obeys(outcome)
-    tools = json_schema or _obeys(await bench.ask(replace(bare, form="tool")))
+    call, outcome = await _find_most_capable_accepted_call(bench, _make_probe_question(profile))
+    bare = replace(call, schema=_PROBE_ANSWER_SCHEMA, top_logprobs=None)
+    json_schema = call.form == "json_schema" and _obeys_schema(outcome)
+    tools = json_schema or _obeys_schema(await bench.ask(replace(bare, form="tool")))
     json_object = (
-        tools or _find_object(await bench.ask(replace(bare, form="json_object"))) is not None
+        tools
+        or _find_json_object_in_outcome(await bench.ask(replace(bare, form="json_object")))
+        is not None
     )
 
     return Capabilities(
@@ -103,12 +105,12 @@ async def probe_endpoint(
         json_schema=json_schema,
         tools=tools,
         json_object=json_object,
-        logprobs=(call.top_logprobs or 0) if _lists_alternatives(outcome) else 0,
+        logprobs=(call.top_logprobs or 0) if _lists_token_alternatives(outcome) else 0,
         seed=call.seed is not None,
         temperature=call.temperature is not None,
         limit_field=call.limit_field,
         stream=call.stream,
-        window=await _ask_window(endpoint, deadline)
+        window=await _ask_for_context_window(endpoint, deadline)
         or _parse_whole_number(profile.get("max_input_tokens")),
         calls=bench.calls,
     )
@@ -126,7 +128,7 @@ def _get_model_profile(endpoint: Endpoint | ChatModel) -> Mapping[str, Any]:
     return ChatOpenAI(model=endpoint.model, api_key=SecretStr("none")).profile or {}
 
 
-def _make_question(profile: Mapping[str, Any]) -> Call:
+def _make_probe_question(profile: Mapping[str, Any]) -> Call:
     """Make a prompt whose answer has the schema's words only if the schema is obeyed.
 
     It says JSON because JSON mode wants the word. A model of which it is known that it takes no
@@ -136,14 +138,14 @@ def _make_question(profile: Mapping[str, Any]) -> Call:
     messages = [{"role": "user", "content": words}]
     plain = Call(
         messages=messages,
-        schema=_SCHEMA,
-        max_tokens=_ROOM_TOKENS,
+        schema=_PROBE_ANSWER_SCHEMA,
+        max_tokens=_FIRST_ANSWER_TOKENS,
         seed=1,
         stage="probe",
     )
     if profile.get("temperature") is False:
         return plain
-    return replace(plain, temperature=0.0, top_logprobs=MOST_ALTERNATIVES)
+    return replace(plain, temperature=0.0, top_logprobs=MAX_TOP_LOGPROBS)
 
 
 class _ProbeCalls:
@@ -172,7 +174,7 @@ class _ProbeCalls:
         )
         self._max_wait = max_wait
         self._ledger = MemoryLedger()
-        self._room = _ROOM_TOKENS
+        self._room = _FIRST_ANSWER_TOKENS
         self._served = False
         self.calls = 0
         self.refusal: PollexError | None = None
@@ -183,13 +185,13 @@ class _ProbeCalls:
         An answer that is cut all the same says nothing of what the endpoint can do.
         """
         outcome = await self._send(replace(call, max_tokens=self._room))
-        while isinstance(outcome, Truncated) and self._room < _MOST_ROOM_TOKENS:
+        while isinstance(outcome, TruncatedReply) and self._room < _MAX_ANSWER_TOKENS:
             room = min(
-                _MOST_ROOM_TOKENS,
+                _MAX_ANSWER_TOKENS,
                 max(4 * self._room, 2 * (outcome.usage.reasoning or 0)),
             )
             longer = await self._send(replace(call, max_tokens=room))
-            if not _is_accepted(longer):
+            if not _is_accepted_outcome(longer):
                 break
             outcome = longer
             self._room = room
@@ -217,8 +219,8 @@ class _ProbeCalls:
                     replace(self._limits, max_wait=self._max_wait),
                 )
             if self._served:
-                return Failed(fault="unavailable", detail=error.what)
-            plain = _strip_parameters(call)
+                return FailedCall(fault="unavailable", detail=error.what)
+            plain = _strip_optional_parameters(call)
             self._served = plain != call and await self._answers(plain)
             if not self._served and not self._max_wait:
                 raise
@@ -245,7 +247,7 @@ class _ProbeCalls:
         if self._served:
             return
 
-        plain = _strip_parameters(call)
+        plain = _strip_optional_parameters(call)
         if plain == call or _is_timeout(await self._exchange(plain, self._limits)):
             raise self.error(late)
         self._served = True
@@ -267,7 +269,7 @@ class _ProbeCalls:
                 return await gateway.ask(call)
             except ModelRefused as error:
                 self.refusal = error
-                return Failed(fault="refused", detail=error.what)
+                return FailedCall(fault="refused", detail=error.what)
             finally:
                 self.calls += gateway.used.total.sent
 
@@ -276,7 +278,7 @@ class _ProbeCalls:
         where = self.endpoint.shown
         if self.refusal is not None:
             return self.refusal
-        if isinstance(outcome, Failed) and outcome.fault not in {"bad_request", "refused"}:
+        if isinstance(outcome, FailedCall) and outcome.fault not in {"bad_request", "refused"}:
             return ModelUnavailable(
                 outcome.detail,
                 where=where,
@@ -287,12 +289,14 @@ class _ProbeCalls:
         return ModelRefused(outcome.detail, where=where, hint=hint)
 
 
-async def _find_most_accepted(bench: _ProbeCalls, everything: Call) -> tuple[Call, Outcome]:
+async def _find_most_capable_accepted_call(
+    bench: _ProbeCalls, everything: Call
+) -> tuple[Call, Outcome]:
     """Return the most of `everything` that the endpoint accepts, and the answer to it."""
     call = everything
     outcome = await bench.ask(everything)
-    for _ in range(_MOST_NAMED_PARAMETERS):
-        if _is_accepted(outcome):
+    for _ in range(_MAX_PARAMETERS_DROPPED_BY_NAME):
+        if _is_accepted_outcome(outcome):
             return call, outcome
         less = _drop_named_parameters(call, outcome.detail)
         if less == call:
@@ -300,14 +304,14 @@ async def _find_most_accepted(bench: _ProbeCalls, everything: Call) -> tuple[Cal
         call = less
         outcome = await bench.ask(less)
 
-    if _is_accepted(outcome):
+    if _is_accepted_outcome(outcome):
         return call, outcome
 
     call = await _try_each_parameter(bench, call)
     return call, await bench.ask(call)
 
 
-_NAMES = {
+_REGEX_BY_PARAMETER = {
     "top_logprobs": re.compile(r"log.?prob", re.IGNORECASE),
     "temperature": re.compile(r"\btemperature\b", re.IGNORECASE),
     "seed": re.compile(r"\bseed\b", re.IGNORECASE),
@@ -319,21 +323,23 @@ _NAMES = {
     "stream": re.compile(r"\bstream(?:ing|ed)?\b", re.IGNORECASE),
     "stream_options": re.compile(r"stream_options", re.IGNORECASE),
 }
-_AT_MOST = re.compile(r"(?<![\w.])(?:[1-9]|1\d)(?![\w.])")
+_SMALL_NUMBER_REGEX = re.compile(r"(?<![\w.])(?:[1-9]|1\d)(?![\w.])")
 
 
 def _drop_named_parameters(call: Call, refusal: str) -> Call:
     """Return the call without the parameters that a refusal names, or with what it asks for in their place."""
     words = re.sub(r"^.*?HTTP \d+", "", refusal)
     named = set()
-    for name, pattern in _NAMES.items():
+    for name, pattern in _REGEX_BY_PARAMETER.items():
         if pattern.search(words):
             named.add(name)
 
     changes: dict[str, Any] = {}
     if "top_logprobs" in named and call.top_logprobs:
-        fewer = call.top_logprobs > _FEW_ALTERNATIVES and _AT_MOST.search(words) is not None
-        changes["top_logprobs"] = _FEW_ALTERNATIVES if fewer else None
+        fewer = (
+            call.top_logprobs > _FEW_TOP_LOGPROBS and _SMALL_NUMBER_REGEX.search(words) is not None
+        )
+        changes["top_logprobs"] = _FEW_TOP_LOGPROBS if fewer else None
     if "temperature" in named:
         changes["temperature"] = None
     if "seed" in named:
@@ -358,12 +364,12 @@ async def _try_each_parameter(bench: _ProbeCalls, everything: Call) -> Call:
         PollexError: It accepts nothing at all.
     """
     usual = replace(everything, top_logprobs=None)
-    if everything.top_logprobs and _is_accepted(await bench.ask(usual)):
-        fewer = replace(everything, top_logprobs=_FEW_ALTERNATIVES)
-        return fewer if _is_accepted(await bench.ask(fewer)) else usual
+    if everything.top_logprobs and _is_accepted_outcome(await bench.ask(usual)):
+        fewer = replace(everything, top_logprobs=_FEW_TOP_LOGPROBS)
+        return fewer if _is_accepted_outcome(await bench.ask(fewer)) else usual
 
     formless = replace(everything, form="text")
-    if _is_accepted(await bench.ask(formless)):
+    if _is_accepted_outcome(await bench.ask(formless)):
         return formless
 
     plain = accepted = await _find_accepted_plain_call(bench, everything)
@@ -371,12 +377,12 @@ async def _try_each_parameter(bench: _ProbeCalls, everything: Call) -> Call:
         {"form": everything.form},
         {"temperature": everything.temperature},
         {"seed": everything.seed},
-        {"top_logprobs": min(_FEW_ALTERNATIVES, everything.top_logprobs or 0) or None},
+        {"top_logprobs": min(_FEW_TOP_LOGPROBS, everything.top_logprobs or 0) or None},
         {"top_logprobs": everything.top_logprobs},
     ]
     for change in changes:
         changed = replace(plain, **change)
-        if changed == plain or _is_accepted(await bench.ask(changed)):
+        if changed == plain or _is_accepted_outcome(await bench.ask(changed)):
             accepted = replace(accepted, **change)
 
     return accepted
@@ -384,7 +390,7 @@ async def _try_each_parameter(bench: _ProbeCalls, everything: Call) -> Call:
 
 async def _find_accepted_plain_call(bench: _ProbeCalls, everything: Call) -> Call:
     """Return the call without any parameter that the endpoint may not know, as it accepts it: whole or streamed."""
-    none = _strip_parameters(everything)
+    none = _strip_optional_parameters(everything)
     ways: list[dict[str, Any]] = [
         {},
         {"limit_field": "max_tokens"},
@@ -395,7 +401,7 @@ async def _find_accepted_plain_call(bench: _ProbeCalls, everything: Call) -> Cal
     for way in ways:
         call = replace(none, **way)
         outcome = await bench.ask(call)
-        if _is_accepted(outcome):
+        if _is_accepted_outcome(outcome):
             return call
         first = first or bench.error(outcome)
         if bench.refusal is not None:
@@ -405,7 +411,7 @@ async def _find_accepted_plain_call(bench: _ProbeCalls, everything: Call) -> Cal
     raise first
 
 
-def _strip_parameters(call: Call) -> Call:
+def _strip_optional_parameters(call: Call) -> Call:
     """Return the call without any parameter that an endpoint may not know."""
     return replace(
         call,
@@ -416,11 +422,11 @@ def _strip_parameters(call: Call) -> Call:
     )
 
 
-async def _ask_window(endpoint: Endpoint | ChatModel, deadline: float) -> int | None:
+async def _ask_for_context_window(endpoint: Endpoint | ChatModel, deadline: float) -> int | None:
     if isinstance(endpoint, ChatModel):
         return None
 
-    wire = OpenAIWire(endpoint, 1)
+    wire = OpenAIConnection(endpoint, 1)
     try:
         reply = await wire.fetch("models", deadline)
         models = json.loads(reply.body)["data"]
@@ -429,9 +435,11 @@ async def _ask_window(endpoint: Endpoint | ChatModel, deadline: float) -> int | 
         else:
             model = next(row for row in models if row["id"] == endpoint.model)
 
-        places = (model, *(model.get(name) or {} for name in _NESTED_WINDOWS))
+        places = (model, *(model.get(name) or {} for name in _OBJECTS_WITH_WINDOW_FIELDS))
         windows = (
-            _parse_whole_number(place.get(name)) for place in places for name in _WINDOW_FIELDS
+            _parse_whole_number(place.get(name))
+            for place in places
+            for name in _CONTEXT_WINDOW_FIELDS
         )
         return next((value for value in windows if value), None)
     except (ValueError, TypeError, LookupError, AttributeError, StopIteration):
@@ -447,37 +455,41 @@ def _parse_whole_number(value: Any) -> int | None:
 
 
 def _is_timeout(outcome: Outcome) -> bool:
-    return isinstance(outcome, Failed) and outcome.fault == "timeout"
+    return isinstance(outcome, FailedCall) and outcome.fault == "timeout"
 
 
-def _is_accepted(outcome: Outcome) -> bool:
-    return not isinstance(outcome, Failed | Malformed)
+def _is_accepted_outcome(outcome: Outcome) -> bool:
+    return not isinstance(outcome, FailedCall | MalformedReply)
 
 
-def _find_object(outcome: Outcome) -> JsonBlock | None:
-    if isinstance(outcome, Completed):
-        return find_last_object(outcome.text)
+def _find_json_object_in_outcome(outcome: Outcome) -> JsonBlock | None:
+    if isinstance(outcome, CompletedReply):
+        return find_last_json_object(outcome.text)
     return None
 
 
-def _obeys(outcome: Outcome) -> bool:
+def _obeys_schema(outcome: Outcome) -> bool:
     """Tell whether the answer is the schema's; one that was cut says nothing, and the parameter was accepted."""
-    if isinstance(outcome, Truncated):
+    if isinstance(outcome, TruncatedReply):
         return True
 
-    block = _find_object(outcome)
-    return block is not None and set(block.value) == {"answer"} and block.value["answer"] in _WORDS
+    block = _find_json_object_in_outcome(outcome)
+    return (
+        block is not None
+        and set(block.value) == {"answer"}
+        and block.value["answer"] in _PROBE_ANSWER_WORDS
+    )
 
 
-def _lists_alternatives(outcome: Outcome) -> bool:
+def _lists_token_alternatives(outcome: Outcome) -> bool:
     """Tell whether alternatives came for the token that the answer begins with."""
     tokens = AnswerTokens.of(outcome.logprobs, outcome.text)
     if tokens is None:
         return False
 
-    block = _find_object(outcome)
+    block = _find_json_object_in_outcome(outcome)
     if block:
-        spans = find_value_spans(outcome.text, block)
+        spans = locate_json_values(outcome.text, block)
     else:
         spans = {}
 

@@ -17,49 +17,49 @@ from typing import Any, Literal
 
 from pollex.gateway.calls import (
     Call,
-    Completed,
+    CompletedReply,
     ContextExceeded,
-    Empty,
-    Malformed,
+    EmptyReply,
+    MalformedReply,
     Outcome,
-    Refused,
+    RefusedReply,
     Reply,
-    SilentlyTruncated,
-    Truncated,
+    TruncatedPrompt,
+    TruncatedReply,
     Usage,
-    bound_prompt_tokens_below,
+    compute_lower_prompt_token_bound,
 )
 from pollex.gateway.redaction import redact_secrets
 from pollex.text import is_visible
 
-CUT_SHORT_SHARE = 0.7
+MAX_READ_SHARE_OF_CUT_PROMPT = 0.7
 """A prompt of which the server counted less than this share of the tokens it has at least was cut."""
 
-_CHARACTERS_A_TOKEN = 4
+_CHARS_PER_TOKEN = 4
 
-MOST_TOKENS = 10**9
+MAX_TOKEN_COUNT = 10**9
 """Tokens of one call; who counts more counts something else."""
-_REFUSAL = re.compile(
+_REFUSAL_REGEX = re.compile(
     r"\s*(?:i(?:'|’)?m (?:very |really )?sorry|i am (?:very |really )?sorry|sorry, (?:but )?i\b|i apologi[sz]e"
     r"|i(?:'|’)?m (?:unable|not able) to|i am (?:unable|not able) to|i (?:can(?:'|’)?t|cannot|won(?:'|’)?t|can not) )",
     re.IGNORECASE,
 )
 
 
-def read_reply(reply: Reply, call: Call) -> Outcome | HttpFault:
+def interpret_reply(reply: Reply, call: Call) -> Outcome | HttpFault:
     """Return the meaning of `reply`: an outcome, or a fault for the gateway."""
-    fault = find_fault(reply)
+    fault = find_fault_in_reply(reply)
     if fault is not None:
         return _settle_fault(fault)
     if reply.problem:
-        return Malformed(
+        return MalformedReply(
             detail=f"reply {reply.problem.replace('_', ' ')}",
             seconds=reply.seconds,
         )
 
     try:
         body = json.loads(reply.body)
-        if (fault := find_fault_inside(body, reply.headers)) is not None:
+        if (fault := find_fault_in_body(body, reply.headers)) is not None:
             return _settle_fault(fault)
         choice = body["choices"][0]
         message = choice["message"]
@@ -68,21 +68,21 @@ def read_reply(reply: Reply, call: Call) -> Outcome | HttpFault:
         if isinstance(logprobs, dict):
             tokens = logprobs.get("content")
         common: dict[str, Any] = {
-            "text": _read_text(message, call),
+            "text": _read_answer_text(message, call),
             "logprobs": tokens if isinstance(tokens, list) and tokens else None,
             "finish_reason": _read_finish_reason(choice.get("finish_reason")),
             "model": redact_secrets(str(body.get("model") or "")),
             "fingerprint": str(body.get("system_fingerprint") or ""),
-            "usage": read_usage(body.get("usage")),
+            "usage": read_token_usage(body.get("usage")),
             "seconds": reply.seconds,
         }
-        return _read_outcome(call, message, common)
+        return _read_outcome_of_message(call, message, common)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        detail = f"not a chat completion: {read_error_text(reply.body)[:120]}"
-        return Malformed(detail=detail, seconds=reply.seconds)
+        detail = f"not a chat completion: {read_error_message(reply.body)[:120]}"
+        return MalformedReply(detail=detail, seconds=reply.seconds)
 
 
-_REASONS = {
+_FINISH_REASON_BY_PROVIDER_REASON = {
     **dict.fromkeys(("max_tokens", "max_output_tokens", "max_length", "token_limit"), "length"),
     **dict.fromkeys(
         ("safety", "refusal", "blocked", "prohibited_content", "content_filtered"), "content_filter"
@@ -93,17 +93,17 @@ _REASONS = {
 
 def _read_finish_reason(provider_reason: Any) -> str:
     reason = str(provider_reason or "")
-    return _REASONS.get(reason.lower(), reason)
+    return _FINISH_REASON_BY_PROVIDER_REASON.get(reason.lower(), reason)
 
 
 def _settle_fault(fault: HttpFault) -> Outcome | HttpFault:
-    settled = {"context": ContextExceeded, "refused": Refused}.get(fault.action)
+    settled = {"context": ContextExceeded, "refused": RefusedReply}.get(fault.action)
     if settled:
         return settled(detail=fault.detail)
     return fault
 
 
-def _read_outcome(
+def _read_outcome_of_message(
     call: Call,
     message: Mapping[str, Any],
     common: dict[str, Any],
@@ -112,22 +112,24 @@ def _read_outcome(
     reason = common["finish_reason"]
     refusal = str(message.get("refusal") or "")
     if cut := _describe_cut_prompt(common["usage"], call):
-        return SilentlyTruncated(detail=cut, **common)
+        return TruncatedPrompt(detail=cut, **common)
     if refusal:
-        return Refused(detail=refusal, **common)
+        return RefusedReply(detail=refusal, **common)
     if reason == "content_filter":
-        return Refused(detail="content filter", **common)
+        return RefusedReply(detail="content filter", **common)
     if call.max_tokens != 1 and (
         reason == "length" or _has_only_thoughts(text, common["usage"], call)
     ):
-        return Truncated(detail="stopped at the token limit", **common)
+        return TruncatedReply(detail="stopped at the token limit", **common)
     if reason in {"error", "abort"}:
-        return Malformed(detail=f"finish reason {reason}", **common)
+        return MalformedReply(detail=f"finish reason {reason}", **common)
     if not is_visible(text):
-        return Empty(detail=_describe_no_answer(message, reason, common["usage"]), **common)
-    if call.schema is not None and "{" not in text and _REFUSAL.match(text):
-        return Refused(detail=text.strip()[:200], **common)
-    return Completed(**common)
+        return EmptyReply(
+            detail=_describe_missing_answer(message, reason, common["usage"]), **common
+        )
+    if call.schema is not None and "{" not in text and _REFUSAL_REGEX.match(text):
+        return RefusedReply(detail=text.strip()[:200], **common)
+    return CompletedReply(**common)
 
 
 def _has_only_thoughts(text: str, usage: Usage, call: Call) -> bool:
@@ -137,11 +139,11 @@ def _has_only_thoughts(text: str, usage: Usage, call: Call) -> bool:
     return (usage.completion or 0) >= call.max_tokens
 
 
-_THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thoughts", "reasoning_details")
+_THOUGHT_FIELDS = ("reasoning_content", "reasoning", "thinking", "thoughts", "reasoning_details")
 """Fields in which servers put what the model thought; none of them is an answer."""
 
 
-def _describe_no_answer(
+def _describe_missing_answer(
     message: Mapping[str, Any],
     reason: str,
     usage: Usage,
@@ -154,17 +156,17 @@ def _describe_no_answer(
     elif usage.completion:
         facts.append(f"{usage.completion} tokens")
 
-    facts += [f"thoughts in `{name}` alone" for name in _THOUGHTS if message.get(name)][:1]
+    facts += [f"thoughts in `{name}` alone" for name in _THOUGHT_FIELDS if message.get(name)][:1]
     if message.get("tool_calls"):
         facts.append("tool calls without arguments that can be read")
     return f"empty answer ({', '.join(facts)})"
 
 
-_TEXTS = {"text", "output_text", None}
+_TEXT_PART_TYPES = {"text", "output_text", None}
 """Kinds of content parts that are the answer; thoughts are of other kinds."""
 
 
-def _read_text(message: Mapping[str, Any], call: Call) -> str:
+def _read_answer_text(message: Mapping[str, Any], call: Call) -> str:
     """Return the model's text: a string, text parts, or the tool call's arguments.
 
     Some servers write words, or none, beside that call; of several calls the last counts, as of
@@ -172,7 +174,7 @@ def _read_text(message: Mapping[str, Any], call: Call) -> str:
     """
     content = message.get("content")
     if isinstance(content, list):
-        content = "".join(part["text"] for part in content if part.get("type") in _TEXTS)
+        content = "".join(part["text"] for part in content if part.get("type") in _TEXT_PART_TYPES)
     elif isinstance(content, dict):  # some gateways parse what the model wrote
         content = json.dumps(content, ensure_ascii=False)
 
@@ -181,11 +183,11 @@ def _read_text(message: Mapping[str, Any], call: Call) -> str:
 
     # a tool call counts before words where one was asked for, else where there are no words
     if call.form == "tool" or not content:
-        return _arguments_of_last_call(message) or content or ""
+        return _get_arguments_of_last_tool_call(message) or content or ""
     return content
 
 
-def _arguments_of_last_call(message: Mapping[str, Any]) -> str:
+def _get_arguments_of_last_tool_call(message: Mapping[str, Any]) -> str:
     """Return what the last tool call that can be read was given; empty where there is none."""
     calls = message.get("tool_calls")
     functions = []
@@ -205,32 +207,34 @@ def _arguments_of_last_call(message: Mapping[str, Any]) -> str:
     return ""
 
 
-def read_usage(usage: Any) -> Usage:
+def read_token_usage(usage: Any) -> Usage:
     """Return the token counts that are there; a prompt of 0 tokens is missing."""
     if not isinstance(usage, dict):
         return Usage()
 
     return Usage(
-        prompt=_read_count(usage, "prompt_tokens") or _read_count(usage, "input_tokens") or None,
-        completion=_take_either(
-            _read_count(usage, "completion_tokens"), _read_count(usage, "output_tokens")
+        prompt=_read_token_count(usage, "prompt_tokens")
+        or _read_token_count(usage, "input_tokens")
+        or None,
+        completion=_take_first_count(
+            _read_token_count(usage, "completion_tokens"), _read_token_count(usage, "output_tokens")
         ),
-        cached=_read_count(usage.get("prompt_tokens_details"), "cached_tokens"),
-        reasoning=_read_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
+        cached=_read_token_count(usage.get("prompt_tokens_details"), "cached_tokens"),
+        reasoning=_read_token_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
     )
 
 
-def _take_either(first: int | None, second: int | None) -> int | None:
+def _take_first_count(first: int | None, second: int | None) -> int | None:
     return second if first is None else first
 
 
-def _read_count(counts: Any, name: str) -> int | None:
+def _read_token_count(counts: Any, name: str) -> int | None:
     value = None
     if isinstance(counts, dict):
         value = counts.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
         return None
-    return value if 0 <= value <= MOST_TOKENS else None
+    return value if 0 <= value <= MAX_TOKEN_COUNT else None
 
 
 def _describe_cut_prompt(usage: Usage, call: Call) -> str:
@@ -244,74 +248,76 @@ def _describe_cut_prompt(usage: Usage, call: Call) -> str:
         for message in call.messages
         if isinstance(content := message.get("content"), str)
     )
-    if usage.prompt * _CHARACTERS_A_TOKEN >= characters:
+    if usage.prompt * _CHARS_PER_TOKEN >= characters:
         return ""
 
     # fewer tokens than the prompt has at least: it was cut
-    least = bound_prompt_tokens_below(call.messages)
-    if usage.prompt >= CUT_SHORT_SHARE * least:
+    least = compute_lower_prompt_token_bound(call.messages)
+    if usage.prompt >= MAX_READ_SHARE_OF_CUT_PROMPT * least:
         return ""
     return f"the server read {usage.prompt} of at least {least} prompt tokens"
 
 
-Action = Literal["retry", "wait", "fail", "stop", "refused", "context"]
+FaultAction = Literal["retry", "wait", "fail", "stop", "refused", "context"]
 """Send again soon; send again when the endpoint allows; give this call up; give this call up, and all if it isn't this
 one alone; two outcomes of their own."""
 
-_CONTEXT = re.compile(
+_CONTEXT_LENGTH_REGEX = re.compile(
     r"context[_ ]length|context window|context[_ ]size|maximum context|prompt is too long|too many (?:input )?tokens"
     r"|input (?:is )?too long|reduce the length of the (?:messages|prompt|input)"
     r"|exceeds? the (?:model'?s )?max(?:imum)? (?:input|sequence|model)",
     re.IGNORECASE,
 )
-_QUOTA = re.compile(
+_QUOTA_REGEX = re.compile(
     r"insufficient_(?:quota|balance|credit)|billing|exceeded your current quota|payment",
     re.IGNORECASE,
 )
-_FILTERED = re.compile(
+_CONTENT_FILTER_REGEX = re.compile(
     r"content[_ ]?filter|content management policy|content_policy|moderation|flagged",
     re.IGNORECASE,
 )
-_INVALID = re.compile(
+_INVALID_REQUEST_REGEX = re.compile(
     r"\bvalidation error|literal_error|failed to parse (?:grammar|json)",
     re.IGNORECASE,
 )
 """Servers built on FastAPI, llama-cpp-python's for one, may call a request that they don't understand a 500."""
-_NEVER_FITS = re.compile(r"request too large", re.IGNORECASE)
-_TOO_FAST = re.compile(
+_REQUEST_TOO_LARGE_REGEX = re.compile(r"request too large", re.IGNORECASE)
+_RATE_LIMIT_REGEX = re.compile(
     r"rate.?limit|too.?many.?requests|throttl|requests? per (?:second|minute|day)|resource.?exhausted"
     r"|quota exceeded|concurrency (?:limit|exceeded)|\u9650\u6d41|\u8fc7\u4e8e\u9891\u7e41|\u5e76\u53d1\u6570",
     re.IGNORECASE,
 )
-_BUSY = re.compile(
+_BUSY_SERVER_REGEX = re.compile(
     r"overload|unavailable|at capacity|no capacity|try again later|server.?error|internal.?error"
     r"|bad.?gateway|timed?.?out",
     re.IGNORECASE,
 )
-_ABILITY = re.compile(
+_CAPABILITY_REGEX = re.compile(
     r"log.?prob|response.?format|json.?(?:schema|mode|object)|structured.?(?:output|generation)"
     r"|\btools?\b|tool.?(?:use|choice|call)|function.?call|\btemperature\b|\bseed\b|max_(?:\w+_)?tokens"
     r"|\bstream(?:ing|ed)?\b|\bparameters?\b|guided.?(?:json|decoding)|\bgrammar\b",
     re.IGNORECASE,
 )
 """What a call may ask for beside an answer. A refusal that names it says nothing of key and model."""
-_KEY = re.compile(r"\bkey\b|credential|authenti|bearer|password", re.IGNORECASE)
-_LACKED = re.compile(
+_CREDENTIALS_REGEX = re.compile(r"\bkey\b|credential|authenti|bearer|password", re.IGNORECASE)
+_NOT_SUPPORTED_REGEX = re.compile(
     r"not? (?:be )?(?:support|allow|permit|implement|enabl|available)|does(?:n't| not) (?:support|allow)|unsupported"
     r"|unrecogni[sz]ed|unknown|unexpected|extra (?:input|field)|can(?:'t|not) (?:be )?(?:use|handle)",
     re.IGNORECASE,
 )
-_PAUSE = re.compile(
+_WAIT_WORDS_REGEX = re.compile(
     r"\b(?:again|retry|retrying|wait)\b[^.\d]{0,40}((?:\d+(?:\.\d+)? ?(?:ms|h|m|s)[a-z]* ?)+)",
     re.IGNORECASE,
 )
-_PART = re.compile(r"(\d+(?:\.\d+)?) ?(ms|h|m|s)", re.IGNORECASE)
+_NUMBER_WITH_UNIT_REGEX = re.compile(r"(\d+(?:\.\d+)?) ?(ms|h|m|s)", re.IGNORECASE)
 _SECONDS_BY_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DELAY = re.compile(r'"retry_?(?:delay|after)(?:_seconds)?" ?: ?"?(\d+(?:\.\d+)?)', re.IGNORECASE)
+_RETRY_DELAY_FIELD_REGEX = re.compile(
+    r'"retry_?(?:delay|after)(?:_seconds)?" ?: ?"?(\d+(?:\.\d+)?)', re.IGNORECASE
+)
 
-_CHECK_KEY = "check the API key, then resume"
-_HINT_BY_STATUS: dict[int, tuple[str, str]] = {
-    401: ("key", _CHECK_KEY),
+_CHECK_KEY_HINT = "check the API key, then resume"
+_CAUSE_AND_HINT_BY_STATUS: dict[int, tuple[str, str]] = {
+    401: ("key", _CHECK_KEY_HINT),
     402: ("quota", "add credit or raise the quota, then resume"),
     403: ("key", "check what the API key may use, then resume"),
     404: ("model", "check the model's name and the base URL, then resume"),
@@ -325,12 +331,12 @@ _FINAL_STATUSES = {
     HTTPStatus.HTTP_VERSION_NOT_SUPPORTED,
 }
 """No other time brings another answer, and they say nothing of other calls."""
-_AWAY_STATUSES = {
+_UNREACHABLE_STATUSES = {
     HTTPStatus.BAD_GATEWAY,
     HTTPStatus.SERVICE_UNAVAILABLE,
     HTTPStatus.GATEWAY_TIMEOUT,
 }
-_LONGEST_DETAIL = 300
+_MAX_DETAIL_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +353,7 @@ class HttpFault:
     """
 
     name: str
-    action: Action
+    action: FaultAction
     detail: str = ""
     hint: str = ""
     wait: float | None = None
@@ -355,7 +361,7 @@ class HttpFault:
     concerns_all: bool = False
 
 
-def find_fault(reply: Reply) -> HttpFault | None:
+def find_fault_in_reply(reply: Reply) -> HttpFault | None:
     """Return the fault that `reply` is, None for a whole reply with status 200."""
     if reply.problem == "timeout":
         return HttpFault("timeout", "fail", reply.detail)
@@ -374,8 +380,8 @@ def find_fault(reply: Reply) -> HttpFault | None:
         return None
 
     # by status and words
-    text = read_error_text(reply.body)
-    wait = _read_wait(reply.headers, reply.body)
+    text = read_error_message(reply.body)
+    wait = _read_wait_seconds(reply.headers, reply.body)
     return _make_status_fault(
         reply.status,
         reply.headers,
@@ -385,7 +391,7 @@ def find_fault(reply: Reply) -> HttpFault | None:
     )
 
 
-def find_fault_inside(body: Any, headers: Mapping[str, str]) -> HttpFault | None:
+def find_fault_in_body(body: Any, headers: Mapping[str, str]) -> HttpFault | None:
     """Return the fault that a body with status 200 holds in place of an answer; None where it has an answer."""
     if not isinstance(body, dict):
         return None
@@ -394,14 +400,14 @@ def find_fault_inside(body: Any, headers: Mapping[str, str]) -> HttpFault | None
     first = None
     if isinstance(choices, list) and choices:
         first = choices[0]
-    if isinstance(first, dict) and (not first.get("error") or _has_text(first)):
+    if isinstance(first, dict) and (not first.get("error") or _has_answer_text(first)):
         return None
 
     # an error in place of the answer
     inside = first if isinstance(first, dict) else body
     body_text = json.dumps(inside, ensure_ascii=False)
-    text = read_error_text(body_text)
-    status = _find_status_inside(inside, body_text)
+    text = read_error_message(body_text)
+    status = _find_status_in_body(inside, body_text)
     if status is None:
         return None
 
@@ -410,25 +416,25 @@ def find_fault_inside(body: Any, headers: Mapping[str, str]) -> HttpFault | None
         headers,
         text,
         f"HTTP 200, and in it: {text}",
-        _read_wait(headers, body_text),
+        _read_wait_seconds(headers, body_text),
     )
 
 
-def _has_text(choice: Mapping[str, Any]) -> bool:
+def _has_answer_text(choice: Mapping[str, Any]) -> bool:
     message = choice.get("message")
     return isinstance(message, dict) and bool(message.get("content") or message.get("tool_calls"))
 
 
-_CODES = (
+_STATUS_FIELDS = (
     *("code", "status", "status_code", "http_status", "http_code"),
     *("statusCode", "errorCode", "error_code", "httpStatus"),
 )
-_NESTED = ("error", "errors", "detail", "metadata", "base_resp", "status", "data")
+_NESTED_ERROR_FIELDS = ("error", "errors", "detail", "metadata", "base_resp", "status", "data")
 
 
-def _find_status_inside(value: Any, body_text: str) -> int | None:
+def _find_status_in_body(value: Any, body_text: str) -> int | None:
     """Return the HTTP status that an error in a body names, or that its words mean; None where it is no error."""
-    for name in _CODES:
+    for name in _STATUS_FIELDS:
         code = None
         if isinstance(value, dict):
             code = value.get(name)
@@ -436,13 +442,15 @@ def _find_status_inside(value: Any, body_text: str) -> int | None:
         if isinstance(number, int) and not isinstance(number, bool) and 400 <= number < 600:
             return number
 
-    for part in value if isinstance(value, list) else [value.get(name) for name in _NESTED]:
-        if isinstance(part, dict | list) and (status := _find_status_inside(part, "")) is not None:
+    for part in (
+        value if isinstance(value, list) else [value.get(name) for name in _NESTED_ERROR_FIELDS]
+    ):
+        if isinstance(part, dict | list) and (status := _find_status_in_body(part, "")) is not None:
             return status
 
-    if _TOO_FAST.search(body_text):
+    if _RATE_LIMIT_REGEX.search(body_text):
         return int(HTTPStatus.TOO_MANY_REQUESTS)
-    if _BUSY.search(body_text):
+    if _BUSY_SERVER_REGEX.search(body_text):
         return int(HTTPStatus.SERVICE_UNAVAILABLE)
     return None
 
@@ -465,21 +473,23 @@ def _make_status_fault(
             "set the base URL to where the endpoint is",
         )
 
-    if status == HTTPStatus.TOO_MANY_REQUESTS or _is_too_fast(status, text):
-        if _QUOTA.search(text):
+    if status == HTTPStatus.TOO_MANY_REQUESTS or _is_rate_limited(status, text):
+        if _QUOTA_REGEX.search(text):
             return HttpFault(
                 "quota",
                 "stop",
                 detail,
-                _HINT_BY_STATUS[402][1],
+                _CAUSE_AND_HINT_BY_STATUS[402][1],
                 concerns_all=True,
             )
-        if _NEVER_FITS.search(text):
+        if _REQUEST_TOO_LARGE_REGEX.search(text):
             return HttpFault("bad_request", "fail", detail)
         return HttpFault("rate_limited", "wait", detail, wait=wait)
-    if _CONTEXT.search(text) and (status < 500 or status == HTTPStatus.INTERNAL_SERVER_ERROR):
+    if _CONTEXT_LENGTH_REGEX.search(text) and (
+        status < 500 or status == HTTPStatus.INTERNAL_SERVER_ERROR
+    ):
         return HttpFault("context", "context", detail)
-    if status == HTTPStatus.INTERNAL_SERVER_ERROR and _is_misunderstood(text):
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR and _is_refusal_of_request(text):
         return HttpFault("bad_request", "fail", detail)
     if status >= 500 or status in _RETRIED_STATUSES:
         return HttpFault(
@@ -487,57 +497,62 @@ def _make_status_fault(
             "retry",
             detail,
             wait=wait,
-            away=status in _AWAY_STATUSES,
+            away=status in _UNREACHABLE_STATUSES,
         )
-    if _FILTERED.search(text) and status in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN}:
+    if _CONTENT_FILTER_REGEX.search(text) and status in {
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.FORBIDDEN,
+    }:
         return HttpFault("filter", "refused", detail)
-    if status in _HINT_BY_STATUS and not _names_an_ability(status, text):
-        name, hint = _HINT_BY_STATUS[status]
+    if status in _CAUSE_AND_HINT_BY_STATUS and not _refuses_capability(status, text):
+        name, hint = _CAUSE_AND_HINT_BY_STATUS[status]
         return HttpFault(name, "stop", detail, hint)
     return HttpFault("bad_request", "fail", detail)
 
 
-def _is_too_fast(status: int, text: str) -> bool:
+def _is_rate_limited(status: int, text: str) -> bool:
     """Tell whether another status than 429 says that calls come too fast; 413 says that one is too large."""
     refusing = status in {
         HTTPStatus.BAD_REQUEST,
         HTTPStatus.FORBIDDEN,
         HTTPStatus.SERVICE_UNAVAILABLE,
     }
-    return refusing and _TOO_FAST.search(text) is not None
+    return refusing and _RATE_LIMIT_REGEX.search(text) is not None
 
 
-def _is_misunderstood(text: str) -> bool:
+def _is_refusal_of_request(text: str) -> bool:
     """Tell whether what is called a server's failure is its refusal of what was asked for."""
-    if _INVALID.search(text):
+    if _INVALID_REQUEST_REGEX.search(text):
         return True
-    return _ABILITY.search(text) is not None and _LACKED.search(text) is not None
+    return (
+        _CAPABILITY_REGEX.search(text) is not None and _NOT_SUPPORTED_REGEX.search(text) is not None
+    )
 
 
-def _names_an_ability(status: int, text: str) -> bool:
+def _refuses_capability(status: int, text: str) -> bool:
     """Tell whether a 4xx refuses what was asked for beside the answer, and neither key nor model.
 
     402 speaks of money whatever it names, 407 of a proxy.
     """
     if status in {HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}:
         return False
-    if status == HTTPStatus.UNAUTHORIZED and _KEY.search(text):
+    if status == HTTPStatus.UNAUTHORIZED and _CREDENTIALS_REGEX.search(text):
         return False
-    return _ABILITY.search(text) is not None
+    return _CAPABILITY_REGEX.search(text) is not None
 
 
-def _read_wait(headers: Mapping[str, str], body: str) -> float | None:
+def _read_wait_seconds(headers: Mapping[str, str], body: str) -> float | None:
     """Return the seconds to wait that headers ask for, else the body's fields or words; None without any."""
     if (seconds := read_retry_after(headers)) is not None:
         return seconds
 
-    start = body[: 20 * _LONGEST_DETAIL]
-    if field_ := _DELAY.search(start):
+    start = body[: 20 * _MAX_DETAIL_CHARS]
+    if field_ := _RETRY_DELAY_FIELD_REGEX.search(start):
         return float(field_[1])
-    if words := _PAUSE.search(start):
+    if words := _WAIT_WORDS_REGEX.search(start):
         return sum(
             float(number) * _SECONDS_BY_UNIT[unit.lower()]
-            for number, unit in _PART.findall(words[1])
+            for number, unit in _NUMBER_WITH_UNIT_REGEX.findall(words[1])
         )
     return None
 
@@ -548,21 +563,21 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
     `retry-after-ms` comes before `retry-after`, which is seconds or an HTTP date. A date counts
     from the reply's own `Date`, so that a wrong clock on either side does no harm.
     """
-    if (milliseconds := _parse_number(headers.get("retry-after-ms"))) is not None:
+    if (milliseconds := _parse_finite_number(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
 
     value = headers.get("retry-after")
-    if (seconds := _parse_number(value)) is not None:
+    if (seconds := _parse_finite_number(value)) is not None:
         return seconds
 
-    until = _parse_date(value)
-    now = _parse_date(headers.get("date")) or datetime.now(UTC)
+    until = _parse_http_date(value)
+    now = _parse_http_date(headers.get("date")) or datetime.now(UTC)
     if until:
         return max((until - now).total_seconds(), 0.0)
     return None
 
 
-def _parse_number(value: str | None) -> float | None:
+def _parse_finite_number(value: str | None) -> float | None:
     try:
         number = float(value or "")
     except ValueError:
@@ -573,7 +588,7 @@ def _parse_number(value: str | None) -> float | None:
     return None
 
 
-def _parse_date(value: str | None) -> datetime | None:
+def _parse_http_date(value: str | None) -> datetime | None:
     try:
         date = parsedate_to_datetime(value or "")
     except (ValueError, IndexError):
@@ -584,7 +599,7 @@ def _parse_date(value: str | None) -> datetime | None:
     return date.replace(tzinfo=UTC)
 
 
-def read_error_text(body: str) -> str:
+def read_error_message(body: str) -> str:
     """Return the message of an error body on one line, with secrets removed."""
     try:
         error = json.loads(body)
@@ -604,13 +619,13 @@ def read_error_text(body: str) -> str:
         words += [f"(param {param})"] if named else []
         error = " ".join(words) if words else error
 
-    return redact_secrets(" ".join(_flatten_text(error).split())[:_LONGEST_DETAIL])
+    return redact_secrets(" ".join(_join_lines(error).split())[:_MAX_DETAIL_CHARS])
 
 
-def _flatten_text(value: Any) -> str:
+def _join_lines(value: Any) -> str:
     if isinstance(value, str):
         text = value
     else:
         text = json.dumps(value, ensure_ascii=False)
 
-    return re.sub(r"<[^<>]{0,200}>", " ", text[: 20 * _LONGEST_DETAIL])
+    return re.sub(r"<[^<>]{0,200}>", " ", text[: 20 * _MAX_DETAIL_CHARS])

@@ -38,18 +38,24 @@ from pollex.rubrics.records import ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import ANSWERED_BUILT_IN, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.worth import describe_new_judgments
-from pollex.runs.pool_review import Fork, People, PoolWaits, ask_until_accepted, begin_fork
+from pollex.runs.pool_review import (
+    PoolAwaitsReview,
+    PoolReviewer,
+    RunFork,
+    ask_reviewers_until_accepted,
+    begin_forked_run,
+)
 from pollex.runs.roles import RunRoles
 from pollex.runs.run import (
     RunSettings,
-    digest_json,
-    kept_ids,
-    same_settings,
+    compute_json_digest,
+    read_conversation_ids,
+    require_same_settings,
 )
 from pollex.selection.policies import DEFAULT_POLICY, POLICIES
-from pollex.store.resume import answers_of, extractions_of, find_run, step
-from pollex.store.rows import conversation_rows
-from pollex.store.rubric_sets import rubric_set_rows
+from pollex.store.resume import find_run, read_answers, read_extractions, read_step_result
+from pollex.store.rows import make_conversation_rows
+from pollex.store.rubric_sets import make_rubric_set_rows
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
@@ -58,14 +64,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learning:
+class LearningInput:
     """What is learned from, and how.
 
     Attributes:
         rubrics: Written by hand: none are learned then, and all of these are judged and fitted.
         fork: A run whose extractions and pool are taken over; nothing before its node is done
             again.
-        review: Whether the run waits for people at the pool; see `PoolWaits`.
+        review: Whether the run waits for people at the pool; see `PoolAwaitsReview`.
         people: Given the pool, return it as it is to be; None where nobody can be asked now.
         starter: A set that was learned elsewhere, with its answers: for the model of the
             probability.
@@ -75,9 +81,9 @@ class Learning:
     profile: DomainProfile
     settings: LearnSettings
     rubrics: Sequence[Rubric] = ()
-    fork: Fork | None = None
+    fork: RunFork | None = None
     review: bool = False
-    people: People | None = None
+    people: PoolReviewer | None = None
     starter: Starter | None = None
 
 
@@ -92,7 +98,7 @@ class LearnRun:
 
     command: Literal["learn", "refit"]
     graph: LearnGraph
-    learning: Learning
+    learning: LearningInput
     roles: Roles
     setting: RunSettings
     prompts: Mapping[str, str]
@@ -124,11 +130,11 @@ class LearnRun:
                 live,
                 LearnChoice.of(setting.arguments),
                 after="calibrate",
-                people=learning.people and ask_until_accepted(learning.people),
+                people=learning.people and ask_reviewers_until_accepted(learning.people),
             )
             # the graph stopped to ask people who are not here now
             if "__interrupt__" in state:
-                raise PoolWaits(run.id, state["kept"])
+                raise PoolAwaitsReview(run.id, state["kept"])
 
         learned: Learned = live.result[0]
         return learned
@@ -136,14 +142,14 @@ class LearnRun:
     def _fingerprint(self) -> dict[str, str]:
         """Return all that the result depends on: a resume goes on only if nothing of it changed."""
         learning = self.learning
-        fingerprint = fingerprint_of(
+        fingerprint = make_learning_fingerprint(
             learning.logs,
             settings=learning.settings,
             profile=learning.profile,
             roles=self.roles.fingerprints,
         )
         if learning.rubrics:
-            fingerprint["rubrics"] = digest_json(
+            fingerprint["rubrics"] = compute_json_digest(
                 [rubric.model_dump(mode="json") for rubric in learning.rubrics]
             )
 
@@ -161,10 +167,10 @@ class LearnRun:
         # without a node it is this very run, if its settings are the same
         if not fork.node:
             named = find_run(setting.store, fork.run)
-            return same_settings(named, fingerprint, setting.store, setting.behind)
+            return require_same_settings(named, fingerprint, setting.store, setting.behind)
         if setting.resume:
             return None
-        return await begin_fork(setting.store, fork, setting.arguments, fingerprint)
+        return await begin_forked_run(setting.store, fork, setting.arguments, fingerprint)
 
     def _keep_and_gather(self, run: str) -> LearnContext:
         """Store the conversations of the run, and return what its nodes work with."""
@@ -173,7 +179,7 @@ class LearnRun:
         store = self.setting.store
         sides = split_sides(learning.logs, settings.share, settings.seed)
         # conversations are stored first, so that whatever fails can be resumed
-        keep_conversations(store, run, learning.logs, sides.train, sides.test)
+        store_split_conversations(store, run, learning.logs, sides.train, sides.test)
         # labeled and graded conversations are judged, of both sides
         judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
 
@@ -182,7 +188,7 @@ class LearnRun:
             total=len(judged),
             workers=self.workers,
             material=self._gather_material(run, sides),
-            extractions=_read_extractions(store, run, self.setting.retry_outcomes),
+            extractions=_read_extractions_to_reuse(store, run, self.setting.retry_outcomes),
             roles=self.roles,
             by_id=judged,
             writing="update" if settings.method == "spur" else "summarize",
@@ -196,7 +202,7 @@ class LearnRun:
         record: JudgeRecord = self.knowledge["judge_record"]
         # answers that the store has go into the table; the graph asks for the others
         table = GivenAnswers(record.options.value, len(OPTIONS_BY_SCALE[record.scale]))
-        for id_, answers in _judged(
+        for id_, answers in _read_answers_to_reuse(
             self.setting.store,
             run,
             {c.id for c in sides.judged_train},
@@ -217,13 +223,13 @@ class LearnRun:
             kept=tuple(self.learning.rubrics),
             starter=self.learning.starter,
             form=WORDING_TONE_FORM,
-            make=make_pool_maker(self.roles),
+            make=make_unpaid_pool_maker(self.roles),
             words=make_phrase_miner(self.roles),
             **self.knowledge,
         )
 
 
-def prepare_learning(learning: Learning, staff: RunRoles, setting: RunSettings) -> LearnRun:
+def prepare_learning(learning: LearningInput, staff: RunRoles, setting: RunSettings) -> LearnRun:
     """Return the run that learns a rubric set from labeled conversations.
 
     Raises:
@@ -280,7 +286,7 @@ def choose_every_rubric(settings: LearnSettings, rubrics: Sequence[Rubric]) -> L
     return replace(settings, budget=(n_sat, n_dsat), alpha=alpha, stability=False)
 
 
-async def refit(
+async def refit_rubric_set(
     logs: Logs,
     rubric_set: RubricSet,
     *,
@@ -309,7 +315,7 @@ async def refit(
         minimum=settings.minimum,
         probability=settings.probability,
     )
-    again = Learning(
+    again = LearningInput(
         logs=logs,
         profile=rubric_set.domain,
         settings=choose_every_rubric(kept_settings, rubrics),
@@ -337,13 +343,13 @@ async def refit(
         if c.text_hash[:16] in rubric_set.learned_from:
             known_ids.add(c.id)
 
-    whole = _combine_refitted(rubric_set, learned, known_ids)
-    await setting.store.write(list(rubric_set_rows(learned.run, whole)))
+    whole = _combine_with_earlier_set(rubric_set, learned, known_ids)
+    await setting.store.write(list(make_rubric_set_rows(learned.run, whole)))
 
     return replace(learned, rubric_set=whole)
 
 
-def _combine_refitted(
+def _combine_with_earlier_set(
     before: RubricSet,
     learned: Learned,
     known_ids: Collection[str],
@@ -435,7 +441,9 @@ def is_judged_as_before(rubric: ChosenRubric) -> bool:
     return bool(rubric.written) and detected and rubric.answered_by in ("", ANSWERED_BUILT_IN)
 
 
-def make_pool_maker(roles: Roles) -> Callable[[Sequence[Conversation], Bools], MadePool] | None:
+def make_unpaid_pool_maker(
+    roles: Roles,
+) -> Callable[[Sequence[Conversation], Bools], MadePool] | None:
     """Return what makes a pool anew of some conversations; None where a model would have to be paid for it."""
     free = isinstance(roles.extractor, EmbeddedExtractor) and isinstance(roles.judge, EmbeddedJudge)
     # built-in roles cost nothing, so that halves of the data may have pools of their own
@@ -449,7 +457,7 @@ def make_phrase_miner(roles: Roles) -> Callable[[Sequence[Conversation]], LogPhr
     return None
 
 
-def _read_extractions(
+def _read_extractions_to_reuse(
     store: Store,
     run: str,
     retry_outcomes: Collection[NoAnswerOutcome],
@@ -458,7 +466,7 @@ def _read_extractions(
 
     Failures in `retry_outcomes` are dropped, to be retried, until summarizing has begun.
     """
-    extractions = extractions_of(store, run)
+    extractions = read_extractions(store, run)
     if store.value("SELECT count(*) FROM facts WHERE run = ? AND kind = 'step'", [run]):
         return extractions
 
@@ -470,7 +478,7 @@ def _read_extractions(
     return settled_extractions
 
 
-def _judged(
+def _read_answers_to_reuse(
     store: Store,
     run: str,
     training: Collection[str],
@@ -482,8 +490,8 @@ def _judged(
     threshold rest on the conversations that had answers.
     """
     # once rubrics are chosen, training answers are final
-    chosen = step(store, run, "select") is not None
-    for id_, answers in answers_of(store, run).items():
+    chosen = read_step_result(store, run, "select") is not None
+    for id_, answers in read_answers(store, run).items():
         checked = chosen and id_ in training
         settled_answers = []
         for answer in answers.values():
@@ -493,7 +501,7 @@ def _judged(
         yield (id_, settled_answers)
 
 
-def keep_conversations(
+def store_split_conversations(
     store: Store,
     run: str,
     logs: Logs,
@@ -501,7 +509,7 @@ def keep_conversations(
     held_out: Sequence[Conversation],
 ) -> None:
     """Store all conversations of the log with their side of the split, except those stored."""
-    stored_ids = kept_ids(store, run)
+    stored_ids = read_conversation_ids(store, run)
     used = {c.id for c in (*training, *held_out)}
     new_training = []
     for c in training:
@@ -509,7 +517,7 @@ def keep_conversations(
             new_training.append(c)
 
     store.put(
-        conversation_rows(
+        make_conversation_rows(
             run,
             new_training,
             side="train",
@@ -521,7 +529,7 @@ def keep_conversations(
             new_held_out.append(c)
 
     store.put(
-        conversation_rows(
+        make_conversation_rows(
             run,
             new_held_out,
             side="test",
@@ -534,14 +542,14 @@ def keep_conversations(
             new_others.append(c)
 
     store.put(
-        conversation_rows(
+        make_conversation_rows(
             run,
             new_others,
         )
     )
 
 
-def fingerprint_of(
+def make_learning_fingerprint(
     logs: Logs,
     *,
     settings: LearnSettings,
@@ -556,6 +564,6 @@ def fingerprint_of(
         # digests are cut to what people can compare
         "data": logs.fingerprint[:12],
         **{name: json.dumps(value) for name, value in vars(settings).items()},
-        "domain": digest_json(profile.model_dump(mode="json")),
+        "domain": compute_json_digest(profile.model_dump(mode="json")),
         **{role: fingerprint[:12] for role, fingerprint in roles.items()},
     }

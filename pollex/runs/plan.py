@@ -27,7 +27,7 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import PollexError
 from pollex.gateway.budget import UsageTable
-from pollex.gateway.calls import Call, Capabilities, Failed, Outcome, estimate_prompt_tokens
+from pollex.gateway.calls import Call, Capabilities, FailedCall, Outcome, estimate_prompt_tokens
 from pollex.gateway.endpoint import Endpoint
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load_prompt
@@ -36,61 +36,61 @@ from pollex.rubrics.judge_settings import MAX_RUBRICS_IN_A_CALL
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import SplitSides, split_sides
 from pollex.rubrics.rubric import ANSWERED_BUILT_IN, Polarity, Reason, Rubric, make_content_id
-from pollex.runs.earlier_runs import WrittenPool, capabilities_before
+from pollex.runs.earlier_runs import EarlierPool, find_capabilities_in_earlier_runs
 from pollex.runs.known_answers import (
-    CONVERSATIONS_IN_A_QUERY,
-    TOKENS_OF_AN_ANSWER,
+    CONVERSATIONS_PER_QUERY,
+    ESTIMATED_TOKENS_PER_ANSWER,
 )
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.store.folder import read_secret
-from pollex.store.resume import StoredAnswers
+from pollex.store.resume import StoredAnswerMemory
 from pollex.store.store import Store
 
-EXACT_PLAN_WORD = "planned"
-AT_MOST = "at most"
+EXACT_COUNT_WORD = "planned"
+UPPER_BOUND_WORD = "at most"
 
-KINDS: dict[Polarity, Label] = {"sat": Label.POSITIVE, "dsat": Label.NEGATIVE}
+LABEL_BY_POLARITY: dict[Polarity, Label] = {"sat": Label.POSITIVE, "dsat": Label.NEGATIVE}
 
-_WORDS_OF_A_REASON = 30
-_WORDS_OF_A_RUBRIC = 16
+_SAMPLE_REASON_WORDS = 30
+_SAMPLE_RUBRIC_WORDS = 16
 
 
-LIKELY_REASONS = 0.8
+LIKELY_REASONS_PER_CONVERSATION = 0.8
 """Reasons that a conversation gives, of up to three: in many there is none to be seen."""
 
-LIKELY_NEW_RUBRICS = 2.0
+LIKELY_NEW_RUBRICS_PER_BATCH = 2.0
 """New rubrics of a batch of reasons: most reasons say again what an earlier batch said."""
 
 
-LIKELY_WRITTEN = 0.4
+LIKELY_SHARE_OF_MAX_TOKENS = 0.4
 """Share of the tokens that a stage may write which its usual reply has; a third on the recorded run."""
 
 LIKELY_WRITTEN_OF_ANSWERS = 0.75
 """Share of the tokens that an answer may have which a usual one has: 18 of 25 on the recorded run."""
 
-LIKELY_DUPLICATES = 0.15
+LIKELY_DUPLICATE_SHARE = 0.15
 """Looks for duplicates for each rubric of the pool."""
 
 
-class Size(NamedTuple):
+class SizeEstimate(NamedTuple):
     """How many of something there will be that hangs on replies."""
 
     at_most: int
     likely: int
 
-    def batches(self, size: int) -> Size:
+    def batches(self, size: int) -> SizeEstimate:
         """Return how many batches of a size hold so many."""
-        return Size(ceil(self.at_most / size), ceil(self.likely / size))
+        return SizeEstimate(ceil(self.at_most / size), ceil(self.likely / size))
 
-    def __add__(self, other: Size) -> Size:  # type: ignore[override]  # sizes add up, tuples would be joined
-        return Size(self.at_most + other.at_most, self.likely + other.likely)
+    def __add__(self, other: SizeEstimate) -> SizeEstimate:  # type: ignore[override]  # sizes add up, tuples would be joined
+        return SizeEstimate(self.at_most + other.at_most, self.likely + other.likely)
 
 
-NONE = Size(0, 0)
+ZERO_SIZE = SizeEstimate(0, 0)
 
 
 @dataclass
-class Planner:
+class PlanningGateway:
     """A door that notes calls. Each is noted `times` over, as `certainty`.
 
     Attributes:
@@ -106,7 +106,7 @@ class Planner:
     likely: UsageTable = field(default_factory=UsageTable)
     times: int = 1
     likely_times: int = 1
-    certainty: str = EXACT_PLAN_WORD
+    certainty: str = EXACT_COUNT_WORD
     known_answers: int = 0
 
     async def ask(self, call: Call) -> Outcome:
@@ -114,8 +114,8 @@ class Planner:
         # a call that is counted several times is a stand-in: no reply to it can be in the store
         exactly_known = self.times == 1 and self.known(self.endpoint.request(call).key)
         prompt = estimate_prompt_tokens(call.messages)
-        completion = estimate_tokens(call)
-        likely_completion = estimate_likely_tokens(call)
+        completion = estimate_max_reply_tokens(call)
+        likely_completion = estimate_likely_reply_tokens(call)
         # the upper bound, and beside it what is likely
         for table, times, written in (
             (self.table, self.times, completion),
@@ -134,28 +134,28 @@ class Planner:
                 row.completion += times * written
 
         # a failed call tells roles nothing, so that they go on without using a reply
-        return Failed(fault="planned")
+        return FailedCall(fault="planned")
 
     @contextmanager
-    def estimating(self, times: Size | int = 1) -> Iterator[None]:
+    def estimating(self, times: SizeEstimate | int = 1) -> Iterator[None]:
         """Count calls in this context as up to so many calls, and as those that are likely."""
         # contexts may be nested: each puts back what was before it
         before = self.times, self.likely_times, self.certainty
         if isinstance(times, int):
-            size = Size(times, times)
+            size = SizeEstimate(times, times)
         else:
             size = times
 
         self.times = size.at_most
         self.likely_times = size.likely
-        self.certainty = AT_MOST
+        self.certainty = UPPER_BOUND_WORD
         try:
             yield
         finally:
             self.times, self.likely_times, self.certainty = before
 
 
-def estimate_tokens(call: Call) -> int:
+def estimate_max_reply_tokens(call: Call) -> int:
     """Estimate the tokens of a model's reply."""
     # an answer that is read from log-probabilities is one token
     if call.max_tokens == 1:
@@ -163,19 +163,19 @@ def estimate_tokens(call: Call) -> int:
     # other stages say themselves how much they write
     if call.stage not in ("judge", "grade"):
         return call.written
-    return TOKENS_OF_AN_ANSWER * max(1, len((call.schema or {}).get("properties", {})))
+    return ESTIMATED_TOKENS_PER_ANSWER * max(1, len((call.schema or {}).get("properties", {})))
 
 
-def estimate_likely_tokens(call: Call) -> int:
+def estimate_likely_reply_tokens(call: Call) -> int:
     """Estimate the tokens of a usual reply: all answers that are asked for, and few items of other lists."""
-    most = estimate_tokens(call)
+    most = estimate_max_reply_tokens(call)
     if call.stage in ("judge", "grade"):
         return ceil(LIKELY_WRITTEN_OF_ANSWERS * most)
-    return ceil(LIKELY_WRITTEN * most)
+    return ceil(LIKELY_SHARE_OF_MAX_TOKENS * most)
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlannedRun:
     """The roles of a run, working against a planner.
 
     Attributes:
@@ -183,7 +183,7 @@ class Plan:
         probed: Whether it is known what the endpoint can do, by an earlier run or the rubric set.
     """
 
-    planner: Planner
+    planner: PlanningGateway
     asker: PromptAsker
     memory: AnswerMemory | None = None
     probed: bool = False
@@ -196,17 +196,17 @@ class Plan:
         run: RunOptions,
         seed: int = 0,
         capabilities: Capabilities | None = None,
-    ) -> Plan:
+    ) -> PlannedRun:
         """Make a plan for the named endpoint; the store is read, not created."""
         endpoint = model.endpoint()
         # keys of calls depend on the store's secret; without a store nothing is known anyway
         salt = read_secret(run.store) or secrets.token_bytes(32)
         settings = model.settings.but(seed=seed, place=endpoint.shown)
-        planner = Planner(endpoint, keys_paid_for(run).__contains__)
+        planner = PlanningGateway(endpoint, read_paid_call_keys(run).__contains__)
         # what the endpoint can do is part of each call, and of the judge that answers are found by
-        known_capabilities = capabilities or capabilities_before(run, endpoint)
+        known_capabilities = capabilities or find_capabilities_in_earlier_runs(run, endpoint)
         able = known_capabilities or Capabilities(endpoint.model)
-        memory = None if model.again else PlannedMemory(run.store)
+        memory = None if model.again else ReadOnlyAnswerMemory(run.store)
         asker = PromptAsker(planner, able, profile, settings, salt)
 
         return cls(planner, asker, memory, probed=known_capabilities is not None)
@@ -224,8 +224,8 @@ class Plan:
                 questions.append(Question.about(rubric, scale))
 
         # answers of earlier runs are looked up for many conversations in one query
-        for start in range(0, len(conversations), CONVERSATIONS_IN_A_QUERY):
-            batch = conversations[start : start + CONVERSATIONS_IN_A_QUERY]
+        for start in range(0, len(conversations), CONVERSATIONS_PER_QUERY):
+            batch = conversations[start : start + CONVERSATIONS_PER_QUERY]
             await judge.prepare(batch)
             for conversation in batch:
                 await ask_both_sides(judge, conversation, questions)
@@ -239,10 +239,10 @@ class Plan:
         """Plan to adapt rubrics to the domain, then to judge every conversation on what may be left of them."""
         await adapt_rubrics_to_domain(self.asker, rubrics)
         # adapted rubrics have other words, so that no earlier answer counts
-        for side in KINDS:
+        for side in LABEL_BY_POLARITY:
             calls = ceil(sum(rubric.polarity == side for rubric in rubrics) / MAX_RUBRICS_IN_A_CALL)
             if calls:
-                await self._judging(conversations, Size(calls, calls))
+                await self._judging(conversations, SizeEstimate(calls, calls))
 
         return self.planner.table
 
@@ -250,7 +250,7 @@ class Plan:
         self,
         logs: Logs,
         settings: LearnSettings,
-        written: WrittenPool | None = None,
+        written: EarlierPool | None = None,
     ) -> UsageTable:
         """Plan all calls of `learn`; those after the extraction are upper bounds.
 
@@ -271,28 +271,28 @@ class Plan:
 
         # the most rubrics that the reasons of each side can become
         pool = {}
-        for kind, label in KINDS.items():
+        for kind, label in LABEL_BY_POLARITY.items():
             pool[kind] = await self._summaries(
                 kind,
                 self._reasons(sides, label),
                 settings,
             )
 
-        rubrics = sum(pool.values(), start=NONE)
+        rubrics = sum(pool.values(), start=ZERO_SIZE)
         await self._deduplication(rubrics)
         await self._further_roles(rubrics)
 
         # SAT and DSAT rubrics are asked in calls of their own.
         batches = sum(
             (size.batches(MAX_RUBRICS_IN_A_CALL) for size in pool.values()),
-            start=NONE,
+            start=ZERO_SIZE,
         )
         await self._judging(sides.judged_train, batches, rubrics.likely)
         # only chosen rubrics are asked about conversations that are held out
-        chosen = NONE
-        batches_of_chosen = NONE
+        chosen = ZERO_SIZE
+        batches_of_chosen = ZERO_SIZE
         for most, size in zip(settings.limits, pool.values(), strict=True):
-            of_side = Size(min(most, size.at_most), min(most, size.likely))
+            of_side = SizeEstimate(min(most, size.at_most), min(most, size.likely))
             chosen += of_side
             batches_of_chosen += of_side.batches(MAX_RUBRICS_IN_A_CALL)
 
@@ -303,7 +303,7 @@ class Plan:
         self,
         sides: SplitSides,
         settings: LearnSettings,
-        written: WrittenPool,
+        written: EarlierPool,
     ) -> UsageTable:
         """Plan to judge a pool that is known, but for answers that are known, too."""
         await self.fitting(sides.judged_train, written.rubrics)
@@ -320,36 +320,36 @@ class Plan:
         if written.is_chosen_alike or 0 < settings.most <= len(chosen):
             return await self.fitting(sides.judged_test, chosen)
 
-        with self.planner.estimating(Size(1, 0)):
+        with self.planner.estimating(SizeEstimate(1, 0)):
             await self.fitting(sides.judged_test, written.rubrics)
-        with self.planner.estimating(Size(0, 1)):
+        with self.planner.estimating(SizeEstimate(0, 1)):
             await self.fitting(sides.judged_test, chosen)
 
         return self.planner.table
 
-    def _reasons(self, sides: SplitSides, label: Label) -> Size:
+    def _reasons(self, sides: SplitSides, label: Label) -> SizeEstimate:
         """Return how many reasons the training conversations of a class give."""
         conversations = sum(conversation.label is label for conversation in sides.train)
         most_each = self.asker.settings.reasons
-        return Size(
+        return SizeEstimate(
             most_each * conversations,
-            ceil(min(most_each, LIKELY_REASONS) * conversations),
+            ceil(min(most_each, LIKELY_REASONS_PER_CONVERSATION) * conversations),
         )
 
     async def _spur(self, sides: SplitSides, settings: LearnSettings) -> UsageTable:
         updater = LlmUpdater(self.asker)
-        for (kind, label), most in zip(KINDS.items(), settings.limits, strict=True):
+        for (kind, label), most in zip(LABEL_BY_POLARITY.items(), settings.limits, strict=True):
             batches = self._reasons(sides, label).batches(settings.mini_batch)
             # stand-ins of usual length: of their texts only the size matters
             shown = []
             for number in range(settings.mini_batch):
-                shown.append(_sample_reason(number, kind))
+                shown.append(_make_sample_reason(number, kind))
 
             if batches.at_most and most:
                 with self.planner.estimating(batches):
                     await updater.update(
                         shown,
-                        [_sample_rubric(number, kind) for number in range(most)],
+                        [_make_sample_rubric(number, kind) for number in range(most)],
                         kind,
                         most,
                     )
@@ -357,70 +357,72 @@ class Plan:
         # both parts are judged by as many rubrics as each side may have
         judged = sum(ceil(most / MAX_RUBRICS_IN_A_CALL) for most in settings.limits)
         for side in (sides.judged_train, sides.judged_test):
-            await self._judging(side, Size(judged, judged))
+            await self._judging(side, SizeEstimate(judged, judged))
 
         return self.planner.table
 
     async def _summaries(
         self,
         kind: Polarity,
-        reasons: Size,
+        reasons: SizeEstimate,
         settings: LearnSettings,
-    ) -> Size:
+    ) -> SizeEstimate:
         """Plan the summaries of `reasons`, and return the number of rubrics."""
         summarizer = LlmSummarizer(self.asker)
         most = self.asker.settings.new_rubrics
         batches = reasons.batches(settings.mini_batch)
         shown = []
         for number in range(settings.mini_batch):
-            shown.append(_sample_reason(number, kind))
+            shown.append(_make_sample_reason(number, kind))
 
         # a batch may bring as many new rubrics as the setting allows; most bring fewer
-        rubrics = Size(
+        rubrics = SizeEstimate(
             batches.at_most * most,
-            ceil(batches.likely * min(most, LIKELY_NEW_RUBRICS)),
+            ceil(batches.likely * min(most, LIKELY_NEW_RUBRICS_PER_BATCH)),
         )
         # A batch sees the rubrics of those before it: half of all on average.
         for number, times in (
-            (rubrics.at_most // 2, Size(batches.at_most, 0)),
-            (rubrics.likely // 2, Size(0, batches.likely)),
+            (rubrics.at_most // 2, SizeEstimate(batches.at_most, 0)),
+            (rubrics.likely // 2, SizeEstimate(0, batches.likely)),
         ):
-            planned_rubrics = [_sample_rubric(place, kind) for place in range(number)]
+            planned_rubrics = [_make_sample_rubric(place, kind) for place in range(number)]
             if any(times):
                 with self.planner.estimating(times):
                     await summarizer.summarize(shown, planned_rubrics, kind)
 
         return rubrics
 
-    async def _deduplication(self, rubrics: Size) -> None:
+    async def _deduplication(self, rubrics: SizeEstimate) -> None:
         """Plan a call for every two rubrics, or, with built-in ones, for each: groups are disjoint."""
         # two rubrics of usual length stand for every pair
         items = []
         for number in (1, 2):
-            items.append({"i": number, "rubric": _sample_rubric(number, "sat").text})
+            items.append({"i": number, "rubric": _make_sample_rubric(number, "sat").text})
 
         call = self.asker.call(load_prompt("deduplicate"), items, {})
         answers_each = 2 if ANSWERED_BUILT_IN in self.asker.settings.without else 1
         with self.planner.estimating(
-            Size(rubrics.at_most // answers_each, ceil(rubrics.likely * LIKELY_DUPLICATES))
+            SizeEstimate(
+                rubrics.at_most // answers_each, ceil(rubrics.likely * LIKELY_DUPLICATE_SHARE)
+            )
         ):
             await self.planner.ask(call)
 
-    async def _further_roles(self, rubrics: Size) -> None:
+    async def _further_roles(self, rubrics: SizeEstimate) -> None:
         """Plan a call of each further role for every so many rubrics of the pool."""
         for kind in list_further_roles(self.asker.settings.prompts):
             most = kind.rubrics_a_call
             call = kind.make_usual_call(
-                self.asker, [_sample_rubric(number, "sat") for number in range(most)]
+                self.asker, [_make_sample_rubric(number, "sat") for number in range(most)]
             )
             # likely it is asked about few rubrics, so that one call holds them all
-            with self.planner.estimating(Size(ceil(rubrics.at_most / most), 1)):
+            with self.planner.estimating(SizeEstimate(ceil(rubrics.at_most / most), 1)):
                 await self.planner.ask(call)
 
     async def _judging(
         self,
         conversations: Sequence[Conversation],
-        batches: Size,
+        batches: SizeEstimate,
         rubrics: int | None = None,
     ) -> None:
         """Plan to judge every conversation in so many batches.
@@ -435,12 +437,12 @@ class Plan:
             fill = min(fill, ceil(rubrics / batches.likely))
 
         for times, size in (
-            (Size(batches.at_most, 0), MAX_RUBRICS_IN_A_CALL),
-            (Size(0, batches.likely), fill),
+            (SizeEstimate(batches.at_most, 0), MAX_RUBRICS_IN_A_CALL),
+            (SizeEstimate(0, batches.likely), fill),
         ):
             questions = []
             for number in range(size):
-                rubric = _sample_rubric(number, "sat")
+                rubric = _make_sample_rubric(number, "sat")
                 questions.append(Question.about(rubric, self.asker.settings.scale))
 
             if any(times):
@@ -450,7 +452,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class PlannedMemory:
+class ReadOnlyAnswerMemory:
     """Answers of earlier runs, from a store that is only read, and may not be there."""
 
     folder: Path
@@ -461,12 +463,12 @@ class PlannedMemory:
         """See `agents.llm.judge.AnswerMemory`."""
         try:
             with Store.open(self.folder, read_only=True) as store:
-                return StoredAnswers(store).find(fingerprint, text_hashes)
+                return StoredAnswerMemory(store).find(fingerprint, text_hashes)
         except PollexError:
             return {}
 
 
-def keys_paid_for(run: RunOptions) -> set[str]:
+def read_paid_call_keys(run: RunOptions) -> set[str]:
     """Return the keys of stored replies; an empty set if the store can't be read."""
     try:
         with Store.open(run.store, read_only=True) as store:
@@ -478,8 +480,8 @@ def keys_paid_for(run: RunOptions) -> set[str]:
         return set()
 
 
-def _sample_reason(number: int, kind: Polarity) -> Reason:
-    text = " ".join(["reason"] * _WORDS_OF_A_REASON)
+def _make_sample_reason(number: int, kind: Polarity) -> Reason:
+    text = " ".join(["reason"] * _SAMPLE_REASON_WORDS)
     return Reason(
         id=make_content_id(str(number)),
         conversation_id="",
@@ -489,9 +491,9 @@ def _sample_reason(number: int, kind: Polarity) -> Reason:
     )
 
 
-def _sample_rubric(number: int, kind: Polarity) -> Rubric:
+def _make_sample_rubric(number: int, kind: Polarity) -> Rubric:
     return Rubric(
         id=make_content_id(str(number)),
-        text=" ".join(["rubric"] * _WORDS_OF_A_RUBRIC),
+        text=" ".join(["rubric"] * _SAMPLE_RUBRIC_WORDS),
         polarity=kind,
     )

@@ -30,25 +30,25 @@ from pollex.rubrics.rubric import ANSWERED_BUILT_IN, ANSWERED_DISTILLED, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions
 from pollex.runs.run import RunSettings
-from pollex.store.folder import EMBEDDINGS
-from pollex.store.settings_told import CAPABILITIES, writable_setting
+from pollex.store.folder import EMBEDDINGS_FOLDER_NAME
+from pollex.store.settings_told import WORDS_BY_CAPABILITY, make_setting_writable
 
 if TYPE_CHECKING:
     from pollex.agents.llm.asker import PromptAsker
     from pollex.agents.llm.judge import AnswerMemory
     from pollex.conversations.conversation import Conversation
-    from pollex.gateway.batches.desk import BatchRound, ModelBatches
+    from pollex.gateway.batches.desk import BatchSubmissionRound, ModelBatchQueue
     from pollex.gateway.gateway import Gateway
     from pollex.gateway.recorded import RecordedEndpoint
     from pollex.gateway.transport import ChatModel
-    from pollex.store.ledger import StoreLedger
+    from pollex.store.ledger import StoreCallLedger
     from pollex.store.spans import Tracer
     from pollex.store.store import Store
 
-BY_BATCH = 10_000
+CONVERSATIONS_PER_PROVIDER_BATCH = 10_000
 """Conversations whose calls go into one batch; more take another one."""
 
-WAVES = 4
+CONVERSATIONS_IN_FLIGHT_PER_SLOT = 4
 """Conversations in flight for each call that a model answers at once: at the end of so many, some slots wait."""
 
 
@@ -104,8 +104,11 @@ class RunRoles:
         cost.
         """
         if self.by_batch or self.gateway is None:
-            return BY_BATCH if self.by_batch else CONVERSATIONS_A_BATCH
-        return min(CONVERSATIONS_A_BATCH, WAVES * self.gateway.limits.concurrency)
+            return CONVERSATIONS_PER_PROVIDER_BATCH if self.by_batch else CONVERSATIONS_A_BATCH
+        return min(
+            CONVERSATIONS_A_BATCH,
+            CONVERSATIONS_IN_FLIGHT_PER_SLOT * self.gateway.limits.concurrency,
+        )
 
     @property
     def known_answers(self) -> int:
@@ -144,7 +147,7 @@ class RunRoles:
 
         # abilities of the endpoint, settings and prompts: a change of any changes answers
         able = {}
-        for name in CAPABILITIES:
+        for name in WORDS_BY_CAPABILITY:
             able[f"can {name}"] = getattr(self.capabilities, name)
 
         able["can limit_field"] = self.capabilities.limit_field
@@ -152,7 +155,7 @@ class RunRoles:
         settings = self.record.options.facts(CALL_FIELDS | JUDGMENT_FIELDS)
         settings_asked = {}
         for name, value in settings.items():
-            settings_asked[f"setting {name}"] = writable_setting(value)
+            settings_asked[f"setting {name}"] = make_setting_writable(value)
 
         prompts = {}
         for name, version in self.prompts.items():
@@ -275,13 +278,13 @@ class RunRoles:
         return f"{self.record.name} at {self.gateway.endpoint.shown}"
 
 
-async def hire(
+async def build_run_roles(
     options: ModelOptions,
     profile: DomainProfile,
     store: Store,
     seed: int = 0,
     budget: Budget | None = None,
-    together: BatchRound | None = None,
+    together: BatchSubmissionRound | None = None,
 ) -> RunRoles:
     """Build the roles that the options ask for; probe an unknown model first, fetch what its batches brought.
 
@@ -293,31 +296,31 @@ async def hire(
         ModelRefused: The endpoint refuses every call, or lacks what is required.
         ModelUnavailable: It can't be reached.
     """
-    embedder = embedder_for(store.folder, options.settings.embedding_model)
+    embedder = make_embedder(store.folder, options.settings.embedding_model)
     if options.name is None:
-        require_no_model(options.settings)
-        return embedded_workers(profile, embedder, seed, options.settings.alike)
+        require_no_model_settings(options.settings)
+        return build_embedded_run_roles(profile, embedder, seed, options.settings.alike)
 
     # the client behind it takes a second to import
-    from pollex.runs.batches import desk_for
-    from pollex.store.ledger import StoreLedger
-    from pollex.store.resume import StoredAnswers
+    from pollex.runs.batches import open_batch_queue
+    from pollex.store.ledger import StoreCallLedger
+    from pollex.store.resume import StoredAnswerMemory
 
     endpoint = options.chat or options.endpoint()
-    capabilities = await find_capabilities(options, endpoint)
+    capabilities = await determine_capabilities(options, endpoint)
     # calls are recorded in the store; prompts only if texts may be
-    ledger = StoreLedger(store)
+    ledger = StoreCallLedger(store)
     store.prompts = store.texts and not options.no_prompts
-    desk = desk_for(options, endpoint, store, ledger, together)
+    desk = open_batch_queue(options, endpoint, store, ledger, together)
     gateway = open_gateway(options, endpoint, capabilities, ledger, budget, desk)
     # results of earlier batches come first, so that nothing is paid for twice
     if desk is not None:
         await desk.fetch()
 
     # answers of earlier runs are known, unless everything is to be asked again
-    retry_outcomes = RETRYABLE_OUTCOMES | asked_again(options)
-    memory = None if options.again else StoredAnswers(store, retry_outcomes)
-    workers = llm_workers(
+    retry_outcomes = RETRYABLE_OUTCOMES | list_outcomes_to_ask_again(options)
+    memory = None if options.again else StoredAnswerMemory(store, retry_outcomes)
+    workers = build_llm_run_roles(
         options, profile, store.secret, embedder, gateway, capabilities, seed, memory
     )
     return replace(
@@ -329,7 +332,7 @@ async def hire(
     )
 
 
-def require_no_model(settings: JudgeSettings) -> None:
+def require_no_model_settings(settings: JudgeSettings) -> None:
     """Refuse settings that only a model can follow.
 
     Raises:
@@ -350,7 +353,7 @@ def require_no_model(settings: JudgeSettings) -> None:
         )
 
 
-async def find_capabilities(
+async def determine_capabilities(
     options: ModelOptions, endpoint: Endpoint | ChatModel | RecordedEndpoint
 ) -> Capabilities:
     """Return what an endpoint can do: of a recording, of the options, or by asking it."""
@@ -371,7 +374,7 @@ async def find_capabilities(
     )
 
 
-def asked_again(options: ModelOptions) -> frozenset[Literal["refused"]]:
+def list_outcomes_to_ask_again(options: ModelOptions) -> frozenset[Literal["refused"]]:
     """Return the outcomes that the user wants asked again: refusals are final else."""
     return frozenset({"refused"} if options.retry_refused else ())
 
@@ -380,41 +383,41 @@ def open_gateway(
     options: ModelOptions,
     endpoint: Endpoint | ChatModel | RecordedEndpoint,
     capabilities: Capabilities,
-    ledger: StoreLedger,
+    ledger: StoreCallLedger,
     budget: Budget | None,
-    desk: ModelBatches | None,
+    desk: ModelBatchQueue | None,
 ) -> Gateway:
     """Return the connection to a model; see `hire` for `budget`."""
-    from pollex.gateway.gateway import RETRYABLE as SENT_AGAIN  # as above
+    from pollex.gateway.gateway import RETRYABLE_OUTCOMES as SENT_AGAIN  # as above
     from pollex.gateway.gateway import Gateway
 
     return Gateway(
         endpoint,
         ledger,
         options.limits,
-        retry_outcomes=SENT_AGAIN | asked_again(options),
+        retry_outcomes=SENT_AGAIN | list_outcomes_to_ask_again(options),
         window=capabilities.window,
         budget=budget,
         desk=desk,
     )
 
 
-def embedded_workers(
+def build_embedded_run_roles(
     profile: DomainProfile,
     embedder: Embedder,
     seed: int = 0,
     alike: float | None = None,
 ) -> RunRoles:
     """Build all four roles without an LLM; see `EmbeddedDeduplicator` for `alike`."""
-    roles = embedded_roles(profile, embedder, seed, alike)
+    roles = build_embedded_roles(profile, embedder, seed, alike)
     return RunRoles(
         roles=roles,
-        record=embedded_record(embedder),
+        record=make_embedded_judge_record(embedder),
         embedder=embedder,
     )
 
 
-def llm_workers(
+def build_llm_run_roles(
     options: ModelOptions,
     profile: DomainProfile,
     salt: bytes,
@@ -439,7 +442,7 @@ def llm_workers(
     )
     asker = PromptAsker(gateway, capabilities, profile, settings, salt)
     # all roles ask through one gateway, which has the limits and the budget
-    roles = llm_roles(asker, embedder, memory)
+    roles = build_llm_roles(asker, embedder, memory)
     record = JudgeRecord(
         kind=LLM_JUDGE_KIND,
         name=capabilities.model,
@@ -451,14 +454,14 @@ def llm_workers(
         roles=roles,
         record=record,
         embedder=embedder,
-        prompts=prompt_versions(),
+        prompts=list_prompt_versions(),
         secrets=gateway.endpoint.secrets,
         gateway=gateway,
         capabilities=capabilities,
     )
 
 
-def llm_roles(
+def build_llm_roles(
     asker: PromptAsker,
     embedder: Embedder,
     memory: AnswerMemory | None = None,
@@ -468,7 +471,7 @@ def llm_roles(
     Args:
         memory: Answers of earlier runs, which are not asked again.
     """
-    from pollex.agents.llm.deduplicator import LlmDeduplicator  # as in `llm_workers`
+    from pollex.agents.llm.deduplicator import LlmDeduplicator  # as in `build_llm_run_roles`
     from pollex.agents.llm.extractor import LlmExtractor
     from pollex.agents.llm.further import list_further_roles
     from pollex.agents.llm.judge import LlmJudge
@@ -484,14 +487,14 @@ def llm_roles(
     )
 
 
-def prompt_versions() -> dict[str, str]:
+def list_prompt_versions() -> dict[str, str]:
     """Return the version of every prompt, by name."""
     from pollex.prompts.prompt import list_prompt_names, load_prompt
 
     return {name: load_prompt(name).version for name in list_prompt_names()}
 
 
-def embedded_roles(
+def build_embedded_roles(
     profile: DomainProfile,
     embedder: Embedder,
     seed: int = 0,
@@ -519,7 +522,7 @@ def embedded_roles(
     )
 
 
-def embedded_record(embedder: Embedder) -> JudgeRecord:
+def make_embedded_judge_record(embedder: Embedder) -> JudgeRecord:
     """Return the record of a built-in judge that has not learned yet."""
     settings = JudgeSettings(embedding_model=embedder.model)
     return JudgeRecord(
@@ -527,12 +530,12 @@ def embedded_record(embedder: Embedder) -> JudgeRecord:
     )
 
 
-def embedder_for(store: Path | None, model: str = DEFAULT_EMBEDDING_MODEL) -> Embedder:
+def make_embedder(store: Path | None, model: str = DEFAULT_EMBEDDING_MODEL) -> Embedder:
     """Return the embedding model with the store's cache."""
-    return Embedder(model, None if store is None else store / EMBEDDINGS)
+    return Embedder(model, None if store is None else store / EMBEDDINGS_FOLDER_NAME)
 
 
-def build(
+def build_judge_without_model(
     record: JudgeRecord,
     embedder: Embedder,
     rubrics: Sequence[Rubric] = (),
@@ -557,7 +560,7 @@ def build(
     )
 
 
-def embedded_judge(
+def restore_embedded_judge(
     rubric_set: RubricSet,
     store: Path | None,
     model_name: str = DEFAULT_EMBEDDING_MODEL,
@@ -578,19 +581,19 @@ def embedded_judge(
             option={"model": record.name},
         )
 
-    return build(
+    return build_judge_without_model(
         rubric_set.asked_judge,
-        embedder_for(store, embeds_with(record, model_name)),
+        make_embedder(store, get_embedding_model_name(record, model_name)),
         rubric_set.rubrics,
     )
 
 
-async def hire_judge(
+async def restore_judge(
     options: ModelOptions,
     rubric_set: RubricSet,
     store: Store,
     budget: Budget | None = None,
-    together: BatchRound | None = None,
+    together: BatchSubmissionRound | None = None,
     conversations: Iterable[Conversation] | None = None,
 ) -> RunRoles:
     """Restore the judge that θ was fitted to; see `hire`.
@@ -607,7 +610,7 @@ async def hire_judge(
     # the set's judge is a model: its answers may all be in the store
     if not record.built_in:
         if conversations is not None and not options.again and options.name in (None, record.name):
-            recalling = await workers_from_memory(
+            recalling = await restore_judge_from_memory(
                 rubric_set,
                 store,
                 conversations,
@@ -617,38 +620,38 @@ async def hire_judge(
                 return recalling
 
         # else the same model is asked with the same settings
-        options_asked = options_as_before(options, record)
-        hired = await hire(
+        options_asked = restore_model_options(options, record)
+        hired = await build_run_roles(
             options_asked,
             rubric_set.domain,
             store,
-            seed_of(record),
+            get_judge_seed(record),
             budget,
             together,
         )
-        hired.notes += warn_of_changes(record, hired.capabilities)
+        hired.notes += describe_capability_changes(record, hired.capabilities)
 
         # some rubrics are judged without it, by embeddings
         if any(rubric.answered_by for rubric in rubric_set.all_rubrics):
-            hired.embedder = embedder_for(
+            hired.embedder = make_embedder(
                 store.folder,
-                embeds_with(record, options.settings.embedding_model),
+                get_embedding_model_name(record, options.settings.embedding_model),
             )
 
         return hired.leaving(rubric_set.all_rubrics, rubric_set.asked_judge.learned)
 
     # the built-in judge takes up what it learned
-    staff = embedded_workers(
+    staff = build_embedded_run_roles(
         rubric_set.domain,
-        embedder_for(store.folder, embedding_confirmed(options, record)),
+        make_embedder(store.folder, confirm_embedding_model(options, record)),
     )
     return staff.judging_by(
-        build(rubric_set.asked_judge, staff.embedder, rubric_set.rubrics),
+        build_judge_without_model(rubric_set.asked_judge, staff.embedder, rubric_set.rubrics),
         record,
     )
 
 
-async def workers_from_memory(
+async def restore_judge_from_memory(
     rubric_set: RubricSet,
     store: Store,
     conversations: Iterable[Conversation],
@@ -662,25 +665,25 @@ async def workers_from_memory(
     # no endpoint is reached: either every answer is known, or nothing is done here
     record = rubric_set.judge
     from pollex.runs.known_answers import (  # sets of a model alone need it
-        all_answers_known,
-        judge_from_memory,
-        questions_of_model,
+        are_all_answers_known,
+        list_questions_of_model,
+        make_judge_of_known_answers,
     )
 
-    judge = judge_from_memory(rubric_set, store)
-    questions = questions_of_model(rubric_set)
+    judge = make_judge_of_known_answers(rubric_set, store)
+    questions = list_questions_of_model(rubric_set)
     if judge is None or not await asyncio.to_thread(
-        all_answers_known, judge, list(conversations), questions
+        are_all_answers_known, judge, list(conversations), questions
     ):
         return None
 
     # rubrics that are judged without a model are judged anew: that costs nothing
-    embedder = embedder_for(store.folder, embeds_with(record, embedding_model))
-    workers = embedded_workers(rubric_set.domain, embedder).judging_by(judge, record)
+    embedder = make_embedder(store.folder, get_embedding_model_name(record, embedding_model))
+    workers = build_embedded_run_roles(rubric_set.domain, embedder).judging_by(judge, record)
     return workers.leaving(rubric_set.all_rubrics, rubric_set.asked_judge.learned)
 
 
-def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOptions:
+def restore_model_options(options: ModelOptions, record: JudgeRecord) -> ModelOptions:
     """Return the options with which the set's judge answers as before.
 
     A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the
@@ -711,12 +714,12 @@ def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOption
     # the record's settings, but for what the user decides about this endpoint
     settings = record.options.but(
         require=options.settings.require,
-        embedding_model=embeds_with(record, options.settings.embedding_model),
+        embedding_model=get_embedding_model_name(record, options.settings.embedding_model),
     )
     return replace(options, model=record.name, settings=settings)
 
 
-def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
+def confirm_embedding_model(options: ModelOptions, record: JudgeRecord) -> str:
     """Return the embedding model with which the set's built-in judge answers as before."""
     if model_name := options.name:
         raise WrongUse(
@@ -724,10 +727,10 @@ def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
             hint=f"leave the model out, or fit it for the model: `pollex refit … --model {model_name}`",
         )
 
-    return embeds_with(record, options.settings.embedding_model)
+    return get_embedding_model_name(record, options.settings.embedding_model)
 
 
-def warn_of_changes(record: JudgeRecord, now: Capabilities | None) -> list[str]:
+def describe_capability_changes(record: JudgeRecord, now: Capabilities | None) -> list[str]:
     """Warn if the endpoint's capabilities changed since θ was fitted."""
     # nothing known of then or now, or no difference: nothing to warn of
     before = record.options.capabilities
@@ -742,12 +745,12 @@ def warn_of_changes(record: JudgeRecord, now: Capabilities | None) -> list[str]:
     ]
 
 
-def seed_of(record: JudgeRecord) -> int:
+def get_judge_seed(record: JudgeRecord) -> int:
     """Return the seed of a judge's calls."""
     return record.options.seed or 0
 
 
-def embeds_with(record: JudgeRecord, model_name: str) -> str:
+def get_embedding_model_name(record: JudgeRecord, model_name: str) -> str:
     """Return the embedding model of the set's judge.
 
     A rubric set may come from anybody: a model that it names is neither fetched nor read, and the

@@ -21,18 +21,23 @@ from pollex.graphs.context import (
     Progress,
 )
 from pollex.rubrics.answers import RETRYABLE_OUTCOMES, NoAnswerOutcome
-from pollex.store.resume import find_resumable, find_run, read_settings_behind, runs
-from pollex.store.runs import FINISHED, Run
-from pollex.store.settings_told import describe_differences, settings_row
+from pollex.store.resume import (
+    find_resumable_run,
+    find_run,
+    list_stored_runs,
+    read_settings_behind_digests,
+)
+from pollex.store.runs import FINISHED_STATUSES, Run
+from pollex.store.settings_told import describe_fingerprint_differences, make_settings_row
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, unpack
+from pollex.store.tables import FactRow, load_json
 
-SECONDS_BETWEEN_NOTES = 0.25
+SECONDS_BETWEEN_PROGRESS_NOTES = 0.25
 """Seconds between two notes at least."""
 
 
-class KeptProgress:
+class StoredProgress:
     """Progress that is shown, and kept once a run has begun.
 
     Args:
@@ -76,9 +81,11 @@ class KeptProgress:
         self._shown.note(text)
 
     def keep(self, *, last: bool = False) -> None:
-        """Store the progress if it changed, at most every `SECONDS_BETWEEN_NOTES` seconds except the last time."""
+        """Store changed progress, at most every `SECONDS_BETWEEN_PROGRESS_NOTES` but for the last time."""
         # nothing before the run begins; then not too often, and always at the end
-        if not self._run or (not last and time.monotonic() - self._at < SECONDS_BETWEEN_NOTES):
+        if not self._run or (
+            not last and time.monotonic() - self._at < SECONDS_BETWEEN_PROGRESS_NOTES
+        ):
             return
 
         self._at = time.monotonic()
@@ -88,7 +95,7 @@ class KeptProgress:
             "used": used,
         }
         if self._earlier != 0:  # a resumed run: what it used is since then
-            record["cost"] = _together(self._earlier, cost_of(used))
+            record["cost"] = _add_costs(self._earlier, get_cost_of_usage(used))
         if self._earlier_sent:
             record["sent"] = self._earlier_sent + (used.get("sent") or 0)
 
@@ -114,15 +121,15 @@ class KeptProgress:
         self._earlier = 0.0
         self._earlier_sent = 0
         if before:
-            payload = unpack(before)
-            self._earlier = cost_so_far(payload)
-            self._earlier_sent = sent_so_far(payload) or 0
+            payload = load_json(before)
+            self._earlier = get_cost_of_run(payload)
+            self._earlier_sent = get_calls_sent(payload) or 0
 
         # while calls are waited for, nothing advances: the beat still keeps what they cost
         async def beat() -> None:
             while True:
                 self.keep()
-                await asyncio.sleep(SECONDS_BETWEEN_NOTES)
+                await asyncio.sleep(SECONDS_BETWEEN_PROGRESS_NOTES)
 
         beating = asyncio.create_task(beat())
         try:
@@ -133,42 +140,42 @@ class KeptProgress:
             self._run = ""
 
 
-def sent_so_far(payload: Mapping[str, Any]) -> int | None:
+def get_calls_sent(payload: Mapping[str, Any]) -> int | None:
     """Return the calls that a run sent so far, over all its starts; None where no model worked."""
     sent: int | None = payload.get("sent", payload.get("used", {}).get("sent"))
     return sent
 
 
-def cost_of(used: Mapping[str, Any]) -> float | None:
+def get_cost_of_usage(used: Mapping[str, Any]) -> float | None:
     """Return the cost of calls; None if a price or a token count is missing."""
     # nothing sent costs nothing; what was sent without a price is unknown
     cost: float | None = used.get("cost", None if used.get("sent") else 0.0)
     return cost
 
 
-def cost_so_far(payload: Mapping[str, Any]) -> float | None:
+def get_cost_of_run(payload: Mapping[str, Any]) -> float | None:
     """Return the cost of a run so far, over all its starts; None if unknown."""
     cost: float | None
     if "cost" in payload:
         cost = payload["cost"]
     else:
-        cost = cost_of(payload.get("used", {}))
+        cost = get_cost_of_usage(payload.get("used", {}))
 
     return cost
 
 
-def _together(earlier: float | None, cost: float | None) -> float | None:
+def _add_costs(earlier: float | None, cost: float | None) -> float | None:
     # one unknown part makes the sum unknown
     if earlier is None or cost is None:
         return None
     return earlier + cost
 
 
-STATE_FORMAT = "3"
+STATE_FORMAT_VERSION = "3"
 """Of states and of nodes' names: a checkpoint of another can't be gone on with."""
 
 
-def kept_ids(store: Store, run: str) -> set[str]:
+def read_conversation_ids(store: Store, run: str) -> set[str]:
     """Return the ids of a run's stored conversations."""
     ids: set[str] = set()
     for row in store.ask(run, "SELECT id FROM conversations"):
@@ -197,7 +204,7 @@ class RunSettings:
     """
 
     store: Store
-    progress: KeptProgress
+    progress: StoredProgress
     arguments: Mapping[str, Any]
     resume: bool = False
     retry_outcomes: frozenset[NoAnswerOutcome] = RETRYABLE_OUTCOMES
@@ -231,14 +238,14 @@ class RunSettings:
 
     def whole(self, fingerprint: Mapping[str, str]) -> dict[str, str]:
         """Return a run's fingerprint with what every run has."""
-        return {**fingerprint, "graph": STATE_FORMAT} | (
+        return {**fingerprint, "graph": STATE_FORMAT_VERSION} | (
             {"endpoint": self.place} if self.place else {}
         )
 
     @classmethod
     def of(cls, store: Store, **changes: Any) -> RunSettings:
         """Make a setting without progress and arguments, for use from Python."""
-        kept_progress = KeptProgress(
+        kept_progress = StoredProgress(
             changes.pop("progress", NullProgress()),
             store,
             changes.get("used", dict),
@@ -296,8 +303,8 @@ class RunSettings:
         if named is None and SERVED_RUN_ID.get():
             before = find_run(self.store, SERVED_RUN_ID.get())
             # it stays as it is: who goes on from one of its states forks it
-            if before.status not in FINISHED and not FORKED.get():
-                return same_settings(before, fingerprint, self.store, self.behind)
+            if before.status not in FINISHED_STATUSES and not FORKED.get():
+                return require_same_settings(before, fingerprint, self.store, self.behind)
             named = self._begin_after(before, command, fingerprint)
             await self.store.settle()  # answers that are taken over are read at once
 
@@ -317,11 +324,11 @@ class RunSettings:
             command,
             arguments=arguments,
             fingerprint=fingerprint,
-            versions=versions(),
+            versions=collect_package_versions(),
         )
         # words for the digests, for a resume that has to say what changed
         if self.behind:
-            self.store.keep([settings_row(run.id, self.behind)])
+            self.store.keep([make_settings_row(run.id, self.behind)])
 
         return run
 
@@ -333,13 +340,13 @@ class RunSettings:
         """
         store = self.store
         # answers are taken over, which only the same settings would give
-        if command in LEARNING:
-            same_settings(before, fingerprint, store, self.behind)
+        if command in LEARNING_COMMANDS:
+            require_same_settings(before, fingerprint, store, self.behind)
 
         run = self._begin(command, fingerprint, {**self.arguments, "parent": before.id})
         # rubrics, extractions and steps, then all answers
-        if command in LEARNING:
-            rows = store.rows(LEARNED_BEFORE, [before.id])
+        if command in LEARNING_COMMANDS:
+            rows = store.rows(LEARNED_FACTS_QUERY, [before.id])
             store.keep([FactRow(run.id, row["kind"], row["id"], row["payload"]) for row in rows])
             store.copy_answers(before.id, run.id, None)
 
@@ -353,24 +360,24 @@ class RunSettings:
         Nothing of it is done again.
         """
         last = next(
-            (run for run in reversed(runs(self.store)) if run.command == command),
+            (run for run in reversed(list_stored_runs(self.store)) if run.command == command),
             None,
         )
         # a finished run of these very settings: its files may still be missing
-        if last and last.status in FINISHED and last.fingerprint == dict(fingerprint):
+        if last and last.status in FINISHED_STATUSES and last.fingerprint == dict(fingerprint):
             return last
-        return find_resumable(self.store, command, fingerprint, self.behind)
+        return find_resumable_run(self.store, command, fingerprint, self.behind)
 
 
-LEARNING = ("learn", "refit")
+LEARNING_COMMANDS = ("learn", "refit")
 """Commands whose later nodes work with what earlier ones kept."""
 
-LEARNED_BEFORE = """
+LEARNED_FACTS_QUERY = """
     SELECT kind, id, payload FROM facts WHERE run = ? AND kind IN ('rubric', 'extraction', 'step') ORDER BY rowid
 """
 
 
-def same_settings(
+def require_same_settings(
     run: Run,
     fingerprint: Mapping[str, str],
     store: Store,
@@ -382,8 +389,8 @@ def same_settings(
         ResumeRefused: It was started with others; the message says with what.
     """
     # the settings are compared by digest, and told in words
-    if changed := describe_differences(
-        run.fingerprint, fingerprint, read_settings_behind(store, run), behind
+    if changed := describe_fingerprint_differences(
+        run.fingerprint, fingerprint, read_settings_behind_digests(store, run), behind
     ):
         what = f"{run.id} was started with other settings ({'; '.join(changed)})"
         raise ResumeRefused(
@@ -395,12 +402,12 @@ def same_settings(
     return run
 
 
-def digest_json(value: Any) -> str:
+def compute_json_digest(value: Any) -> str:
     """Twelve hex digits of JSON values."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
-def versions() -> dict[str, str]:
+def collect_package_versions() -> dict[str, str]:
     """Return the versions of pollex and of the packages that affect results most."""
     return {
         name: version(name)

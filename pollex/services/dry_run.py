@@ -14,18 +14,22 @@ from pollex.gateway.budget import UsageTable
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.rubric import ANSWERED_BUILT_IN
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.runs.earlier_runs import WrittenPool, pool_before
-from pollex.runs.known_answers import all_answers_known, judge_from_memory, questions_of_model
-from pollex.runs.learn_runs import Learning, fingerprint_of
+from pollex.runs.earlier_runs import EarlierPool, find_pool_of_earlier_run
+from pollex.runs.known_answers import (
+    are_all_answers_known,
+    list_questions_of_model,
+    make_judge_of_known_answers,
+)
+from pollex.runs.learn_runs import LearningInput, make_learning_fingerprint
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.plan import AT_MOST, Plan
+from pollex.runs.plan import UPPER_BOUND_WORD, PlannedRun
 from pollex.runs.roles import (
-    embedded_roles,
-    embedder_for,
-    embedding_confirmed,
-    llm_roles,
-    options_as_before,
-    seed_of,
+    build_embedded_roles,
+    build_llm_roles,
+    confirm_embedding_model,
+    get_judge_seed,
+    make_embedder,
+    restore_model_options,
 )
 from pollex.runs.usage import ModelUsage
 from pollex.services.results import Result
@@ -119,7 +123,7 @@ def plan_scoring(
 ) -> CallPlan:
     """Plan what `score` and `evaluate` would ask, or `refit` with the set's own judge."""
     if rubrics.judge.built_in:
-        embedding_confirmed(model, rubrics.judge)  # refuses what the run would refuse
+        confirm_embedding_model(model, rubrics.judge)  # refuses what the run would refuse
         return NO_CALLS_PLAN
     if not model.again and (known_count := _count_if_all_known(conversations, rubrics, run)):
         usage = ModelUsage(
@@ -130,9 +134,9 @@ def plan_scoring(
         return CallPlan(((rubrics.judge.name, usage),), (NOTHING_LEFT_NOTE,))
 
     # the endpoint is taken to be able to do what it could when θ was fitted
-    model = options_as_before(model, rubrics.judge)
+    model = restore_model_options(model, rubrics.judge)
     able = rubrics.judge.options.capabilities
-    plan = Plan.of(model, rubrics.domain, run, seed_of(rubrics.judge), able)
+    plan = PlannedRun.of(model, rubrics.domain, run, get_judge_seed(rubrics.judge), able)
     table = asyncio.run(plan.fitting(conversations, rubrics.rubrics))
 
     return make_call_plan(
@@ -154,9 +158,9 @@ def _count_if_all_known(
     """Return how many answers the set's model would give, if all of them are in the store; else 0."""
     try:
         with Store.open(run.store, read_only=True) as store:
-            judge = judge_from_memory(rubrics, store)
-            questions = questions_of_model(rubrics)
-            if judge is None or not all_answers_known(judge, conversations, questions):
+            judge = make_judge_of_known_answers(rubrics, store)
+            questions = list_questions_of_model(rubrics)
+            if judge is None or not are_all_answers_known(judge, conversations, questions):
                 return 0
             return len(questions) * sum(
                 not conversation.not_scorable for conversation in conversations
@@ -166,7 +170,7 @@ def _count_if_all_known(
 
 
 def plan_learning(
-    learning: Learning,
+    learning: LearningInput,
     run: RunOptions,
     model: ModelOptions,
     *,
@@ -182,7 +186,7 @@ def plan_learning(
 
     logs = learning.logs
     rubrics = learning.rubrics
-    plan = Plan.of(model, learning.profile, run, learning.settings.seed)
+    plan = PlannedRun.of(model, learning.profile, run, learning.settings.seed)
     written = None
     # rubrics that exist are adapted or fitted; without them a set is learned
     if adapt:
@@ -205,48 +209,48 @@ def plan_learning(
         planned = replace(planned, notes=(was_written, *planned.notes))
 
     # where all calls are counted one by one, no likely figures are needed beside them
-    if not table.total.outcomes[AT_MOST]:
+    if not table.total.outcomes[UPPER_BOUND_WORD]:
         return planned
     return replace(planned, likely=ModelUsage(plan.planner.likely, model.limits.price))
 
 
 def _find_earlier_pool(
-    plan: Plan,
-    learning: Learning,
+    plan: PlannedRun,
+    learning: LearningInput,
     run: RunOptions,
     model: ModelOptions,
-) -> WrittenPool | None:
+) -> EarlierPool | None:
     """Return the pool that an earlier run wrote from this log, by the same roles; None where there is none."""
     settings = learning.settings
     if model.again or settings.method == "spur":
         return None
 
     # the roles as a run would have them, for their fingerprints alone
-    embedder = embedder_for(run.store, model.settings.embedding_model)
-    roles = llm_roles(plan.asker, embedder)
+    embedder = make_embedder(run.store, model.settings.embedding_model)
+    roles = build_llm_roles(plan.asker, embedder)
     if ANSWERED_BUILT_IN not in model.settings.without:
         alike = model.settings.alike
-        built_in = embedded_roles(learning.profile, embedder, settings.seed, alike)
+        built_in = build_embedded_roles(learning.profile, embedder, settings.seed, alike)
         roles = mix_roles(roles, built_in)
 
-    fingerprint = fingerprint_of(
+    fingerprint = make_learning_fingerprint(
         learning.logs,
         settings=settings,
         profile=learning.profile,
         roles=roles.fingerprints,
     )
-    return pool_before(run, fingerprint, plan.planner.endpoint.shown)
+    return find_pool_of_earlier_run(run, fingerprint, plan.planner.endpoint.shown)
 
 
 def plan_dry_run(
     model: ModelOptions,
     run: RunOptions,
     seed: int,
-    work: Callable[[Plan], Coroutine[Any, Any, object]],
+    work: Callable[[PlannedRun], Coroutine[Any, Any, object]],
     profile: DomainProfile | None = None,
 ) -> DryRunEnded:
     """Return the end of a dry run: the calls that some work makes of a model that only counts them."""
-    plan = Plan.of(model, profile or DomainProfile.neutral(), run, seed)
+    plan = PlannedRun.of(model, profile or DomainProfile.neutral(), run, seed)
     asyncio.run(work(plan))
     return DryRunEnded(make_call_plan(model, plan.planner.table, plan.probed))
 
@@ -273,7 +277,7 @@ def make_call_plan(
         "Nothing was asked. Tokens are estimates; a call is sent again where the endpoint fails."
     ]
     # upper bounds are explained only where the plan has some
-    if any(usage.table.total.outcomes[AT_MOST] for _, usage in models):
+    if any(usage.table.total.outcomes[UPPER_BOUND_WORD] for _, usage in models):
         notes.append(
             "Stages with “at most” depend on answers: their true figures are lower, often several times."
         )

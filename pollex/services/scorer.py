@@ -47,10 +47,10 @@ from pollex.rubrics.rubric import ANSWERED_DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat, Score, ScoreColumns, list_requested_judges
 from pollex.runs.options import ModelOptions
-from pollex.runs.roles import embedded_judge, hire_judge
-from pollex.runs.workspace import COLLECTED_AFTER, Background, run_to_end
+from pollex.runs.roles import restore_embedded_judge, restore_judge
+from pollex.runs.workspace import GARBAGE_COLLECTION_THRESHOLD, BackgroundLoop, run_coroutine_to_end
 from pollex.services.named_sets import read_rubric_set
-from pollex.store.store import DEFAULT, Store
+from pollex.store.store import DEFAULT_STORE_PATH, Store
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -107,7 +107,7 @@ class BatchScorer:
     @cached_property
     def judge(self) -> Judge:
         """The set's judge, built when it is first asked."""
-        judge = embedded_judge(self.rubrics, None, self.embedding_model)
+        judge = restore_embedded_judge(self.rubrics, None, self.embedding_model)
         if isinstance(judge, EmbeddedJudge):
             judge.remembered = 1  # it is asked about all rubrics at once
             judge.embedder.remembered = MAX_KEPT_VECTORS
@@ -128,7 +128,7 @@ class BatchScorer:
 
     def scores(self, conversations: Sequence[Conversation]) -> ScoreColumns:
         """Score conversations in synchronous code; see `batch`."""
-        return run_to_end(self.batch(conversations))
+        return run_coroutine_to_end(self.batch(conversations))
 
     async def batch(
         self, conversations: Sequence[Conversation], judges: Sequence[str] | None = None
@@ -214,7 +214,7 @@ class Scorer:
         model: BaseChatModel | None = None,
         base_url: str | None = None,
         embedding_model: str = DEFAULT_EMBEDDING_MODEL,
-        store: str | Path = DEFAULT,
+        store: str | Path = DEFAULT_STORE_PATH,
         costs: tuple[float, float] = (1.0, 1.0),
     ) -> None:
         if not isinstance(rubrics, RubricSet):
@@ -266,7 +266,7 @@ class Scorer:
         # one task hires for all that wait
         self._hiring = asyncio.Lock()
         self._opened = ExitStack()
-        self._background = None if self._scorer else Background()
+        self._background = None if self._scorer else BackgroundLoop()
 
         # a scorer that nobody closed and nobody holds any more ends, too
         if self._background is not None:
@@ -335,7 +335,7 @@ class Scorer:
         )
         # without a model the work never waits, so that it ends right here
         if self._background is None:
-            return run_to_end(work)
+            return run_coroutine_to_end(work)
         return self._background.complete(work)
 
     async def _batch(
@@ -372,7 +372,7 @@ class Scorer:
             chat = None
             if self._chat is not None:
                 chat = wrap_chat_model(self._chat)
-            staff = await hire_judge(
+            staff = await restore_judge(
                 replace(self._options, chat=chat),
                 self.rubrics,
                 store,
@@ -388,7 +388,7 @@ class Scorer:
         self._scorer = batch_scorer
 
 
-def _close_scorer(background: Background, opened: ExitStack) -> None:
+def _close_scorer(background: BackgroundLoop, opened: ExitStack) -> None:
     background.stop()
     opened.close()
 
@@ -612,7 +612,7 @@ def initialize_worker(scorer: BatchScorer) -> None:
     _WORKER_SCORERS[:] = [scorer]
     # what is loaded stays to the end: the collector need not look through it
     gc.freeze()
-    gc.set_threshold(COLLECTED_AFTER)
+    gc.set_threshold(GARBAGE_COLLECTION_THRESHOLD)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     # What is frozen is never freed, and libraries in C++ would tell of each object of theirs at the
     # end.

@@ -72,7 +72,7 @@ from pollex.text import is_unicode_path
 
 LOGGER = logging.getLogger(__name__)
 
-ResultType = TypeVar("T")
+ResultType = TypeVar("ResultType")
 
 DEFAULT_STORE_PATH = Path(DEFAULT_STORE_FOLDER)
 

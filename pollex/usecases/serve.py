@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from pollex.errors import WrongUse
-from pollex.gateway.endpoint import refuse_no_address
-from pollex.runs.options import MOST_UPLOAD
-from pollex.store.folder import STORE, VARIABLE
+from pollex.gateway.endpoint import require_http_address
+from pollex.runs.options import MAX_UPLOAD_BYTES
+from pollex.store.folder import DEFAULT_STORE_FOLDER, STORE_ENVIRONMENT_VARIABLE
 from pollex.text import parse_size
 from pollex.usecases.use_case import TerminalUseCase, import_by_name, opt, use_case
 
@@ -31,9 +31,9 @@ class ServeStore(TerminalUseCase):
     """
 
     store: Path | None = opt(
-        f"The store's folder; else {STORE}, or the only one below the current folder.",
+        f"The store's folder; else {DEFAULT_STORE_FOLDER}, or the only one below the current folder.",
         default=None,
-        env=(VARIABLE,),
+        env=(STORE_ENVIRONMENT_VARIABLE,),
         group="Data",
     )
     rubrics: tuple[Path, ...] = opt(
@@ -70,7 +70,7 @@ class ServeStore(TerminalUseCase):
     )
     max_upload: int = opt(
         "Most that files may have which are brought at once, packed or unpacked: 500MB.",
-        default=MOST_UPLOAD,
+        default=MAX_UPLOAD_BYTES,
         typed="5GB",
         parse=parse_size,
         group="Data",
@@ -166,7 +166,7 @@ class ServeStore(TerminalUseCase):
         addresses = {"behind": self.behind, "webhook": self.webhook, "events": self.events}
         for option, address in addresses.items():
             if address:
-                refuse_no_address(
+                require_http_address(
                     address,
                     "the address",
                     option,

@@ -16,8 +16,8 @@ from pydantic import Field
 from pollex.calibration.active_learning import make_text_vectors, rank_unlabeled_texts
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.rubrics.answers import NEUTRAL_VALUE, Answer
-from pollex.store.labels import THUMB, read_opinions
-from pollex.store.rows import read_answer
+from pollex.store.labels import THUMB_QUESTION, read_opinions
+from pollex.store.rows import read_answer_row
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.web import links
@@ -380,7 +380,7 @@ def find_holding_ids(store: Store, run: str, form: ListForm) -> frozenset[str]:
     # the last answer counts
     answers = {}
     for row in store.ask(run, ANSWERS_TO_RUBRIC, [form.holds]):
-        answers[row["conversation"]] = read_answer(row)
+        answers[row["conversation"]] = read_answer_row(row)
 
     holding = []
     for conversation, answer in answers.items():
@@ -522,7 +522,7 @@ def sort_rows(
         return lens.order(sort, down=down)
 
     # the ranking has a version for each ten labels: it isn't made anew after each of them
-    labeled_texts = {opinion.text_hash for opinion in read_opinions(store, THUMB)}
+    labeled_texts = {opinion.text_hash for opinion in read_opinions(store, THUMB_QUESTION)}
     rows_shown = lens.kept if waits else lens.latest
     ranked = rows_shown(
         INFORMATION,

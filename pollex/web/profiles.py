@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pollex.rooms import list_hooks
-from pollex.runs.options import ModelOptions, ModelTable, tables_in
+from pollex.runs.options import ModelOptions, ModelTable, read_model_tables
 from pollex.web.hooks import ProfileTable
 
 PROFILE_HINT = (
@@ -32,7 +32,7 @@ def read_profiles(path: Path | None) -> dict[str, ModelOptions]:
 
     profile = next(iter(list_hooks(ProfileTable)), MODEL_TABLE)
     mend = ", ".join([PROFILE_HINT, *profile.fields]) + " where wanted"
-    tables = tables_in(path, profile.kind, mend)
+    tables = read_model_tables(path, profile.kind, mend)
     profiles: dict[str, ModelOptions] = {}
     for name, table in tables.items():
         profiles[name] = profile.options(table, path)

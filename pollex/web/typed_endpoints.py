@@ -8,7 +8,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from pollex.errors import WrongUse
-from pollex.gateway.endpoint import refuse_no_address
+from pollex.gateway.endpoint import require_http_address
 from pollex.gateway.redaction import find_secrets_in_address
 from pollex.web.faults import Fault, Forbidden
 from pollex.web.kept_commands import list_named_addresses
@@ -25,7 +25,7 @@ def require_endpoint(site: Site, base_url: str) -> None:
         Forbidden: It is one of this machine, its network or a metadata service, and others reach this server.
     """
     try:
-        refuse_no_address(base_url)
+        require_http_address(base_url)
     except WrongUse:
         raise Fault(
             "the address is not an http(s) address",

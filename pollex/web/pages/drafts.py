@@ -21,14 +21,14 @@ from pollex.rubrics.edits import (
     write_edits_toml,
 )
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.runs.known_answers import count_unasked
+from pollex.runs.known_answers import count_unasked_questions
 from pollex.runs.options import ModelOptions
-from pollex.runs.workspace import run_to_end
+from pollex.runs.workspace import run_coroutine_to_end
 from pollex.services.rejudging import estimate_preview_calls, find_changed_rubrics, preview_edits
-from pollex.store.folder import COPIES
-from pollex.store.resume import conversations_of
+from pollex.store.folder import DRAFT_COPIES_FOLDER_NAME
+from pollex.store.resume import iterate_conversations
 from pollex.store.runs import Run
-from pollex.store.tables import DraftRow, now, pack, unpack
+from pollex.store.tables import DraftRow, dump_json, format_current_time, load_json
 from pollex.web import frame, links
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Fields, Place
@@ -62,8 +62,8 @@ def _make_row(
     named: NamedSet,
     entries: Sequence[EditEntry],
 ) -> DraftRow:
-    payload = pack([entry.model_dump(mode="json") for entry in entries])
-    return DraftRow(id_, version, now(), named.id, named.name, payload)
+    payload = dump_json([entry.model_dump(mode="json") for entry in entries])
+    return DraftRow(id_, version, format_current_time(), named.id, named.name, payload)
 
 
 def get_draft(site: Site, id_: str) -> tuple[DraftRow, tuple[EditEntry, ...], NamedSet]:
@@ -78,7 +78,7 @@ def get_draft(site: Site, id_: str) -> tuple[DraftRow, tuple[EditEntry, ...], Na
     row = DraftRow(**rows[0])
     return (
         row,
-        tuple(EditEntry.model_validate(entry) for entry in unpack(row.payload)),
+        tuple(EditEntry.model_validate(entry) for entry in load_json(row.payload)),
         site.set(row.base),
     )
 
@@ -114,7 +114,7 @@ def _show_page(
     # how much a refit would ask; the built-in judge asks nobody
     left = None
     if run and not named.rubric_set.judge.built_in:
-        left = count_unasked(site.store, run.id, _apply_draft(named, entries))
+        left = count_unasked_questions(site.store, run.id, _apply_draft(named, entries))
 
     return frame.answer_page(
         "draft.html",
@@ -272,7 +272,7 @@ def take_again(site: Site, draft_id: str, version: Place) -> Done:
         draft_row = DraftRow(
             row.id,
             row.version + 1,
-            now(),
+            format_current_time(),
             named.id,
             named.name,
             payload,
@@ -333,7 +333,7 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
             draft=row,
         )
 
-    previewed = run_to_end(
+    previewed = run_coroutine_to_end(
         preview_edits(
             site.store,
             run.id,
@@ -431,7 +431,7 @@ def _make_model_words(
     options_of_refit: list[str] = []
     judges = list_judge_profiles(site, named)
     # all answers are in the store: no model is asked, whatever the server's settings name
-    if not count_unasked(site.store, run.id, _apply_draft(named, entries)).calls:
+    if not count_unasked_questions(site.store, run.id, _apply_draft(named, entries)).calls:
         return options_of_refit, {"POLLEX_MODEL": ""}
     if (options := judges.get(judge)) is None:
         what = f"{named.rubric_set.judge.name} answered these rubrics, and has to be asked about new words"
@@ -499,7 +499,11 @@ def write_for_command(
     """
     grouped = False
     # a folder for each refit, which its owner alone can read
-    folder = site.store.folder / COPIES / f"{row.id}-{row.version}-{secrets.token_hex(2)}"
+    folder = (
+        site.store.folder
+        / DRAFT_COPIES_FOLDER_NAME
+        / f"{row.id}-{row.version}-{secrets.token_hex(2)}"
+    )
     folder.mkdir(parents=True, mode=0o700)
     (folder / "draft.json").write_text(changed.to_json(), encoding="utf-8")
 
@@ -507,7 +511,7 @@ def write_for_command(
     with os.fdopen(
         os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8"
     ) as file:
-        for conversation in conversations_of(site.store, run.id):
+        for conversation in iterate_conversations(site.store, run.id):
             fields: dict[str, Any] = {
                 "id": conversation.id,
                 "messages": format_openai_messages(conversation),

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from pollex.rooms import list_hooks
-from pollex.store.tables import AnnotatorRow, RevocationRow, now
+from pollex.store.tables import AnnotatorRow, RevocationRow, format_current_time
 from pollex.web import frame, links
 from pollex.web.faults import NotThere
 from pollex.web.forms import Short
@@ -46,7 +46,9 @@ def invite(
     # the store keeps digests of tokens alone
     tokens = [(name, secrets.token_hex(16)) for name in every]
     site.store.keep(
-        AnnotatorRow(secrets.token_hex(6), name, hash_token(site.seal, token), now(), shown)
+        AnnotatorRow(
+            secrets.token_hex(6), name, hash_token(site.seal, token), format_current_time(), shown
+        )
         for name, token in tokens
     )
     addresses = []
@@ -103,7 +105,7 @@ def revoke(site: Site, guest_id: str) -> Done:
         raise NotThere("there is no such link", hint="the page has those there are")
     # taken back twice is no error
     if not site.store.value("SELECT annotator FROM revocations WHERE annotator = ?", [guest_id]):
-        site.store.keep([RevocationRow(guest_id, now())])
+        site.store.keep([RevocationRow(guest_id, format_current_time())])
 
     back = links.SHARED if shown == links.HOME else shown
     return back or links.LABEL, {"guest": guest_id}

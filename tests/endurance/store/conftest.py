@@ -13,7 +13,7 @@ PREAMBLE = """
 import asyncio, os, resource, signal, sys
 from pathlib import Path
 from pollex.errors import *
-from pollex.store.ledger import StoreLedger
+from pollex.store.ledger import StoreCallLedger
 from pollex.store.store import Store
 from pollex.store import resume
 folder = Path(sys.argv[1])

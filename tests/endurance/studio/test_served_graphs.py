@@ -18,9 +18,9 @@ from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.run import make_thread_config
 from pollex.graphs.score import ScoreContext
 from pollex.rooms import list_hooks, list_python_names
-from pollex.store.folder import VARIABLE
+from pollex.store.folder import STORE_ENVIRONMENT_VARIABLE
 from pollex.store.resume import find_run
-from pollex.store.rubric_sets import list_kept_sets
+from pollex.store.rubric_sets import list_stored_rubric_sets
 from pollex.store.store import Store
 from pollex.studio.graphs import learn, refit, score
 from pollex.studio.hooks import StudioGraph
@@ -33,7 +33,7 @@ from pollex.usecases.use_case import REQUIRED, import_by_name, iterate_options
 @pytest.fixture(autouse=True)
 def kept(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs are kept in a store that has the small log's embeddings."""
-    monkeypatch.setenv(VARIABLE, str(store))
+    monkeypatch.setenv(STORE_ENVIRONMENT_VARIABLE, str(store))
 
 
 async def test_score_takes_a_log_and_rubrics_and_tells_how_far_it_is(
@@ -186,7 +186,7 @@ async def test_who_goes_on_from_a_state_of_an_ended_run_forks_it_and_the_parent_
     first = await graph.ainvoke({}, thread, context=form)
     with Store.open(store, read_only=True) as opened:
         before = find_run(opened, first["run"])
-        sets = [kept.digest for kept in list_kept_sets(opened)]
+        sets = [kept.digest for kept in list_stored_rubric_sets(opened)]
     history = [state async for state in graph.aget_state_history(thread)]
     (at,) = [state for state in history if state.next == ("fit_judge",)]
     changed = await graph.aupdate_state(
@@ -199,9 +199,9 @@ async def test_who_goes_on_from_a_state_of_an_ended_run_forks_it_and_the_parent_
     with Store.open(store, read_only=True) as opened:
         assert find_run(opened, first["run"]) == before
         assert find_run(opened, forked["run"]).arguments["parent"] == first["run"]
-        assert [kept.digest for kept in list_kept_sets(opened) if kept.run == first["run"]] == sets[
-            :1
-        ]
+        assert [
+            kept.digest for kept in list_stored_rubric_sets(opened) if kept.run == first["run"]
+        ] == sets[:1]
 
 
 async def test_who_forks_a_run_that_waits_at_the_pool_gets_a_run_of_its_own_and_the_parent_waits_on(

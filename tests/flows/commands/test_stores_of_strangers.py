@@ -22,7 +22,7 @@ from pollex.graphs.context import Resources
 from pollex.graphs.hooks import RunGraph
 from pollex.graphs.run import build_run_graph, carry_out_run, get_current_state, list_states
 from pollex.rooms import list_hooks
-from pollex.store.resume import runs
+from pollex.store.resume import list_stored_runs
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.web.kept_commands import go_on_with_run, read_kept_command
@@ -51,7 +51,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory, learnt: Learnt) -> Iterato
         )
     assert ended.code == 75, ended.err
     with Store.open(folder / "store", read_only=True) as store:
-        yield Waiting(folder, runs(store)[0].id)
+        yield Waiting(folder, list_stored_runs(store)[0].id)
 
 
 PAGES = ("/runs/{run}", "/api/runs/{run}/state?node=deduplicate", "/runs", "/runs/{run}/live", "/")
@@ -289,7 +289,7 @@ def test_a_run_whose_id_is_a_path_is_refused(waiting: Waiting, tmp_path: Path) -
         database.execute("UPDATE runs SET id = '../../other'")
         database.commit()
     with Store.open(store) as opened, pytest.raises(PollexError, match="can't be read"):
-        runs(opened)
+        list_stored_runs(opened)
 
 
 def test_a_folder_with_other_things_in_it_stays_everybodys(tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ async def test_what_a_kept_command_would_read_and_ask_is_shown_and_the_key_stays
     monkeypatch.setenv("POLLEX_BASE_URL", owners)
     with Store.open(store) as opened:
         app = made_app(opened)
-        run = runs(opened)[0]
+        run = list_stored_runs(opened)[0]
         async with client_of(app) as client:
             page = html.unescape((await client.get(f"/runs/{run.id}")).text)
             refused = await client.post(
@@ -386,7 +386,7 @@ async def test_what_is_no_command_that_learns_is_never_started(
     changed_command(store, command)
     with Store.open(store) as opened:
         app = made_app(opened)
-        run = runs(opened)[0]
+        run = list_stored_runs(opened)[0]
         async with client_of(app) as client:
             page = await client.get(f"/runs/{run.id}")
         assert page.status_code == 200

@@ -67,7 +67,7 @@ PAGE = '''
 
 from collections import Counter
 
-from pollex.store.resume import conversations_of
+from pollex.store.resume import iterate_conversations
 from pollex.store.runs import Run
 from pollex.web.site import Site
 from pollex.web.views import Data, page
@@ -76,7 +76,7 @@ from pollex.web.views import Data, page
 @page("/speakers/{run}", "speakers.html", here="Runs")
 def show_speakers(site: Site, run: Run, as_json: bool) -> Data:
     """Show them."""
-    counts = Counter(turn.role for conversation in conversations_of(site.store, run.id) for turn in conversation.turns)
+    counts = Counter(turn.role for conversation in iterate_conversations(site.store, run.id) for turn in conversation.turns)
     return {"speakers": dict(counts)}
 '''
 HOOKS = '''

@@ -32,17 +32,17 @@ from pollex.errors import ResumeRefused
 from pollex.gateway.calls import (
     Call,
     Capabilities,
-    Completed,
+    CompletedReply,
     ContextExceeded,
-    Failed,
-    Malformed,
+    FailedCall,
+    MalformedReply,
     Outcome,
-    Refused,
-    SilentlyTruncated,
-    Truncated,
+    RefusedReply,
+    TruncatedPrompt,
+    TruncatedReply,
 )
 from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Option, Question, Unanswered
-from pollex.store.resume import find_resumable
+from pollex.store.resume import find_resumable_run
 from pollex.store.store import Store
 
 TWO = questions("one", "two")
@@ -58,12 +58,12 @@ def outcomes(answers: list[Answer | Unanswered]) -> list[str]:
 @pytest.mark.parametrize(
     ("outcome", "word"),
     [
-        (Refused(detail="content filter"), "refused"),
+        (RefusedReply(detail="content filter"), "refused"),
         (ContextExceeded(detail="9,000 of 8,192 tokens"), "context_exceeded"),
-        (SilentlyTruncated(detail="read 2,050 of 9,000"), "silently_truncated"),
-        (Malformed(detail="not a chat completion"), "unparsable"),
-        (Failed(fault="timeout", detail="timeout: 120 s"), "error"),
-        (Truncated(detail="stopped at the token limit"), "truncated"),
+        (TruncatedPrompt(detail="read 2,050 of 9,000"), "silently_truncated"),
+        (MalformedReply(detail="not a chat completion"), "unparsable"),
+        (FailedCall(fault="timeout", detail="timeout: 120 s"), "error"),
+        (TruncatedReply(detail="stopped at the token limit"), "truncated"),
     ],
 )
 async def test_a_call_without_an_answer_leaves_every_question_unanswered(
@@ -96,7 +96,7 @@ async def test_nothing_but_turns_is_sent_and_no_call_is_made_for_what_cannot_be_
 async def test_an_answer_that_was_cut_has_twice_the_room_and_only_what_is_missing_is_asked_again() -> (
     None
 ):
-    door = Scripted([Truncated(text='{"1": {"why"')], honest({"one": "Agree"}))
+    door = Scripted([TruncatedReply(text='{"1": {"why"')], honest({"one": "Agree"}))
     answers = await LlmJudge(asker(door, max_tokens=100)).judge(TALK, TWO)
     assert outcomes(answers) == ["Agree", "Neutral"]
     assert [call.max_tokens for call in door.history] == [100, 200]
@@ -125,7 +125,7 @@ async def test_an_answer_without_an_object_is_asked_again_as_another_call(text: 
 async def test_answers_that_nobody_asked_for_are_dropped_and_counted() -> None:
     def generous(call: Call) -> Outcome:
         extra = {"99": {"why": "", "turns": [], "answer": "Agree"}, "note": 1}
-        return Completed(
+        return CompletedReply(
             text=json.dumps(dict(reversed((sheet(call, {"one": "Agree"}) | extra).items())))
         )
 
@@ -212,7 +212,7 @@ async def test_a_wrapped_answer_is_read_and_a_question_answered_twice_counts_onc
             text = json.dumps(sheet(call, {"one": "Agree"}))
             place = next(number for number, item in items_of(call).items() if item == "one")
             again = f', "{place}": {{"why": "again", "turns": [], "answer": "{second}"}}}}'
-            return Completed(text=wrapping.format(f"{text[:-1]}{again}" if second else text))
+            return CompletedReply(text=wrapping.format(f"{text[:-1]}{again}" if second else text))
 
         return Scripted(otherwise=wrapped)
 
@@ -228,9 +228,9 @@ async def test_a_wrapped_answer_is_read_and_a_question_answered_twice_counts_onc
 BOTH = [*questions("a", "b", "c"), *questions("d", "e", "f", polarity="dsat")]
 
 
-def agree_to_all(call: Call) -> Completed:
+def agree_to_all(call: Call) -> CompletedReply:
     """Answer without reading: canaries, too."""
-    return Completed(
+    return CompletedReply(
         text=json.dumps({n: {"why": "so", "turns": [1], "answer": "Agree"} for n in items_of(call)})
     )
 
@@ -300,7 +300,7 @@ async def test_an_answer_keeps_words_turns_and_who_gave_it() -> None:
         said = sheet(call, {"one": "Agree"})
         place = next(number for number, item in items_of(call).items() if item == "one")
         said[place] |= {"why": "Broken \ud83d.", "turns": [2, 0, 2, 9, -1, "1", True]}
-        return Completed(text=json.dumps(said))
+        return CompletedReply(text=json.dumps(said))
 
     answer = of(Answer, (await LlmJudge(asker(Scripted(otherwise=talkative))).judge(TALK, TWO))[0])
     assert (answer.justification, answer.turns, answer.source) == ("Broken ?.", (0, 2), "point")
@@ -330,7 +330,7 @@ def listing(call: Call) -> Outcome:
         pieces.append((letter, alternatives if items_of(call)[number] == "one" else {letter: 0.0}))
         pieces.append((f'. {said["answer"]}"}}', {}))
     pieces.append(("}", {}))
-    return Completed(text="".join(token for token, _ in pieces), logprobs=tokens(pieces))
+    return CompletedReply(text="".join(token for token, _ in pieces), logprobs=tokens(pieces))
 
 
 async def test_log_probabilities_of_the_answers_token_are_the_distribution_and_not_renormalised() -> (
@@ -350,7 +350,7 @@ async def test_log_probabilities_of_the_answers_token_are_the_distribution_and_n
 async def test_an_answer_that_came_without_log_probabilities_falls_back_only_if_it_may(
     require: Any, word: str, elicitation: str
 ) -> None:
-    reply = honest({}) if elicitation == "batched" else Completed(text="C")
+    reply = honest({}) if elicitation == "batched" else CompletedReply(text="C")
     judge = LlmJudge(
         asker(
             Scripted(otherwise=reply),
@@ -414,8 +414,8 @@ async def test_without_samples_second_tries_have_the_seed_that_was_given(
 async def test_a_sample_that_never_came_is_no_missing_mass_and_none_at_all_gives_the_most_frequent_cause() -> (
     None
 ):
-    lost = Failed(fault="timeout", detail="timeout")
-    refused = Refused(detail="no")
+    lost = FailedCall(fault="timeout", detail="timeout")
+    refused = RefusedReply(detail="no")
     answer = (
         await LlmJudge(asker(Scripted([lost], honest({"one": "Agree"})), samples=3)).judge(
             TALK, TWO
@@ -455,14 +455,14 @@ class TestIndependent:
         """C, with probabilities for C, D and something else; canaries are answered right."""
         text = call.messages[-1]["content"].splitlines()[1]
         if is_canary(json.loads(text)):
-            return Completed(text="D" if truth(call, json.loads(text)) else "B")
+            return CompletedReply(text="D" if truth(call, json.loads(text)) else "B")
         listed = {
             "C": math.log(0.5),
             "D": math.log(0.25),
             " C": math.log(0.125),
             "The": math.log(0.1),
         }
-        return Completed(text="C", logprobs=tokens([("C", listed)]))
+        return CompletedReply(text="C", logprobs=tokens([("C", listed)]))
 
     async def test_one_token_a_question_and_its_distribution(self) -> None:
         door = Scripted(otherwise=self.letter)
@@ -484,7 +484,7 @@ class TestIndependent:
             "The answer is C.",
             "Final answer: C",
         ):
-            door = Scripted(otherwise=Completed(text=text))
+            door = Scripted(otherwise=CompletedReply(text=text))
             answers = await LlmJudge(asker(door, elicitation="independent", canary=False)).judge(
                 TALK, TWO
             )
@@ -492,7 +492,7 @@ class TestIndependent:
 
     async def test_what_is_no_letter_of_an_option_is_unparsable(self) -> None:
         for text in ("The", "F", "cc", "C?", "3", "C or D"):
-            door = Scripted(otherwise=Completed(text=text))
+            door = Scripted(otherwise=CompletedReply(text=text))
             answers = await LlmJudge(asker(door, elicitation="independent", canary=False)).judge(
                 TALK, TWO
             )
@@ -502,9 +502,9 @@ class TestIndependent:
     @pytest.mark.parametrize(
         ("reply", "words"),
         [
-            (Completed(text="E"), ["suspect", "suspect", "Neutral"]),
-            (Completed(text="Yes"), ["suspect"] * 3),
-            (Failed(fault="timeout", detail="timeout"), ["Neutral"] * 3),
+            (CompletedReply(text="E"), ["suspect", "suspect", "Neutral"]),
+            (CompletedReply(text="Yes"), ["suspect"] * 3),
+            (FailedCall(fault="timeout", detail="timeout"), ["Neutral"] * 3),
         ],
     )
     async def test_a_wrong_canary_makes_questions_of_its_polarity_suspect_and_a_lost_one_proves_nothing(
@@ -512,7 +512,7 @@ class TestIndependent:
     ) -> None:
         def spoilt(call: Call) -> Outcome:
             canary_asked = is_canary(json.loads(call.messages[-1]["content"].splitlines()[1]))
-            return reply if canary_asked else Completed(text="C")
+            return reply if canary_asked else CompletedReply(text="C")
 
         judge = LlmJudge(asker(door := Scripted(otherwise=spoilt), elicitation="independent"))
         assert (
@@ -522,7 +522,7 @@ class TestIndependent:
 
     async def test_a_question_that_is_no_rubric_is_asked_as_it_stands(self) -> None:
         options = tuple(Option(text=str(i), value=i) for i in range(1, 11))
-        door = Scripted(otherwise=Completed(text="J"))
+        door = Scripted(otherwise=CompletedReply(text="J"))
         question = Question(id="q", text="How good, 1 to 10?", options=options)
         answer = of(
             Answer,
@@ -545,7 +545,7 @@ async def test_an_occasion_that_never_came_up_is_an_answer_of_its_own_and_no_val
     assert found.never_came_up
     assert found.mass == 0
     assert "Never came up" in door.history[0].messages[2]["content"]
-    one_by_one = Scripted(otherwise=Completed(text="F"))
+    one_by_one = Scripted(otherwise=CompletedReply(text="F"))
     (found,) = await LlmJudge(asker(one_by_one, elicitation="independent", canary=False)).judge(
         TALK, asked
     )
@@ -571,9 +571,9 @@ def test_a_resume_with_another_prompt_or_scale_is_refused_and_says_whose(tmp_pat
     now = {"judge": other.fingerprint}
     with Store.open(tmp_path) as store:
         begun = store.begin("score", arguments={}, fingerprint=before, versions={})
-        assert find_resumable(store, "score", before).id == begun.id
+        assert find_resumable_run(store, "score", before).id == begun.id
         with pytest.raises(ResumeRefused, match="judge: another model, prompt or setting"):
-            find_resumable(store, "score", now)
+            find_resumable_run(store, "score", now)
     extractor = LlmExtractor(asker(Scripted()))
     changed_one = LlmExtractor(asker(Scripted()))
     changed_one.prompts["sat"] = replace(changed_one.prompts["sat"], version="another")

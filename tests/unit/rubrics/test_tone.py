@@ -33,8 +33,8 @@ from pollex.rubrics.tone import (
     ToneScale,
     make_tone_answers,
 )
-from pollex.runs.roles import embedded_record
-from pollex.runs.workspace import run_to_end
+from pollex.runs.roles import make_embedded_judge_record
+from pollex.runs.workspace import run_coroutine_to_end
 
 SIZE = 200
 RUBRICS = [
@@ -77,7 +77,7 @@ def planted(up: Bools, loud: Floats) -> tuple[Material, Candidates, list[Fold]]:
         training=tuple(conversations),
         held_out=(),
         settings=LearnSettings(),
-        judge_record=embedded_record(Embedder()),
+        judge_record=make_embedded_judge_record(Embedder()),
         table=GivenAnswers("expected"),
         progress=NullProgress(),
         family_of=name_rubric_family,
@@ -201,7 +201,7 @@ def test_the_built_in_judge_answers_it_by_the_learned_scale_and_reads_no_vectors
         weight=1.0, signals=(), adds=Figure(0.1, 0.0, 0.2, n=9), learned=scale.to_json()
     )
     judge = EmbeddedJudge(Embedder(), {TONE_SOURCE: record.learned})
-    (answer,) = run_to_end(judge.judge(about, [Question.about(record.rubric)]))
+    (answer,) = run_coroutine_to_end(judge.judge(about, [Question.about(record.rubric)]))
     assert isinstance(answer, Answer)
     assert answer.probabilities == pytest.approx(
         make_tone_answers(scale.tone(WORDING_TONE_FORM.measure([about])[0]), 5)

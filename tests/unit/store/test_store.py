@@ -126,9 +126,9 @@ class TestRefusals:
             Store.open(folder, read_only=read_only)
         assert (folder / "backup.sqlite").read_bytes() == backup
 
-        assert rebuild(folder)[0] == "store.sqlite is kept as store.sqlite.damaged.1"
+        assert rebuild_store(folder)[0] == "store.sqlite is kept as store.sqlite.damaged.1"
         with Store.open(folder) as store:
-            assert [run.status for run in runs(store)] == ["done"]
+            assert [run.status for run in list_stored_runs(store)] == ["done"]
 
     @pytest.mark.parametrize("remains", ["checkpoints.sqlite", "runs/learn-1/texts-1.parquet"])
     def test_an_empty_database_beside_states_or_parts_of_runs_is_damaged(

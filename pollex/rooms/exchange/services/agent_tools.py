@@ -25,11 +25,11 @@ from pollex.services.compare import compare_runs
 from pollex.services.held import read_held_rubrics
 from pollex.services.history import find_rubric_named
 from pollex.services.hooks import AgentTool, RubricFacts, describe_figure
-from pollex.store.resume import conversations_of, find_run, runs
-from pollex.store.rubric_sets import find_set, list_kept_sets
+from pollex.store.resume import find_run, iterate_conversations, list_stored_runs
+from pollex.store.rubric_sets import find_stored_rubric_set, list_stored_rubric_sets
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.store.traces import conversation_trace, run_tree
+from pollex.store.traces import build_span_tree, collect_conversation_trace
 from pollex.text import make_json_values, replace_surrogates
 
 ROWS_A_PAGE, MAX_TEXT_CHARACTERS, MAX_ID_CHARACTERS = 10, 1_500, 200
@@ -232,7 +232,7 @@ class AgentTools:
                     traced_run,
                     conversation,
                 )
-                trace = conversation_trace(
+                trace = collect_conversation_trace(
                     store,
                     traced_run.id,
                     logged_conversation.id,
@@ -246,7 +246,7 @@ class AgentTools:
                 ]
             else:
                 rows = []
-                for branch in run_tree(store, traced_run.id):
+                for branch in build_span_tree(store, traced_run.id):
                     rows.extend(_iterate_branches(make_json_values(branch)))
 
         return self.answer(
@@ -267,7 +267,7 @@ class AgentTools:
         with self._store() as store:
             scored = self._run(store, run, ("score", "evaluate", "learn"))
             rubric_set = self._set_of(store, scored)
-            return scored, rubric_set, make_logs(conversations_of(store, scored.id))
+            return scored, rubric_set, make_logs(iterate_conversations(store, scored.id))
 
     def _store(self) -> Store:
         return Store.open(self.folder, read_only=True)
@@ -279,8 +279,8 @@ class AgentTools:
             if name in ("", path.name, str(path)):
                 return RubricSet.load(path, arrays=False)
 
-        if (stored_set := find_set(store, name or "last")) is None:
-            runs_with_sets = (rubric_set.run for rubric_set in list_kept_sets(store))
+        if (stored_set := find_stored_rubric_set(store, name or "last")) is None:
+            runs_with_sets = (rubric_set.run for rubric_set in list_stored_rubric_sets(store))
             names = ", ".join([*(path.name for path in self.sets), *runs_with_sets][:8]) or "none"
             raise WrongUse(
                 "there is no such rubric set",
@@ -297,7 +297,7 @@ class AgentTools:
             ids.add(row["id"])
 
         loaded = (RubricSet.load(path) for path in self.sets)
-        stored = (rubric_set.read(store) for rubric_set in list_kept_sets(store))
+        stored = (rubric_set.read(store) for rubric_set in list_stored_rubric_sets(store))
         for candidate in (*loaded, *stored):
             if candidate.run == run.id or {rubric.id for rubric in candidate.rubrics} <= ids:
                 return candidate
@@ -320,7 +320,7 @@ class AgentTools:
             return
 
         # where the run that made the set was told to write it
-        arguments = {run.id: run.arguments for run in runs(store)}.get(
+        arguments = {run.id: run.arguments for run in list_stored_runs(store)}.get(
             rubric_set.run,
             {},
         )
@@ -344,7 +344,7 @@ class AgentTools:
 
         # the last run of the commands that score
         run = next(
-            (run for run in reversed(runs(store)) if run.command in commands),
+            (run for run in reversed(list_stored_runs(store)) if run.command in commands),
             None,
         )
         if run is None:
@@ -357,7 +357,7 @@ class AgentTools:
         return run
 
     def _conversation(self, store: Store, run: Run, name: str) -> Conversation:
-        conversation = next(conversations_of(store, run.id, ids=[name]), None)
+        conversation = next(iterate_conversations(store, run.id, ids=[name]), None)
         if conversation is None:
             raise WrongUse(
                 "the run has no such conversation",

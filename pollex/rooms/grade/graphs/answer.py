@@ -16,7 +16,7 @@ from pollex.rooms.grade.agents.llm.respondent import Respondent
 from pollex.rooms.grade.conversations.references import ReferenceCase
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Unanswered
-from pollex.store.rows import conversation_rows
+from pollex.store.rows import make_conversation_rows
 from pollex.text import format_count
 
 
@@ -96,7 +96,7 @@ async def respond(live: AnswerWork, id_: str) -> None:
         # Inside the span, which is written after it: whoever finds the span of a killed run finds
         # the answer, too.
         stored = make_stored_answer(case, response, live.respondent.name, temperature)
-        live.store.put(conversation_rows(live.run, [stored]))
+        live.store.put(make_conversation_rows(live.run, [stored]))
 
     live.tell(case, stored)
     live.end(case.id, stored.metadata["outcome"])

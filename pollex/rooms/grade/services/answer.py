@@ -18,15 +18,15 @@ from pollex.rooms.grade.conversations.references import ReferenceCase, Reference
 from pollex.rooms.grade.formats.references import read_cases
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
 from pollex.rooms.grade.services.grade import choose_profile, report_cases
-from pollex.runs.by_model import by_model, require_model
+from pollex.runs.by_model import require_model_name, run_work_by_model
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.run import RunSettings
-from pollex.runs.usage import ModelUsage, usage_by_stage
-from pollex.runs.workspace import workspace
+from pollex.runs.usage import ModelUsage, render_usage_by_stage
+from pollex.runs.workspace import open_workspace
 from pollex.services.dry_run import plan_dry_run
 from pollex.services.logs import Sources, list_source_names
 from pollex.services.results import TabularResult, format_outcomes
-from pollex.store.resume import conversations_of
+from pollex.store.resume import iterate_conversations
 from pollex.store.store import Store
 from pollex.text import TerminalLines, render_first_lines
 
@@ -95,7 +95,7 @@ class AnswerResult(TabularResult):
                 failed.append(f"{r.case.id}: {r.outcome}: {r.detail}")
 
         yield from render_first_lines("question has no answer", "questions have no answer", failed)
-        yield from usage_by_stage(self.usage)
+        yield from render_usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.model}; run {self.run})"
 
     def as_json(self) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def answer_questions(
         WrongUse: No model is named.
     """
     # what can be refused is refused before a file is read
-    name = require_model(model, "no model to answer")
+    name = require_model_name(model, "no model to answer")
     if out is not None:
         require_known_ending(out, profile, *list_source_names(questions))
 
@@ -159,13 +159,13 @@ def answer_questions(
         )
 
     # the run keeps what it was called with, for a later look at it
-    with workspace(run, progress) as opened:
+    with open_workspace(run, progress) as opened:
         arguments = {
             "questions": list_source_names(questions),
             "out": out and str(out),
             "profile": grading.language,
         }
-        (run_id, outcomes), usage = by_model(
+        (run_id, outcomes), usage = run_work_by_model(
             opened,
             model,
             seed,
@@ -259,7 +259,7 @@ async def collect_responses(
 
 def iterate_responses(store: Store, run: str, cases: ReferenceCases) -> Iterator[SystemResponse]:
     """Yield one response for each question, in the questions' order."""
-    by_id = {conversation.id: conversation for conversation in conversations_of(store, run)}
+    by_id = {conversation.id: conversation for conversation in iterate_conversations(store, run)}
     for case in cases:
         yield _make_response(case, by_id.get(case.id))
 

@@ -52,16 +52,21 @@ from pollex.rooms.grade.formats.references import (
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
 from pollex.rooms.grade.reports.grades import choose_example, render_grades_page
 from pollex.rubrics.answers import Answer, NoAnswerOutcome, Question, Unanswered, can_retry
-from pollex.runs.by_model import by_model, require_model
+from pollex.runs.by_model import require_model_name, run_work_by_model
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.run import RunSettings, kept_ids
-from pollex.runs.usage import ModelUsage, usage_by_stage
-from pollex.runs.workspace import workspace
+from pollex.runs.run import RunSettings, read_conversation_ids
+from pollex.runs.usage import ModelUsage, render_usage_by_stage
+from pollex.runs.workspace import open_workspace
 from pollex.services.dry_run import plan_dry_run
 from pollex.services.logs import Sources, format_count_with_lines, list_source_names
 from pollex.services.results import TabularResult, format_outcomes
-from pollex.store.resume import BATCH, answers_of, conversations_of, step
-from pollex.store.rows import conversation_rows
+from pollex.store.resume import (
+    CONVERSATIONS_PER_QUERY,
+    iterate_conversations,
+    read_answers,
+    read_step_result,
+)
+from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
 from pollex.text import TerminalLine, TerminalLines, TerminalTable, format_count, render_first_lines
 
@@ -147,7 +152,7 @@ class GradeResult(TabularResult):
             "answer is not or not wholly graded", "answers are not or not wholly graded", failed
         )
         yield format_outcomes(self.outcomes)
-        yield from usage_by_stage(self.usage)
+        yield from render_usage_by_stage(self.usage)
         yield f"Wrote {self.out} and {self.page} ({self.judge}; run {self.run})"
 
     def as_json(self) -> dict[str, Any]:
@@ -189,7 +194,7 @@ def grade_answers(
         BadInput: A file or row can't be read, or nothing in it could be used.
         WrongUse: No model is named, or there are no answers to grade.
     """
-    judge = require_model(model, "grading against references needs an LLM")
+    judge = require_model_name(model, "grading against references needs an LLM")
     # no output may be a file that is read
     read_files = (answers, profile, *human, *list_source_names(questions))
     if out is not None:
@@ -213,7 +218,7 @@ def grade_answers(
             lambda plan: _ask_about_all_cases(cases, rules, plan.asker, plain=plain),
         )
 
-    with workspace(run, progress) as opened:
+    with open_workspace(run, progress) as opened:
         # a judge that wrote the answers itself is told of, not refused
         if any(case.answered_by == judge for case in cases):
             progress.note(f"Note: {judge} grades answers of its own; judges tend to prefer these")
@@ -222,7 +227,7 @@ def grade_answers(
             "out": out and str(out),
             "profile": rules.language,
         }
-        (graded, outcomes), usage = by_model(
+        (graded, outcomes), usage = run_work_by_model(
             opened,
             model,
             GRADING_SEED,
@@ -398,7 +403,7 @@ async def grade_cases(
         # cases and profile are stored, so that pages can be made without the files
         await _keep_cases(store, run.id, cases)
         await store.write_step(run.id, PROFILE_RECORD_NAME, profile.model_dump(mode="json"))
-        answers = answers_of(store, run.id)
+        answers = read_answers(store, run.id)
         again = setting.retry_outcomes
         # cases with a question that is open, or may be asked again
         left = []
@@ -464,9 +469,9 @@ def iterate_gradings(
     cases: ReferenceCases,
 ) -> Iterator[CaseGrading]:
     """Yield one grading for each case, in the cases' order, read in batches."""
-    for start in range(0, len(cases), BATCH):
-        batch = cases.cases[start : start + BATCH]
-        answers = answers_of(store, run, ids=[case.id for case in batch])
+    for start in range(0, len(cases), CONVERSATIONS_PER_QUERY):
+        batch = cases.cases[start : start + CONVERSATIONS_PER_QUERY]
+        answers = read_answers(store, run, ids=[case.id for case in batch])
         for case in batch:
             yield make_grading(profile, case, answers.get(case.id, {}))
 
@@ -475,13 +480,13 @@ def read_kept_gradings(
     store: Store, run: str
 ) -> tuple[ReferencingProfile, list[CaseGrading]] | None:
     """Return a run's profile and gradings from the store alone; None if it has none."""
-    profile_facts = step(store, run, PROFILE_RECORD_NAME)
+    profile_facts = read_step_result(store, run, PROFILE_RECORD_NAME)
     if profile_facts is None:
         return None
 
     profile = ReferencingProfile.model_validate(profile_facts)
     cases = ReferenceCases(
-        tuple(ReferenceCase.of(conversation) for conversation in conversations_of(store, run))
+        tuple(ReferenceCase.of(conversation) for conversation in iterate_conversations(store, run))
     )
     return profile, list(iterate_gradings(store, run, profile, cases))
 
@@ -489,7 +494,7 @@ def read_kept_gradings(
 def read_asked_questions(store: Store, run: str) -> dict[str, Question]:
     """Return the questions of a run of `grade`, by the ids in its answers."""
     # the profile as it was when the run began
-    profile_facts = step(store, run, PROFILE_RECORD_NAME)
+    profile_facts = read_step_result(store, run, PROFILE_RECORD_NAME)
     if profile_facts is None:
         return {}
 
@@ -530,11 +535,11 @@ def _is_settled(
 
 async def _keep_cases(store: Store, run: str, cases: ReferenceCases) -> None:
     """Store the cases with references and evidence, except those stored before a resume."""
-    stored_ids = kept_ids(store, run)
-    for start in range(0, len(cases), BATCH):
+    stored_ids = read_conversation_ids(store, run)
+    for start in range(0, len(cases), CONVERSATIONS_PER_QUERY):
         new = []
-        for case in cases.cases[start : start + BATCH]:
+        for case in cases.cases[start : start + CONVERSATIONS_PER_QUERY]:
             if case.id not in stored_ids:
                 new.append(case.conversation)
 
-        await store.write(conversation_rows(run, new))
+        await store.write(make_conversation_rows(run, new))

@@ -19,9 +19,9 @@ from pollex.conversations.logs import Logs
 from pollex.errors import UNREADABLE_FILE_HINT, BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_distinct_outputs, require_known_ending, require_writable
-from pollex.gateway.batches.desk import BatchRound
+from pollex.gateway.batches.desk import BatchSubmissionRound
 from pollex.gateway.budget import Budget
-from pollex.gateway.calls import Call, Completed, Outcome
+from pollex.gateway.calls import Call, CompletedReply, Outcome
 from pollex.graphs.context import Progress
 from pollex.outputs import require_replaceable
 from pollex.prompts.domain import DomainProfile, load_profile
@@ -40,14 +40,14 @@ from pollex.rooms.judge.graphs.state import RunTally
 from pollex.rooms.judge.services.judge_runs import AskPeople, apply_people_answers, ask_and_rate
 from pollex.rooms.judge.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.plan import AT_MOST, Plan, Planner
-from pollex.runs.roles import RunRoles, embedded_workers, embedder_for, hire
+from pollex.runs.plan import UPPER_BOUND_WORD, PlannedRun, PlanningGateway
+from pollex.runs.roles import RunRoles, build_embedded_run_roles, build_run_roles, make_embedder
 from pollex.runs.run import RunSettings
 from pollex.runs.usage import ModelUsage
-from pollex.runs.workspace import Workspace, workspace
+from pollex.runs.workspace import Workspace, open_workspace
 from pollex.services.dry_run import NO_CALLS_PLAN, CallPlan, DryRunEnded, make_call_plan
 from pollex.services.logs import Sources, list_file_names, list_source_names, logs_from
-from pollex.store.resume import conversations_of, find_run
+from pollex.store.resume import find_run, iterate_conversations
 from pollex.store.spans import Tracer
 from pollex.text import read_file_text
 
@@ -260,7 +260,7 @@ def judge_logs(
             )
         )
 
-    with workspace(run, progress, read) as opened:
+    with open_workspace(run, progress, read) as opened:
         about = {"question": options.question, "options": list(options.options)}
         # what the run was called with, for a later look at it
         arguments = {"logs": list_source_names(logs)} | about
@@ -332,7 +332,7 @@ def _plan_judge_calls(
     plans = []
     for name in members:
         plans.append(
-            Plan.of(
+            PlannedRun.of(
                 replace(model, model=name),
                 profile,
                 run,
@@ -342,7 +342,7 @@ def _plan_judge_calls(
 
     if options.stop_early:  # which runs are spared depends on what the others answer
         for plan in plans:
-            plan.planner.certainty = AT_MOST
+            plan.planner.certainty = UPPER_BOUND_WORD
 
     # raters that send to the planner in place of a model
     askers = []
@@ -395,7 +395,7 @@ async def _judge_in_run(
         if members := options.members(model):
             # of the whole command
             budget = Budget(model.limits)
-            together = BatchRound()
+            together = BatchSubmissionRound()
             instructions = options.instructions_text()
             staff = []
             # a chat object is one model, whatever its name
@@ -405,7 +405,7 @@ async def _judge_in_run(
                 else:
                     member_model = replace(model, model=name)
 
-                hired = await hire(
+                hired = await build_run_roles(
                     member_model,
                     profile,
                     opened.store,
@@ -424,14 +424,14 @@ async def _judge_in_run(
                 )
         else:
             # the rater without a model learns from this log before it answers
-            embedder = embedder_for(opened.store.folder, model.settings.embedding_model)
+            embedder = make_embedder(opened.store.folder, model.settings.embedding_model)
             embedder.watch(opened.progress)
             rater = EmbeddedRater(embedder)
             await rater.fit(logs.conversations, [])
             opened.progress.note(
                 f"Note: {NOT_UNDERSTOOD_MESSAGE}, {_describe_learning(rater, task)}"
             )
-            staff = [embedded_workers(profile, embedder, options.seed)]
+            staff = [build_embedded_run_roles(profile, embedder, options.seed)]
             raters = [rater]
 
         # the run's settings come from the first worker, secrets from all of them
@@ -469,13 +469,13 @@ def _describe_learning(rater: EmbeddedRater, task: RatingTask) -> str:
 class JudgeRehearsal:
     """A model client that counts calls, with end states of the usual length."""
 
-    planner: Planner
+    planner: PlanningGateway
 
     async def ask(self, call: Call) -> Outcome:
         """See `agents.llm.asker.ModelClient`."""
         if call.stage == "describe":
             await self.planner.ask(call)
-            return Completed(
+            return CompletedReply(
                 text=json.dumps(dict.fromkeys((call.schema or {})["properties"], "a state " * 35))
             )
         if "end_state" not in call.messages[1]["content"]:
@@ -523,13 +523,13 @@ def review_run(
     if answers is not None:
         file = AnswersFile(answers)
 
-    with workspace(run, progress) as opened:
+    with open_workspace(run, progress) as opened:
         store = opened.store
 
         # looked up when somebody is asked, so that not all are in memory
         def find(id_: str) -> Conversation:
             return next(
-                conversations_of(
+                iterate_conversations(
                     store,
                     find_run(store, named, "judge").id,
                     ids=[id_],
@@ -554,7 +554,7 @@ def review_run(
         return write_verdicts(
             store,
             judged,
-            list(conversations_of(store, judged.run)),
+            list(iterate_conversations(store, judged.run)),
             files,
             people=file,
         )

@@ -16,9 +16,9 @@ from pollex.rooms.judge.store.votes import (
     read_votes_so_far,
 )
 from pollex.rubrics.answers import Question
-from pollex.runs.run import RunSettings, digest_json, kept_ids
-from pollex.store.resume import BATCH, conversations_of, find_run
-from pollex.store.rows import conversation_rows
+from pollex.runs.run import RunSettings, compute_json_digest, read_conversation_ids
+from pollex.store.resume import CONVERSATIONS_PER_QUERY, find_run, iterate_conversations
+from pollex.store.rows import make_conversation_rows
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.text import format_count
@@ -45,7 +45,7 @@ async def ask_and_rate(
     # what must be the same for a run to be resumed
     fingerprint = {
         "data": data_fingerprint[:12],
-        "question": digest_json(task.question.model_dump(mode="json")),
+        "question": compute_json_digest(task.question.model_dump(mode="json")),
         "rule": task.in_words,
         "stop early": str(ensemble.stop_early),
         "by": task.by,
@@ -54,14 +54,14 @@ async def ask_and_rate(
     roles = [ensemble.name]
     # conversations are stored first, and only those that a resumed run lacks
     async with setting.begin_or_resume("judge", fingerprint, roles) as run:
-        stored_ids = kept_ids(setting.store, run.id)
-        for start in range(0, len(conversations), BATCH):
+        stored_ids = read_conversation_ids(setting.store, run.id)
+        for start in range(0, len(conversations), CONVERSATIONS_PER_QUERY):
             new = []
-            for c in conversations[start : start + BATCH]:
+            for c in conversations[start : start + CONVERSATIONS_PER_QUERY]:
                 if c.id not in stored_ids:
                     new.append(c)
 
-            await setting.store.write(conversation_rows(run.id, new))
+            await setting.store.write(make_conversation_rows(run.id, new))
         await setting.store.write_step(run.id, TASK_RECORD_NAME, task.as_json)
         return await _judge_conversations(
             run,
@@ -98,7 +98,7 @@ async def apply_people_answers(
             hint="`pollex runs` lists them",
         )
 
-    conversations = list(conversations_of(store, run.id))
+    conversations = list(iterate_conversations(store, run.id))
     # a run that was stopped has conversations without votes: they need the judge first
     tallies, _ = read_votes_so_far(store, run.id, task, setting.retry_outcomes)
     if left := sum(c.id not in tallies for c in conversations):
@@ -196,7 +196,7 @@ def read_run_tally(store: Store, run: Run) -> RunTally | None:
         task = read_task(store, run.id)
     if task is None:
         return None
-    return count_votes_of_run(store, run.id, task, conversations_of(store, run.id))
+    return count_votes_of_run(store, run.id, task, iterate_conversations(store, run.id))
 
 
 def read_run_ratings(store: Store, run: Run) -> tuple[Question, dict[str, str]] | None:

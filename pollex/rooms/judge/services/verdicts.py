@@ -53,12 +53,12 @@ from pollex.rooms.judge.selection.consensus import (
 from pollex.rooms.judge.services.judge_runs import get_thumb_options
 from pollex.rooms.judge.store.votes import iterate_verdicts, iterate_votes
 from pollex.rubrics.answers import RETRYABLE_OUTCOMES, Answer
-from pollex.runs.usage import ModelUsage, usage_json
+from pollex.runs.usage import ModelUsage, make_usage_json
 from pollex.services.agreement import find_texts_of_several, measure_agreement
 from pollex.services.results import TabularResult, describe_unread, format_outcomes
-from pollex.store.folder import store_option
-from pollex.store.labels import THUMB, Opinion, read_opinions
-from pollex.store.resume import BATCH, count_unread
+from pollex.store.folder import format_store_option
+from pollex.store.labels import THUMB_QUESTION, Opinion, read_opinions
+from pollex.store.resume import CONVERSATIONS_PER_QUERY, count_unreadable_answers
 from pollex.store.store import Store
 from pollex.text import (
     TerminalLines,
@@ -164,7 +164,7 @@ class JudgeResult(TabularResult):
     def told(self, store: Path) -> TerminalLines:
         """Yield the results of a run, the files written, and how to ask people."""
         judged = self.judged
-        store_words = store_option(store)
+        store_words = format_store_option(store)
         yield format_outcomes(self.outcomes)
         yield from _describe_summary(self, store_words)
         if self.precision:
@@ -196,7 +196,7 @@ class JudgeResult(TabularResult):
         # the first usage is that of the command's model; a panel has more
         first, *others = self.usages or (("", None),)
         if others:
-            panel = {"panel": {name: usage_json(usage) for name, usage in others}}
+            panel = {"panel": {name: make_usage_json(usage) for name, usage in others}}
         else:
             panel = {}
 
@@ -232,7 +232,7 @@ class JudgeResult(TabularResult):
             },
             "precision": self.precision and self.precision.as_json,
             "bad_rows": make_json_values(self.bad_rows),
-            **usage_json(first[1]),
+            **make_usage_json(first[1]),
             **panel,
         }
 
@@ -310,7 +310,7 @@ def write_verdicts(
         unused=tuple(people.unused(decided)) if people else (),
         bad_rows=bad_rows,
         usages=usages,
-        unread=count_unread(store, judged.run)[1] if usages else "",
+        unread=count_unreadable_answers(store, judged.run)[1] if usages else "",
     )
 
 
@@ -535,7 +535,10 @@ def measure_precision(
         [conversation for conversation in conversations if not conversation.not_scorable]
     )
     ids = [*truth] if len(task.question.options) == 2 else []
-    batches = (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
+    batches = (
+        ids[start : start + CONVERSATIONS_PER_QUERY]
+        for start in range(0, len(ids), CONVERSATIONS_PER_QUERY)
+    )
     # −1 stands for a run that failed
     picks = {
         id_: [vote.chosen if isinstance(vote, Answer) else -1 for vote in votes]
@@ -631,7 +634,7 @@ def _collect_opinions(
 
     # people's labels under both questions, in the words of a thumb
     questions_asked = [
-        (THUMB, {"up": "up", "down": "down"}),
+        (THUMB_QUESTION, {"up": "up", "down": "down"}),
         (make_person_question(task.question).id, answers),
     ]
     opinions_kept = []

@@ -14,7 +14,7 @@ from pollex.rooms.judge.agents.votes import (
     make_run_question,
 )
 from pollex.rubrics.answers import Answer, NoAnswerOutcome, Question, Unanswered, can_retry
-from pollex.store.resume import BATCH, answers_of, step
+from pollex.store.resume import CONVERSATIONS_PER_QUERY, read_answers, read_step_result
 from pollex.store.store import Store
 
 TASK_RECORD_NAME = "task"
@@ -23,7 +23,7 @@ TASK_RECORD_NAME = "task"
 
 def read_task(store: Store, run: str) -> RatingTask | None:
     """Return what a run was asked to do; None if it is no run of `judge`."""
-    task = step(store, run, TASK_RECORD_NAME)
+    task = read_step_result(store, run, TASK_RECORD_NAME)
     if task is None:
         return None
     return RatingTask.from_json(task)
@@ -75,7 +75,7 @@ def iterate_votes(
         names.append(make_run_question(task.question, number).id)
 
     # a run that was spared or is still to come has no answer
-    for id_, answers in answers_of(store, run, ids=None if ids is None else list(ids)).items():
+    for id_, answers in read_answers(store, run, ids=None if ids is None else list(ids)).items():
         votes = []
         for name in names:
             if name in answers:
@@ -104,8 +104,8 @@ def iterate_verdicts(
     """Yield the verdict of each conversation, in their order, read in batches."""
     people = read_people_so_far(store, run, task)
     # batches keep the answers of a large run out of memory
-    for start in range(0, len(conversations), BATCH):
-        ids = [c.id for c in conversations[start : start + BATCH]]
+    for start in range(0, len(conversations), CONVERSATIONS_PER_QUERY):
+        ids = [c.id for c in conversations[start : start + CONVERSATIONS_PER_QUERY]]
         votes = dict(iterate_votes(store, run, task, ids))
         for id_ in ids:
             yield decide_verdict(

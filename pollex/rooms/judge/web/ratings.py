@@ -6,7 +6,7 @@ from typing import Any
 from pollex.rooms.judge.agents.votes import compute_diversity_entropy
 from pollex.rooms.judge.services.judge_runs import read_run_tally
 from pollex.rooms.judge.services.verdicts import measure_precision
-from pollex.store.resume import conversations_of
+from pollex.store.resume import iterate_conversations
 from pollex.store.runs import Run
 from pollex.web.site import Site
 
@@ -56,7 +56,7 @@ def _count_run_ratings(site: Site, run: Run) -> dict[str, Any] | None:
         kinds,
         key=lambda kind: (kind["entropy"] is None, kind["entropy"] or 0.0, -kind["n"]),
     )
-    conversations = list(conversations_of(site.store, run.id))
+    conversations = list(iterate_conversations(site.store, run.id))
     precision = measure_precision(
         site.store,
         run.id,

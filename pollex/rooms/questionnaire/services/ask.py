@@ -27,16 +27,16 @@ from pollex.rubrics.answers import (
     Unanswered,
     can_retry,
 )
-from pollex.runs.by_model import by_model, require_model
+from pollex.runs.by_model import require_model_name, run_work_by_model
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.run import RunSettings, digest_json, kept_ids
-from pollex.runs.usage import ModelUsage, usage_by_stage
-from pollex.runs.workspace import Workspace, workspace
+from pollex.runs.run import RunSettings, compute_json_digest, read_conversation_ids
+from pollex.runs.usage import ModelUsage, render_usage_by_stage
+from pollex.runs.workspace import Workspace, open_workspace
 from pollex.services.dry_run import plan_dry_run
 from pollex.services.logs import Sources, list_file_names, list_source_names, logs_from
 from pollex.services.results import TabularResult, format_outcomes
-from pollex.store.resume import BATCH, answers_of, step
-from pollex.store.rows import conversation_rows
+from pollex.store.resume import CONVERSATIONS_PER_QUERY, read_answers, read_step_result
+from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
 from pollex.text import TerminalLine, TerminalLines, format_count
 
@@ -111,7 +111,7 @@ class AskResult(TabularResult):
             advice = "choose an endpoint with log-probabilities, or --samples"
             yield TerminalLine(f"Points tell nothing of doubt: {advice}", "yellow")
 
-        yield from usage_by_stage(self.usage)
+        yield from render_usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.judge}; run {self.run})"
 
     def as_json(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def ask_questionnaire(
         ModelRefused: Log-probabilities are required, and the endpoint gives none.
         WrongUse: No model is named.
     """
-    judge = require_model(model, MODEL_NEEDED_REASON)
+    judge = require_model_name(model, MODEL_NEEDED_REASON)
     if out is not None:
         require_known_ending(out, *list_file_names(logs, questionnaire, domain))
 
@@ -167,13 +167,13 @@ def ask_questionnaire(
         work = lambda plan: _rehearse_calls(read, questions, choose_answerer(plan.asker, questions))  # noqa: E731
         raise plan_dry_run(counted, run, ASKING_SEED, work, profile)
 
-    with workspace(run, progress, read) as opened:
+    with open_workspace(run, progress, read) as opened:
         arguments = {
             "logs": list_source_names(logs),
             "questionnaire": str(questionnaire),
             "out": out and str(out),
         }
-        (run_id, sources), usage = by_model(
+        (run_id, sources), usage = run_work_by_model(
             opened,
             pose_questions_singly(model, with_domain=domain is not None),
             ASKING_SEED,
@@ -302,18 +302,18 @@ async def ask_all_conversations(
     # a resume goes on only with the same texts, questions and judge
     fingerprint = {
         "data": data_fingerprint[:12],
-        "questionnaire": digest_json(questions_json),
+        "questionnaire": compute_json_digest(questions_json),
         "judge": judge.fingerprint,
     }
     store = setting.store
     async with setting.begin_or_resume("ask", fingerprint, [judge.name]) as run:
-        stored_ids = kept_ids(store, run.id)
+        stored_ids = read_conversation_ids(store, run.id)
         new_conversations = []
         for conversation in conversations:
             if conversation.id not in stored_ids:
                 new_conversations.append(conversation)
         await store.write(
-            conversation_rows(
+            make_conversation_rows(
                 run.id,
                 new_conversations,
             )
@@ -362,9 +362,9 @@ def iterate_answer_sheets(
     conversations: Sequence[Conversation],
 ) -> Iterator[tuple[Conversation, AnswersByQuestion]]:
     """Yield each conversation with its answers by question, read in batches."""
-    for start in range(0, len(conversations), BATCH):
-        batch = conversations[start : start + BATCH]
-        answers = answers_of(
+    for start in range(0, len(conversations), CONVERSATIONS_PER_QUERY):
+        batch = conversations[start : start + CONVERSATIONS_PER_QUERY]
+        answers = read_answers(
             store,
             run,
             ids=[conversation.id for conversation in batch],
@@ -376,7 +376,7 @@ def iterate_answer_sheets(
 def read_asked_questions(store: Store, run: str) -> dict[str, Question]:
     """Return the questions of a run of `ask`, by their ids."""
     # a run of before may have stored no questions
-    sheet = step(store, run, SHEET_RECORD_NAME)
+    sheet = read_step_result(store, run, SHEET_RECORD_NAME)
     if sheet:
         questions = []
         for question in sheet["questions"]:

@@ -20,10 +20,10 @@ from pollex.rubrics.lint import mark_words
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.runs.known_answers import answers_by_rubric
+from pollex.runs.known_answers import read_answers_by_rubric
 from pollex.runs.options import RunOptions
-from pollex.runs.roles import embedded_judge, embedder_for, embeds_with
-from pollex.runs.workspace import run_to_end
+from pollex.runs.roles import get_embedding_model_name, make_embedder, restore_embedded_judge
+from pollex.runs.workspace import run_coroutine_to_end
 from pollex.services.logs import Sources, logs_from
 from pollex.services.named_sets import read_rubric_set
 from pollex.store.store import Store
@@ -191,7 +191,7 @@ def _collect_answers(
     if not rubric_set.judge.built_in and store.is_dir():
         text_hashes = [conversation.text_hash for conversation in conversations]
         with Store.open(store) as opened:
-            stored_answers = answers_by_rubric(rubric_set, opened, text_hashes)
+            stored_answers = read_answers_by_rubric(rubric_set, opened, text_hashes)
         for conversation in conversations:
             for rubric_id, answer in stored_answers.get(conversation.text_hash, {}).items():
                 if isinstance(answer, Answer):
@@ -200,7 +200,7 @@ def _collect_answers(
     # Where a model judged and nothing of it is here, what the set quotes tells of all its rubrics
     # alike.
     if local and (answers or rubric_set.judge.built_in):
-        run_to_end(judged())
+        run_coroutine_to_end(judged())
 
     return answers
 
@@ -213,7 +213,7 @@ def is_answered_locally(rubric_set: RubricSet, rubric: Rubric | None) -> bool:
 def build_local_judge(rubric_set: RubricSet) -> Judge:
     """Return who answers a set's rubrics without a model: all of them, or those that its model leaves."""
     if rubric_set.judge.built_in:
-        return embedded_judge(rubric_set, None)
+        return restore_embedded_judge(rubric_set, None)
 
     # NumPy and the tables of the built-in roles come with it
     from pollex.agents.distilled.judge import JudgeWithoutModel
@@ -230,7 +230,7 @@ def build_local_judge(rubric_set: RubricSet) -> Judge:
             learned[id_] = what
 
     return JudgeWithoutModel(
-        embedder_for(None, embeds_with(rubric_set.judge, DEFAULT_EMBEDDING_MODEL)),
+        make_embedder(None, get_embedding_model_name(rubric_set.judge, DEFAULT_EMBEDDING_MODEL)),
         learned,
     )
 
@@ -433,4 +433,4 @@ def measure_surviving_share(rubric_set: RubricSet, held: RubricOccurrences) -> f
 
         return surviving
 
-    return run_to_end(count()) / len(held.replies)
+    return run_coroutine_to_end(count()) / len(held.replies)

@@ -15,7 +15,7 @@ from pollex.agents.llm.asker import PromptAsker
 from pollex.agents.roles import Judge
 from pollex.errors import AnswersPending, WrongUse
 from pollex.formats.write import write_json_lines
-from pollex.gateway.batches.desk import BatchRound
+from pollex.gateway.batches.desk import BatchSubmissionRound
 from pollex.gateway.budget import Budget
 from pollex.graphs.run import carry_out_run
 from pollex.measures.correlations import estimate_weighted_kappa
@@ -69,15 +69,15 @@ from pollex.rooms.remedy.services.result import (
 )
 from pollex.rooms.remedy.services.trials import GatheredContexts, require_enough_failures
 from pollex.rubrics.answers import NEUTRAL_VALUE, Answer
-from pollex.runs.by_model import asker_of
+from pollex.runs.by_model import make_prompt_asker
 from pollex.runs.options import ModelOptions
-from pollex.runs.roles import RunRoles, hire, hire_judge
-from pollex.runs.run import digest_json
+from pollex.runs.roles import RunRoles, build_run_roles, restore_judge
+from pollex.runs.run import compute_json_digest
 from pollex.runs.usage import ModelUsage
 from pollex.runs.workspace import Workspace
-from pollex.store.resume import runs, step
+from pollex.store.resume import list_stored_runs, read_step_result
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, pack
+from pollex.store.tables import FactRow, dump_json
 from pollex.text import make_json_values, replace_nan_by_none
 
 LEAST_INTERVAL_WIDTH = 1e-4
@@ -146,16 +146,16 @@ class RemedyDesk:
             it.
         """
         # what may not change, as it was registered first
-        registration = step(self.store, run, REGISTERED_RECORD_NAME) or self.found.frozen(
-            trial, changed
-        )
+        registration = read_step_result(
+            self.store, run, REGISTERED_RECORD_NAME
+        ) or self.found.frozen(trial, changed)
         # the number is given once, after the first replies
         if trial.texts and "number" not in registration:
             # places and replies, in an order that is the same for every run
             replies = []
             for place, text in trial.texts.items():
                 replies.append((place, text.kind if isinstance(text, NoReply) else text.text))
-            fingerprint = digest_json([self.judge.fingerprint, sorted(replies)])
+            fingerprint = compute_json_digest([self.judge.fingerprint, sorted(replies)])
             # The same replies judged once more are no other proof, unless a cap had ended the
             # first.
             others = {}
@@ -271,14 +271,16 @@ class RemedyDesk:
 
 def iterate_proofs_in_store(store: Store, this: str) -> Iterator[dict[str, Any]]:
     """Yield what a store knows of earlier proofs than that of a run, as `make_ledger_entry` writes it."""
-    for run in runs(store):
+    for run in list_stored_runs(store):
         if run.command == REMEDY_COMMAND and run.id != this:
-            frozen = step(store, run.id, REGISTERED_RECORD_NAME) or {}
+            frozen = read_step_result(store, run.id, REGISTERED_RECORD_NAME) or {}
         else:
             frozen = {}
 
         if "number" in frozen:
-            yield make_ledger_entry(frozen, run.id if step(store, run.id, CUT_RECORD_NAME) else "")
+            yield make_ledger_entry(
+                frozen, run.id if read_step_result(store, run.id, CUT_RECORD_NAME) else ""
+            )
 
 
 def make_ledger_entry(frozen: Mapping[str, Any], cut: str = "") -> dict[str, Any]:
@@ -292,8 +294,8 @@ def make_ledger_entry(frozen: Mapping[str, Any], cut: str = "") -> dict[str, Any
     names = ("target", "proof", "said", "number", "hashes")
     about = {
         "cut": cut,
-        "prompt": digest_json(prompt),
-        "log": digest_json(frozen["hashes"]),
+        "prompt": compute_json_digest(prompt),
+        "log": compute_json_digest(frozen["hashes"]),
     }
     return about | {name: frozen[name] for name in names}
 
@@ -325,9 +327,9 @@ async def open_desk(
     # of the whole command
     whole = Budget(model.limits)
     # one budget and one round for all roles of the command
-    together = BatchRound()
+    together = BatchSubmissionRound()
     async with AsyncExitStack() as stack:
-        judge = await hire_judge(
+        judge = await restore_judge(
             model,
             gathered.rubric_set,
             store,
@@ -340,7 +342,7 @@ async def open_desk(
         # each role with limits of its own, within those of the command
         for role, options in assistant_options.models.items():
             budget = Budget(options.limits, whole)
-            staff = await hire(
+            staff = await build_run_roles(
                 options,
                 DomainProfile.neutral(),
                 store,
@@ -349,7 +351,7 @@ async def open_desk(
                 together,
             )
             staffs[role] = await stack.enter_async_context(staff)
-            askers[role] = asker_of(staff, options, store, seed)
+            askers[role] = make_prompt_asker(staff, options, store, seed)
 
         # the second reader asks for other words of the target at once
         if "second" in askers:
@@ -431,7 +433,7 @@ async def carry_out_remedy(
         candidates = [edit.kept for edit in gathered.edits]
         # waves depend on the contexts, so another log is another run
         waves = gathered.make("prove", prompts).arrays.wave.tolist()
-        registered = digest_json(
+        registered = compute_json_digest(
             [begun, desk.assistant.name, waves, desk.second and desk.second.name]
         )
         fingerprint = {"registered": registered, "judge": desk.judge.fingerprint}
@@ -487,7 +489,7 @@ async def carry_out_remedy(
     frozen = None
     # what was registered belongs to the record only with a verdict
     if state["verdicts"]:
-        frozen = step(store, live.run, REGISTERED_RECORD_NAME)
+        frozen = read_step_result(store, live.run, REGISTERED_RECORD_NAME)
 
     # the best change speaks for the run
     first = next(iter(state["verdicts"]), None)
@@ -528,7 +530,7 @@ async def carry_out_remedy(
         {pair["conversation"]: pair} for pair in pairs
     )  # so each can be forgotten
     await store.write(
-        [FactRow(live.run, COMPARED_FACT_KIND, str(n), pack(pair)) for n, pair in pairs_by_id]
+        [FactRow(live.run, COMPARED_FACT_KIND, str(n), dump_json(pair)) for n, pair in pairs_by_id]
     )
     about: dict[str, Any] = {
         "run": live.run,

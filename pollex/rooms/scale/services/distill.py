@@ -35,11 +35,17 @@ from pollex.rubrics.rubric import ANSWERED_DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, compute_answer_value
 from pollex.rubrics.worth import measure_share
-from pollex.runs.learn_runs import refit as run_refit
+from pollex.runs.learn_runs import refit_rubric_set as run_refit
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.roles import RunRoles, embedded_workers, embedder_for, embeds_with, hire_judge
-from pollex.runs.usage import ModelUsage, usage_by_stage
-from pollex.runs.workspace import Workspace, workspace
+from pollex.runs.roles import (
+    RunRoles,
+    build_embedded_run_roles,
+    get_embedding_model_name,
+    make_embedder,
+    restore_judge,
+)
+from pollex.runs.usage import ModelUsage, render_usage_by_stage
+from pollex.runs.workspace import Workspace, open_workspace
 from pollex.services.learn_result import require_distinct_paths, require_not_edited
 from pollex.services.logs import (
     Sources,
@@ -50,8 +56,8 @@ from pollex.services.logs import (
 )
 from pollex.services.results import TabularResult
 from pollex.services.score import read_unedited
-from pollex.store.resume import runs
-from pollex.store.rows import read_answer
+from pollex.store.resume import list_stored_runs
+from pollex.store.rows import read_answer_row
 from pollex.store.store import Store
 from pollex.text import TerminalLines, TerminalTable, format_count
 
@@ -268,7 +274,7 @@ class DistillResult(TabularResult):
 
         before, now = self.calls
         yield f"Calls a conversation: {before} before, {now} now"
-        yield from usage_by_stage(self.usage)
+        yield from render_usage_by_stage(self.usage)
         if self.out is not None:
             yield f"Wrote {self.out} ({self.rubrics.judge.name}; run {self.run})"
 
@@ -332,7 +338,7 @@ def distill_rubric_set(
     require_enough_labels(read, LearnSettings().minimum)
     report_repeats(read, progress)
 
-    with workspace(run, progress, read) as opened:
+    with open_workspace(run, progress, read) as opened:
         answers_given = collect_paid_answers(opened.store, rubric_set)
         model_rubrics = set()
         for rubric in rubric_set.rubrics:
@@ -390,7 +396,7 @@ def collect_paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[
 
     answers: dict[str, dict[str, Answer]] = {}
     # answers of all runs of this store, the later ones in place of earlier
-    for run in runs(store):
+    for run in list_stored_runs(store):
         if run.command in JUDGING_COMMANDS:
             sql = "SELECT * FROM answers WHERE list_contains($1, question) AND outcome = '' ORDER BY seq"
             for row in store.ask(run.id, sql, [list(digests)]):
@@ -398,7 +404,7 @@ def collect_paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[
                 same = row["question_hash"] == digests[row["question"]] and model is not (
                     row["question"] in own_ids
                 )
-                if same and isinstance(answer := read_answer(row), Answer):
+                if same and isinstance(answer := read_answer_row(row), Answer):
                     answers.setdefault(row["text_hash"], {})[row["question"]] = answer
 
     return answers
@@ -441,9 +447,9 @@ async def _distill_in_run(
     lessons = make_lessons(answers_given, rubric_set)
     record = rubric_set.judge
     # the embedding model of the set, or the one that was asked for
-    embedder = embedder_for(
+    embedder = make_embedder(
         opened.store.folder,
-        embeds_with(record, model.settings.embedding_model),
+        get_embedding_model_name(record, model.settings.embedding_model),
     )
     # which rubrics can be told without the model, each cross-fitted
     rubrics_asked = []
@@ -530,11 +536,13 @@ async def _build_roles(
     # answers by what it learns from the lessons, without a model
     local = JudgeWithoutModel(embedder, {}, lessons)
     if any(not rubric.answered_by for rubric in distillable):
-        staff = await stack.enter_async_context(await hire_judge(model, rubric_set, opened.store))
+        staff = await stack.enter_async_context(
+            await restore_judge(model, rubric_set, opened.store)
+        )
         return replace(staff, embedder=embedder).judging_beside(local)
 
     # no rubric is left to the model: none is hired
-    staff = embedded_workers(rubric_set.domain, embedder)
+    staff = build_embedded_run_roles(rubric_set.domain, embedder)
     options = JudgeSettings(embedding_model=embedder.model, scale=record.scale)
     judge_record = JudgeRecord(
         kind=ANSWERED_DISTILLED,

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from pollex.conversations.conversation import Conversation
 from pollex.formats.places import StoragePath
 from pollex.gateway.budget import Budget
-from pollex.gateway.calls import LEASE_SECONDS, Capabilities, StoredCall
+from pollex.gateway.calls import CALL_LEASE_SECONDS, Capabilities, StoredReply
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.probe import probe_endpoint
 from pollex.outputs import require_output
@@ -21,8 +21,14 @@ from pollex.rooms.scale.services.parts import LEDGER_FOLDER_NAME, ScoringJob
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.runs.options import ModelOptions
-from pollex.runs.roles import embedder_for, embeds_with, llm_workers, options_as_before, seed_of
-from pollex.runs.workspace import run_to_end
+from pollex.runs.roles import (
+    build_llm_run_roles,
+    get_embedding_model_name,
+    get_judge_seed,
+    make_embedder,
+    restore_model_options,
+)
+from pollex.runs.workspace import run_coroutine_to_end
 from pollex.services.scorer import BatchScorer
 
 
@@ -34,8 +40,8 @@ def probe_model(options: ModelOptions, rubrics: RubricSet) -> tuple[ModelOptions
         ModelRefused: The endpoint refuses every call.
         ModelUnavailable: It can't be reached.
     """
-    options = options_as_before(options, rubrics.judge)
-    return options, run_to_end(
+    options = restore_model_options(options, rubrics.judge)
+    return options, run_coroutine_to_end(
         probe_endpoint(
             options.endpoint(), max_wait=options.limits.max_wait, deadline=options.limits.deadline
         )
@@ -57,7 +63,9 @@ def score_unit_by_model(
     # what was paid for in an earlier try is found in the ledger
     ledger = UnitLedger(StoragePath.at(job.out) / LEDGER_FOLDER_NAME, unit)
     try:
-        return run_to_end(_score_conversations(job, conversations, ledger, budget)), ledger.calls
+        return run_coroutine_to_end(
+            _score_conversations(job, conversations, ledger, budget)
+        ), ledger.calls
     finally:
         ledger.close()
 
@@ -76,18 +84,18 @@ async def _score_conversations(
         job.model.endpoint(), ledger, limits, window=job.capabilities.window, budget=budget
     ) as gateway:
         # no folder: workers have no store in common
-        embedder = embedder_for(
+        embedder = make_embedder(
             None,
-            embeds_with(record, job.model.settings.embedding_model),
+            get_embedding_model_name(record, job.model.settings.embedding_model),
         )
-        staff = llm_workers(
+        staff = build_llm_run_roles(
             job.model,
             job.rubrics.domain,
             job.salt,
             embedder,
             gateway,
             job.capabilities,
-            seed_of(record),
+            get_judge_seed(record),
         )
         # rubrics that were learned to be answered without the model stay away from it
         judge = staff.leaving(job.rubrics.all_rubrics, job.rubrics.asked_judge.learned).roles.judge
@@ -119,14 +127,14 @@ class UnitLedger:
     def __init__(self, folder: StoragePath, unit: str) -> None:
         self._folder = folder
         self._unit = unit
-        self._known: dict[str, StoredCall] = {}
+        self._known: dict[str, StoredReply] = {}
         self._file: BinaryIO | None = None
         self.calls = 0
         for content in self._kept():
             for line in content.splitlines():
                 self._take_up(line)
 
-    async def lookup(self, key: str) -> StoredCall | None:
+    async def lookup(self, key: str) -> StoredReply | None:
         """Return the last record of `key`, None when there is none."""
         return self._known.get(key)
 
@@ -135,7 +143,7 @@ class UnitLedger:
         key: str,  # noqa: ARG002
         attempt: int,  # noqa: ARG002
         about: Mapping[str, Any],  # noqa: ARG002
-        seconds: float = LEASE_SECONDS,  # noqa: ARG002
+        seconds: float = CALL_LEASE_SECONDS,  # noqa: ARG002
     ) -> bool:
         """Keep nothing: a unit has one worker, and a call that it didn't record when it died is sent again."""
         return True
@@ -162,7 +170,7 @@ class UnitLedger:
         )
         # written before it is counted: a worker may die at any time
         self._append(key, f"{line}\n".encode("utf-8", "replace"))
-        self._known[key] = StoredCall(key, {**outcome, "attempt": attempt}, raw)
+        self._known[key] = StoredReply(key, {**outcome, "attempt": attempt}, raw)
         self.calls += 1
 
     def close(self) -> None:
@@ -185,7 +193,7 @@ class UnitLedger:
         except ValueError:  # cut when its worker was killed: that reply is asked for again
             return
 
-        self._known[values["key"]] = StoredCall(
+        self._known[values["key"]] = StoredReply(
             values["key"],
             values["outcome"],
             values["raw"],

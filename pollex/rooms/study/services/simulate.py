@@ -11,7 +11,7 @@ from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import Conversation, format_openai_messages, format_sources
 from pollex.errors import WrongUse
 from pollex.formats.write import require_writable, write_json_lines
-from pollex.gateway.calls import Call, Completed, Outcome
+from pollex.gateway.calls import Call, CompletedReply, Outcome
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out_run
 from pollex.rooms.study.agents.llm.simulator import (
@@ -25,15 +25,15 @@ from pollex.rooms.study.formats.topics import read_documents, read_topics
 from pollex.rooms.study.graphs import SIMULATED_RECORD_NAME
 from pollex.rooms.study.prompts.simulate.systems import find_systems
 from pollex.rubrics.answers import Unanswered
-from pollex.runs.by_model import by_model, require_model
+from pollex.runs.by_model import require_model_name, run_work_by_model
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.plan import Plan, Planner
-from pollex.runs.run import RunSettings, digest_json
-from pollex.runs.usage import ModelUsage, usage_by_stage
-from pollex.runs.workspace import workspace
+from pollex.runs.plan import PlannedRun, PlanningGateway
+from pollex.runs.run import RunSettings, compute_json_digest
+from pollex.runs.usage import ModelUsage, render_usage_by_stage
+from pollex.runs.workspace import open_workspace
 from pollex.services.dry_run import plan_dry_run
 from pollex.services.results import TabularResult, format_outcomes
-from pollex.store.resume import conversations_of
+from pollex.store.resume import iterate_conversations
 from pollex.store.store import Store
 from pollex.text import TerminalLines, render_first_lines
 
@@ -176,7 +176,7 @@ class SimulateResult(TabularResult):
             yield f"{QUALITY_QUESTIONS_IN_WORDS[name]}: yes for {yes} of {self.outcomes.get(SIMULATED_RECORD_NAME, 0)}"
 
         yield from render_first_lines("dialogue failed", "dialogues failed", self.failed)
-        yield from usage_by_stage(self.usage)
+        yield from render_usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.model}; run {self.run})"
 
     def as_json(self) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def simulate_dialogues(
         WrongUse: No model is named, or what is asked for can't be carried out.
     """
     # what can be refused is refused before a model is called
-    name = require_model(model, MODEL_NEEDED_REASON)
+    name = require_model_name(model, MODEL_NEEDED_REASON)
     scenes = list_scenes(topics, systems, documents)
     if out is not None:
         require_writable(out, topics)
@@ -250,7 +250,7 @@ def simulate_dialogues(
         )
 
     # what the run was called with, for a later look at it
-    with workspace(run, progress) as opened:
+    with open_workspace(run, progress) as opened:
         arguments = {
             "topics": str(topics),
             "systems": list(systems),
@@ -258,7 +258,7 @@ def simulate_dialogues(
         }
         hold_all = lambda asker, setting: hold_dialogues(scenes, simulator(asker), setting)  # noqa: E731
         # read from the store: a resumed run has dialogues of earlier ones
-        (held, outcomes), usage = by_model(opened, model, seed, arguments, hold_all)
+        (held, outcomes), usage = run_work_by_model(opened, model, seed, arguments, hold_all)
         dialogues = tuple(read_dialogues(opened.store, held, scenes))
 
     result = SimulateResult(
@@ -278,7 +278,7 @@ def simulate_dialogues(
 async def _rehearse_dialogues(
     scenes: Sequence[DialogueScene],
     make: Callable[[PromptAsker], DialogueSimulator],
-    plan: Plan,
+    plan: PlannedRun,
 ) -> None:
     """Hold each dialogue, as long as it may be, with a model that only counts."""
     simulator = make(replace(plan.asker, door=DialogueRehearsal(plan.planner)))
@@ -302,7 +302,7 @@ async def hold_dialogues(
     from pollex.rooms.study.graphs.graph import SimulateContext, SimulateWork, build
 
     # topics and personas by their content: another text is another run
-    digest_of_scenes = digest_json(
+    digest_of_scenes = compute_json_digest(
         [[scene.id, asdict(scene.topic), asdict(scene.persona)] for scene in scenes]
     )
     fingerprint = {"scenes": digest_of_scenes, "simulator": simulator.fingerprint}
@@ -339,7 +339,7 @@ async def hold_dialogues(
 
 def read_dialogues(store: Store, run: str, scenes: Sequence[DialogueScene]) -> list[Conversation]:
     """Return the stored dialogues of a run, in the order of the scenes."""
-    by_id = {conversation.id: conversation for conversation in conversations_of(store, run)}
+    by_id = {conversation.id: conversation for conversation in iterate_conversations(store, run)}
     dialogues: list[Conversation] = []
     for scene in scenes:
         if scene.id in by_id:
@@ -356,7 +356,7 @@ class DialogueRehearsal:
         asked: Calls so far; each turn differs, for a user who repeats a turn ends the dialogue.
     """
 
-    planner: Planner
+    planner: PlanningGateway
     asked: int = 0
 
     async def ask(self, call: Call) -> Outcome:
@@ -382,4 +382,6 @@ class DialogueRehearsal:
             "sources": [],
             "turns": turns,
         }
-        return Completed(text=json.dumps(answer | dict.fromkeys(QUALITY_QUESTION_NAMES, "yes")))
+        return CompletedReply(
+            text=json.dumps(answer | dict.fromkeys(QUALITY_QUESTION_NAMES, "yes"))
+        )

@@ -37,7 +37,7 @@ from pollex.rooms.study.web.profiles import SpeakerOptions
 from pollex.rubrics.answers import Unanswered
 from pollex.runs.options import ModelOptions
 from pollex.store.store import Store
-from pollex.store.tables import now, unpack
+from pollex.store.tables import format_current_time, load_json
 from pollex.text import is_visible, parse_toml, read_file_text
 from pollex.web.faults import Fault, NotThere
 from pollex.web.questions import parse_questionnaire
@@ -242,7 +242,7 @@ def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) ->
             _require_documents(study, speaker, path)
         if speakers:  # their replies can't be shown in parts: nobody is to know them by that
             study = study.model_copy(update={"whole": True})
-        problems.append(StudyRow(study.id, now(), study.model_dump_json()))
+        problems.append(StudyRow(study.id, format_current_time(), study.model_dump_json()))
 
     return problems
 
@@ -458,7 +458,9 @@ def list_talks(store: Store, study: str, annotator: str = "") -> list[TalkSessio
     # sides in the order in which this session has its systems
     sides = {}
     for row in rows:
-        sides[row["id"]] = tuple(TalkSide(i, name) for i, name in enumerate(unpack(row["systems"])))
+        sides[row["id"]] = tuple(
+            TalkSide(i, name) for i, name in enumerate(load_json(row["systems"]))
+        )
 
     # turns in the order in which they were stored
     for row in store.rows(ROWS_OF_SESSIONS_QUERY.format(table="talk_turns"), parameters):
@@ -473,12 +475,12 @@ def list_talks(store: Store, study: str, annotator: str = "") -> list[TalkSessio
             for name in ("role", "text", "ms", "edits"):
                 turn_fields[name] = row[name]
 
-            side.turns.append(turn_fields | {"sources": unpack(row["sources"])})
+            side.turns.append(turn_fields | {"sources": load_json(row["sources"])})
 
     # an answer is a value, or why it was skipped
     for row in store.rows(ROWS_OF_SESSIONS_QUERY.format(table="talk_answers"), parameters):
         sides[row["talk"]][row["position"]].answers[row["question"]] = (
-            unpack(row["value"]),
+            load_json(row["value"]),
             row["skip"],
         )
 
@@ -515,10 +517,10 @@ async def ask_for_reply(
     # imported here: pages of a study are shown without them
     from pollex.gateway.calls import (
         Call,  # the client behind it takes a second to import
-        Completed,
+        CompletedReply,
     )
     from pollex.gateway.gateway import Gateway
-    from pollex.store.ledger import StoreLedger
+    from pollex.store.ledger import StoreCallLedger
 
     began = time.perf_counter()
     text = ""
@@ -540,7 +542,7 @@ async def ask_for_reply(
     )
     try:
         async with Gateway(
-            model.endpoint(), StoreLedger(store), model.limits, budget=budget
+            model.endpoint(), StoreCallLedger(store), model.limits, budget=budget
         ) as gateway:
             # a dialogue system finds documents first, a model is asked as it is
             if isinstance(model, SpeakerOptions):
@@ -555,7 +557,7 @@ async def ask_for_reply(
             else:
                 came = await gateway.ask(call)
                 text = ""
-                if isinstance(came, Completed):
+                if isinstance(came, CompletedReply):
                     text = came.text.strip() if is_visible(came.text) else ""
                 # an empty reply is a fault, too
                 outcome = "" if text else f"{came.kind}: {came.detail}"
@@ -573,7 +575,7 @@ async def ask_for_reply(
         side.position,
         "assistant",
         text,
-        now(),
+        format_current_time(),
         ms,
         0,
         outcome,

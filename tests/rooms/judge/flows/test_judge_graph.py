@@ -17,7 +17,7 @@ from pollex.rooms.judge.services.judge_runs import AskPeople, apply_people_answe
 from pollex.rooms.judge.store.votes import iterate_verdicts
 from pollex.rubrics.answers import Answer
 from pollex.runs.run import RunSettings
-from pollex.store.resume import answers_of, conversations_of, runs
+from pollex.store.resume import iterate_conversations, list_stored_runs, read_answers
 from pollex.store.store import Store
 
 QUESTION = make_question("Was it done?", ["yes", "no"])
@@ -91,7 +91,7 @@ async def test_a_run_with_conversations_that_nobody_was_asked_about_is_not_taken
         await judged(store, judge=Dies(RUNS))
     with pytest.raises(ResumeRefused, match="6 conversations were not asked about yet"):
         await apply_people_answers(store, "last", RunSettings.of(store), None)
-    assert runs(store)[-1].status == "interrupted"
+    assert list_stored_runs(store)[-1].status == "interrupted"
 
 
 def test_a_precision_that_thumbs_cannot_tell_is_wrong_use() -> None:
@@ -130,7 +130,7 @@ async def test_verdicts_and_what_waits_are_those_of_the_votes_the_most_contested
         sum(each)
         for each in zip(*((one.runs, one.planned) for one in decided.values()), strict=True)
     ] == [42, 42]
-    assert runs(store)[-1].status == "partial"
+    assert list_stored_runs(store)[-1].status == "partial"
     for batch in (1, 2):
         again = await judged(store, batch=batch)
         assert again.counts(again.tallies) == found.counts(found.tallies)
@@ -177,21 +177,25 @@ async def test_a_run_is_taken_up_for_people_in_another_process_without_its_judge
             store, "last", RunSettings.of(store), Somebody({"five": "yes", "few": "no"})
         )
         assert len(found.waiting) == 0
-        assert runs(store)[-1].status == "done"
+        assert list_stored_runs(store)[-1].status == "done"
         decided = list(
             iterate_verdicts(
-                store, found.run, found.task, found.rule, list(conversations_of(store, found.run))
+                store,
+                found.run,
+                found.task,
+                found.rule,
+                list(iterate_conversations(store, found.run)),
             )
         )
         assert [one.final for one in decided] == ["yes", "no", "no", "yes", "no", "no"]
-        assert len(runs(store)) == 1
+        assert len(list_stored_runs(store)) == 1
 
 
 async def test_every_run_is_kept_under_its_number_and_a_resumed_run_asks_none_of_them_again(
     store: Store,
 ) -> None:
     found = await judged(store)
-    kept = answers_of(store, found.run)["near"]
+    kept = read_answers(store, found.run)["near"]
     assert [name.partition("#")[2] for name in kept] == ["1", "2", "3", "4", "5", "6", "7"]
     assert [one.chosen for one in kept.values() if isinstance(one, Answer)] == [1] * 6 + [0]
 

@@ -8,7 +8,7 @@ from sealed import unseal
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import WrongUse
-from pollex.gateway.calls import Call, Completed, Failed, Outcome, Refused
+from pollex.gateway.calls import Call, CompletedReply, FailedCall, Outcome, RefusedReply
 from pollex.rooms.judge.agents.llm.rater import PROMPT_VARIANTS, LlmRater, PromptVariant
 from pollex.rooms.judge.agents.votes import JudgeEnsemble
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
@@ -27,7 +27,7 @@ def model(call: Call) -> Outcome:
     properties = (call.schema or {})["properties"]
     assert wanted
     said = {name: STATES.get(name, "yes") for name in properties}
-    return Completed(text=json.dumps(said))
+    return CompletedReply(text=json.dumps(said))
 
 
 def system(call: Call) -> str:
@@ -39,11 +39,11 @@ def task(call: Call) -> str:
 
 
 async def test_a_call_that_fails_is_a_failed_run_and_nothing_more_is_asked() -> None:
-    described = Completed(text='{"expected": "x"}')
+    described = CompletedReply(text='{"expected": "x"}')
     alone = Conversation(id="e", turns=(Turn(role="user", content="?"),))
     for variant, queue, talk, outcome, calls in (
-        ("v4", [described, Refused(detail="no")], TALK, "refused", 2),
-        ("v0", [Failed(fault="timeout", detail="timeout")], TALK, "error", 1),
+        ("v4", [described, RefusedReply(detail="no")], TALK, "refused", 2),
+        ("v0", [FailedCall(fault="timeout", detail="timeout")], TALK, "error", 1),
         ("v4", [], alone, "not_scorable", 0),
     ):
         door = Scripted(queue=list(queue), otherwise=model)
@@ -62,7 +62,7 @@ async def test_an_answer_that_is_no_option_is_asked_for_once_more_and_then_unpar
     found = of(Unanswered, (await LlmRater(asker(door), "v0").judge(TALK, [QUESTION]))[0])
     assert found.outcome == "unparsable"
     assert [call.replicate for call in door.history] == [0, 1]
-    mended = Scripted(queue=[Completed(text=text)], otherwise=model)
+    mended = Scripted(queue=[CompletedReply(text=text)], otherwise=model)
     found = of(Answer, (await LlmRater(asker(mended), "v0").judge(TALK, [QUESTION]))[0])
 
 
@@ -128,7 +128,9 @@ async def test_no_two_runs_share_a_call_even_where_a_run_asks_twice_and_chance_i
     None
 ):
     door = Scripted(
-        otherwise=lambda call: model(call) if call.replicate % 1000 else Completed(text="not JSON")
+        otherwise=lambda call: (
+            model(call) if call.replicate % 1000 else CompletedReply(text="not JSON")
+        )
     )
     await JudgeEnsemble(LlmRater(asker(door, seed=5)), n=7).votes(TALK, QUESTION)
     described = [call for call in door.history if call.stage == "describe"]

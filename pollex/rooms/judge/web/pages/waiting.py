@@ -11,10 +11,10 @@ from pollex.rooms.judge.agents.votes import make_person_question
 from pollex.rooms.judge.graphs.state import RunTally
 from pollex.rooms.judge.services.judge_runs import read_run_tally
 from pollex.rooms.judge.web.links import WAITING_PATH
-from pollex.store.labels import Opinion, read_opinions, settle_answers
-from pollex.store.resume import conversations_of
+from pollex.store.labels import Opinion, read_opinions, settle_opinions
+from pollex.store.resume import iterate_conversations
 from pollex.store.runs import Run
-from pollex.store.tables import LabelRow, SheetRow, pack
+from pollex.store.tables import LabelRow, LabelSheetRow, dump_json
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Name, Short, Words
@@ -89,7 +89,7 @@ def choose_answers_to_apply(waiting: RunTally, opinions: Sequence[Opinion]) -> d
     open_ = set(waiting.waiting)
     left = find_differing_opinions(opinions)
     value_by_id = {}
-    for opinion in settle_answers(opinions).values():
+    for opinion in settle_opinions(opinions).values():
         value_by_id[opinion.conversation] = opinion.value
 
     answers: dict[str, str] = {}
@@ -143,7 +143,7 @@ def show_case(
 
     conversation = None
     if at:
-        conversation = next(conversations_of(site.store, run.id, ids=[at]), None)
+        conversation = next(iterate_conversations(site.store, run.id, ids=[at]), None)
 
     # votes are shown only of a case that this person has answered: they must not lead
     return {
@@ -255,7 +255,7 @@ def keep_answer(
             hint="go on with the next one",
         )
 
-    about = next(conversations_of(site.store, run.id, ids=[conversation]))
+    about = next(iterate_conversations(site.store, run.id, ids=[conversation]))
     opinions_here = list_opinions(site, run, waiting)
     # a decision is for cases on which people differ, and says why
     if decides and about.id not in find_differing_opinions(opinions_here):
@@ -277,7 +277,7 @@ def keep_answer(
         conversation=about.id,
         run=run.id,
         question=make_person_question(waiting.task.question).id,
-        value=pack(option),
+        value=dump_json(option),
         source="adjudicated" if decides else "person",
         drawn="doubtful",
     )
@@ -288,7 +288,7 @@ def keep_answer(
     with site.turn:
         (label_kept,) = keep_said(
             site.store,
-            [(label, SheetRow(label.id, comment=reason, saw=("votes",) if again else ()))],
+            [(label, LabelSheetRow(label.id, comment=reason, saw=("votes",) if again else ()))],
         )
 
     next_ = links.address(f"{WAITING_PATH}/{run.id}", who=who, after=about.id)

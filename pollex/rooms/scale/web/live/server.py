@@ -15,7 +15,7 @@ from pollex.errors import WrongUse
 from pollex.rooms.scale.web.live.app import make_application
 from pollex.rooms.scale.web.live.waiting_line import ServiceMetrics, WaitingLine, open_scorer
 from pollex.services.telemetry import open_event_exporter
-from pollex.store.folder import STORE
+from pollex.store.folder import DEFAULT_STORE_FOLDER
 from pollex.usecases.serve import ServeStore
 from pollex.web.guard import is_loopback
 from pollex.web.server import Server, open_socket
@@ -44,7 +44,7 @@ def serve_scores(serve_store: ServeStore) -> int:
         token = None
 
     # the set is read before the port is taken
-    store = serve_store.store or Path(STORE)
+    store = serve_store.store or Path(DEFAULT_STORE_FOLDER)
     scorer = open_scorer(rubrics, store)
     listening = open_socket(serve_store.host, serve_store.port)
     print_address(

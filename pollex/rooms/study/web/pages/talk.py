@@ -24,7 +24,7 @@ from pollex.rooms.study.web.studies import (
     ask_for_replies,
     list_talks,
 )
-from pollex.store.tables import now, pack
+from pollex.store.tables import dump_json, format_current_time
 from pollex.web import links
 from pollex.web.faults import Clash, Forbidden
 from pollex.web.forms import Answers, Place
@@ -137,7 +137,7 @@ def start_session(site: Site, study: Study, request: Request) -> Done:
                 number,
                 guest.id,
                 *study.session(number),
-                now(),
+                format_current_time(),
             )
             site.store.keep([row])
 
@@ -157,7 +157,7 @@ def keep_message(
     # nobody may send two messages at a time
     with _hold_session(site, study, request, "talk") as talk_session:
         sides = talk_session.open(study)
-        moment = now()
+        moment = format_current_time()
         if max(side.said for side in sides) >= study.turns[1]:
             raise Clash("that were all messages", hint="answer the questions")
         # side by side, one message goes to all systems that are open
@@ -197,7 +197,7 @@ def end_talk(
     with _hold_session(site, study, request, *phases) as talk_session:
         # with no side open, leaving ends all of them
         sides = talk_session.open(study) or talk_session.sides
-        moment = now()
+        moment = format_current_time()
         if why == TALKED_REASON and min(side.said for side in sides) < study.turns[0]:
             raise Clash(
                 f"send at least {study.turns[0]} messages",
@@ -229,7 +229,7 @@ def keep_answers(
 
         # questions that depend on how the talk went are asked of some sides only
         questions = due.asked(study.questions)
-        moment = now()
+        moment = format_current_time()
         # questions that weren't asked are stored as skipped, with why
         answer_rows = [
             *read_sheet_answers(questions, answers),
@@ -241,7 +241,7 @@ def keep_answers(
         ]
         about = []
         for question, value, skip in answer_rows:
-            about.append((question, pack(value), skip))
+            about.append((question, dump_json(value), skip))
         site.store.keep(
             TalkAnswerRow(talk_session.id, due.position, *answer, moment) for answer in about
         )

@@ -13,7 +13,7 @@ from web_site import client_of, made_app
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.rooms.questionnaire.web.calibrators import name_calibrators
 from pollex.rooms.questionnaire.web.pages.calibrators import link_texts
-from pollex.store.resume import runs
+from pollex.store.resume import list_stored_runs
 from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.site import Site
@@ -50,9 +50,9 @@ async def test_a_calibrator_whose_tables_are_gone_says_which_and_texts_open_in_a
                 "before any run has scored"
             )
     found = link_texts(Site(own, {}), {"conversation 0", "elsewhere"})
-    assert found == {"conversation 0": links.conversation(runs(own)[-1].id, "conversation 0")}, (
-        "of the latest run"
-    )
+    assert found == {
+        "conversation 0": links.conversation(list_stored_runs(own)[-1].id, "conversation 0")
+    }, "of the latest run"
 
 
 @pytest.mark.nightly
