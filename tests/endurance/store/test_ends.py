@@ -35,7 +35,7 @@ async def call(ledger, door, key):
 async def work():
     with Store.open(folder) as store:
         door = asyncio.Semaphore(concurrency)
-        ledger = StoreLedger(store)
+        ledger = StoreCallLedger(store)
         await asyncio.gather(*(call(ledger, door, f"key{n}") for n in range(200)))
 
 if seconds:
@@ -72,7 +72,7 @@ async def test_a_kill_around_the_commit_of_a_reply_costs_none_that_was_committed
     ended = child(
         """
 store = Store.open(folder)
-ledger, writer = StoreLedger(store), store._writes
+ledger, writer = StoreCallLedger(store), store._writes
 asyncio.run(ledger.record("a", 1, {}, "paid"))
 apply = writer._apply
 writer._apply = lambda changes: (sys.argv[2] == "before" and die(), apply(changes), die())
@@ -94,9 +94,9 @@ def test_a_kill_while_a_backup_is_made_leaves_the_last_one_whole(
         """
 from pollex.store.database import Database
 store = Store.open(folder)
-asyncio.run(StoreLedger(store).record("a", 1, {}, "paid"))
+asyncio.run(StoreCallLedger(store).record("a", 1, {}, "paid"))
 store.backup()
-asyncio.run(StoreLedger(store).record("b", 1, {}, "paid, too"))
+asyncio.run(StoreCallLedger(store).record("b", 1, {}, "paid, too"))
 replace = Path.replace
 Path.replace = lambda *given: (sys.argv[2] == "before" and die(), replace(*given), die())
 store.backup()
@@ -240,7 +240,7 @@ from pollex.store.tables import ScoreRow
 async def work(store):
     for n in range(4000):
         if what == "replies":
-            await StoreLedger(store).record(f"key{n}", 1, {}, "x" * 2000)
+            await StoreCallLedger(store).record(f"key{n}", 1, {}, "x" * 2000)
         else:
             await store.write([ScoreRow(f"r{n}", os.urandom(40_000 * n).hex(), None, None, None, None)])
         print(n, flush=True)

@@ -76,7 +76,8 @@ from pollex.web.views import Data, page
 @page("/speakers/{run}", "speakers.html", here="Runs")
 def show_speakers(site: Site, run: Run, as_json: bool) -> Data:
     """Show them."""
-    counts = Counter(turn.role for conversation in iterate_conversations(site.store, run.id) for turn in conversation.turns)
+    conversations = iterate_conversations(site.store, run.id)
+    counts = Counter(turn.role for conversation in conversations for turn in conversation.turns)
     return {"speakers": dict(counts)}
 '''
 HOOKS = '''
