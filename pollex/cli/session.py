@@ -50,11 +50,9 @@ STAGE_TITLES = {
     "judge held-out": "Judging held-out",
     "assess": "Assessing",
     "score": "Scoring",
-    "judge": "Asking the runs",
-    "ask": "Asking the questions",
-    "simulate": "Simulating dialogues",
     "write": "Writing scores",
 }
+"""What stages of the core's runs are called."""
 
 
 MAX_TABLE_WIDTH = 10_000
@@ -62,6 +60,16 @@ MAX_TABLE_WIDTH = 10_000
 
 SECONDS_BETWEEN_PROGRESS_LINES = 60.0
 """Between lines of progress, where there is no terminal for bars."""
+
+
+def _name_of_stage(stage: str) -> str:
+    """Return what a stage is called, of the core or of a room."""
+    if stage in STAGE_TITLES:
+        return STAGE_TITLES[stage]
+
+    from pollex.cli.hooks import name_stage  # few runs are a room's
+
+    return name_stage(stage)
 
 
 class ProgressBars:
@@ -93,7 +101,7 @@ class ProgressBars:
             self._bars.update(self._tasks[stage], total=total, completed=done)
         else:
             self._tasks[stage] = self._bars.add_task(
-                STAGE_TITLES.get(stage, stage),
+                _name_of_stage(stage),
                 total=total,
                 completed=done,
             )

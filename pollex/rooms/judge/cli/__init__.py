@@ -1,0 +1,1 @@
+"""What the room adds to the command line beside its verbs."""

@@ -1,0 +1,5 @@
+"""What the stages of the room's runs are called."""
+
+from pollex.cli.hooks import StageNames
+
+HOOKS = (StageNames({"simulate": "Simulating dialogues"}),)
