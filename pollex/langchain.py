@@ -16,7 +16,7 @@ from pollex.services.scorer import Scorer
 class ScoredState(AgentState[Any]):
     """The agent's state with the latest score."""
 
-    pollex: NotRequired[Annotated[dict[str, Any], OmitFromInput]]
+    pollex: NotRequired[Annotated[dict[str, object], OmitFromInput]]
 
 
 class ScoreMiddleware(AgentMiddleware[ScoredState, Any, Any]):
@@ -44,14 +44,14 @@ class ScoreMiddleware(AgentMiddleware[ScoredState, Any, Any]):
         super().__init__()
         self._live = LiveScore(rubrics, events=events, deadline=deadline)
 
-    def after_agent(self, state: ScoredState, runtime: Runtime[Any]) -> dict[str, Any]:
+    def after_agent(self, state: ScoredState, runtime: Runtime[Any]) -> dict[str, object]:
         """Score the conversation."""
         return _write_score(
             runtime,
             self._live.of(state["messages"], get_thread_id(get_config())),
         )
 
-    async def aafter_agent(self, state: ScoredState, runtime: Runtime[Any]) -> dict[str, Any]:
+    async def aafter_agent(self, state: ScoredState, runtime: Runtime[Any]) -> dict[str, object]:
         """Score the conversation in a thread."""
         return _write_score(
             runtime,
@@ -59,7 +59,7 @@ class ScoreMiddleware(AgentMiddleware[ScoredState, Any, Any]):
         )
 
 
-def _write_score(runtime: Runtime[Any], score: dict[str, Any]) -> dict[str, Any]:
+def _write_score(runtime: Runtime[Any], score: dict[str, object]) -> dict[str, object]:
     # for `stream_mode="custom"`
     runtime.stream_writer({"pollex": score})
     return {"pollex": score}

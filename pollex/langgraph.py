@@ -46,7 +46,7 @@ class LiveScore:
         self.events = events
         self.deadline = deadline
 
-    def of(self, messages: Sequence[Any], conversation: str) -> dict[str, Any]:
+    def of(self, messages: Sequence[Any], conversation: str) -> dict[str, object]:
         """Return netsat, probability, decision and outcome of messages; else what went wrong as `error`."""
         try:
             # the thread names the conversation
@@ -68,7 +68,7 @@ class LiveScore:
         }
         return figures | {"confident": score.confident, "outcome": score.outcome}
 
-    async def aof(self, messages: Sequence[Any], conversation: str) -> dict[str, Any]:
+    async def aof(self, messages: Sequence[Any], conversation: str) -> dict[str, object]:
         """Do the same in a thread; one that takes longer than the deadline ends as an `error`."""
         try:
             # the thread runs on behind the deadline, and what it finds is dropped
@@ -87,7 +87,7 @@ def score_node(
     messages: str = "messages",
     events: bool = False,
     deadline: float = DEFAULT_DEADLINE_SECONDS,
-) -> RunnableLambda[Any, dict[str, Any]]:
+) -> RunnableLambda[object, dict[str, object]]:
     """Make a node that writes netsat, probability and decision of the conversation into the state.
 
     Args:
@@ -99,7 +99,7 @@ def score_node(
     """
     live = LiveScore(rubrics, events=events, deadline=deadline)
 
-    def score(state: Any, config: RunnableConfig) -> dict[str, Any]:
+    def score(state: object, config: RunnableConfig) -> dict[str, object]:
         log_messages = read_messages(state, messages)
         # a state without messages has the error in the score's place
         return {
@@ -108,7 +108,7 @@ def score_node(
             else log_messages
         }
 
-    async def ascore(state: Any, config: RunnableConfig) -> dict[str, Any]:
+    async def ascore(state: object, config: RunnableConfig) -> dict[str, object]:
         log_messages = read_messages(state, messages)
         return {
             key: await live.aof(log_messages, get_thread_id(config))
@@ -119,7 +119,7 @@ def score_node(
     return RunnableLambda(score, ascore, name="pollex")
 
 
-def read_messages(state: Any, name: str) -> Sequence[Any] | dict[str, str]:
+def read_messages(state: object, name: str) -> Sequence[Any] | dict[str, str]:
     """Return the messages of a state, or what is wrong as `error`: a missing score never ends a graph."""
     # graphs declare their states as dictionaries or as classes
     if isinstance(state, Mapping):

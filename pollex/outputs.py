@@ -311,7 +311,7 @@ def note_run(run: str) -> None:
         written.run = run
 
 
-def require_replaceable(*paths: Path | None, refused: Collection[OutputState] = DOUBTED) -> None:
+def require_replaceable(*paths: Path | None, refused: Collection[str] = DOUBTED) -> None:
     """Refuse to take the place of files that pollex didn't write, or that a person changed since.
 
     For names that the user didn't choose, and for files that people fill in. Where no command

@@ -107,7 +107,7 @@ _MAX_NAME_CHARACTERS = 300
 NAME_HINT = "use letters, digits and marks, as in gpt-5, learn-1 or org/model:free; no quotes, braces or line breaks"
 
 
-def replace_nan_by_none(value: Any) -> Any:
+def replace_nan_by_none(value: object) -> Any:
     """Return a value with None for each number that JSON doesn't have: what was paid for is written all the same."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -239,7 +239,7 @@ def parse_json(text: str) -> Any:
     return value
 
 
-def parse_toml(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> JsonDict:
     """Parse a TOML text; raise TOMLDecodeError, a ValueError, also for one that is nested too deep."""
     try:
         return tomllib.loads(text)
@@ -247,7 +247,7 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError("nested too deep") from None
 
 
-def make_object_of_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def make_object_of_unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Make an object for `json.loads`; raise ValueError for duplicate keys."""
     fields = dict(pairs)
     # in the dictionary the later of two equal keys is left
@@ -284,7 +284,7 @@ def _is_nested_deeper(value: object, levels: int) -> bool:
     return any(isinstance(inner, dict | list) for inner in level)
 
 
-def _list_inner_values(outer: dict[str, Any] | list[Any]) -> Iterable[Any]:
+def _list_inner_values(outer: dict[str, object] | list[object]) -> Iterable[object]:
     if isinstance(outer, dict):
         return outer.values()
     return outer
@@ -359,7 +359,7 @@ def render_first_lines(
         yield f"  and {len(lines) - most} more"
 
 
-def make_json_values(value: Any) -> Any:
+def make_json_values(value: object) -> Any:
     """Return a value as JSON has it: what is made of fields by their names, a path as its text."""
     if value is None or isinstance(value, str | int | float):
         return value

@@ -21,8 +21,8 @@ from pollex.store.store import Store
 from pollex.store.tables import FactRow, ScoreRow, dump_json
 from pollex.web.app import make_application
 from pollex.web.guard import AccessRules, Guard
-from pollex.web.guests import list_guests
-from pollex.web.hooks import begin_served
+from pollex.web.guests import make_guest_finder
+from pollex.web.hooks import begin_serving_files
 from pollex.web.site import Site
 
 TOKEN = "ab" * 32
@@ -167,11 +167,11 @@ def made_app(
     """The application on a store, as it is served at `BASE`; `more` is what it was started with beside that."""
     named = more.pop("named", {})
     site = Site(store, more.pop("files", {}), token, read_only, **more)
-    begin_served(site, named)
+    begin_serving_files(site, named)
     return make_application(
         site,
         AccessRules.at(
-            ("127.0.0.1", "localhost"), PORT, token, site.id, guest_of=list_guests(store)
+            ("127.0.0.1", "localhost"), PORT, token, site.id, guest_of=make_guest_finder(store)
         ),
     )
 

@@ -29,7 +29,7 @@ from pollex.store.seal import Seal
 from pollex.store.store import Store
 from pollex.store.tables import AnnotatorRow, format_current_time
 from pollex.web.children import Children
-from pollex.web.guests import list_guests
+from pollex.web.guests import make_guest_finder
 from pollex.web.site import Site, read_or_make_token
 from pollex.web.watching import Watcher
 
@@ -54,7 +54,7 @@ def tokens_of_strangers(folder: Path) -> str:
     with Store.open(folder / "s") as store:
         digest = sha256(token.encode()).hexdigest()
         store.keep([AnnotatorRow("a", "Eve", digest, format_current_time(), "/")])
-        assert list_guests(store)(token) is None
+        assert make_guest_finder(store)(token) is None
     mine = read_or_make_token(folder / "s")
     assert mine not in (token, read_or_make_token(shutil.copytree(folder / "s", folder / "copy")))
     assert mine == read_or_make_token(folder / "s")

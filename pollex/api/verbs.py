@@ -103,28 +103,33 @@ class NotebookProgress:
         self._draw()
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
-R = TypeVar("R", bound=Result)
+Parameters = ParamSpec("Parameters")
+Value = TypeVar("Value")
+ResultType = TypeVar("ResultType", bound=Result)
 
 
 @overload
-def make_function(kind: Callable[P, UseCase[R]]) -> Callable[P, R]: ...
+def make_function(
+    kind: Callable[Parameters, UseCase[ResultType]],
+) -> Callable[Parameters, ResultType]: ...
 
 
 @overload
-def make_function(kind: Callable[P, UseCase[R]], then: Callable[[R], T]) -> Callable[P, T]: ...
+def make_function(
+    kind: Callable[Parameters, UseCase[ResultType]], then: Callable[[ResultType], Value]
+) -> Callable[Parameters, Value]: ...
 
 
 def make_function(
-    kind: Callable[..., UseCase[R]], then: Callable[[R], Any] = lambda result: result
+    kind: Callable[..., UseCase[ResultType]],
+    then: Callable[[ResultType], Any] = lambda result: result,
 ) -> Callable[..., Any]:
     """Make the function of a use case, with a true signature.
 
     Args:
         then: Makes what is returned of the result.
     """
-    use_case = cast(type[UseCase[R]], kind)
+    use_case = cast(type[UseCase[ResultType]], kind)
 
     def made(*args: Any, **options: Any) -> Any:
         call = kind(*args, **options)
@@ -157,20 +162,20 @@ def find_function(name: str) -> Callable[..., Any]:
     raise AttributeError(f"pollex has no function {name!r}: the verb is for the terminal alone")
 
 
-def make_variadic_function(kind: Callable[..., UseCase[R]]) -> Callable[..., R]:
+def make_variadic_function(kind: Callable[..., UseCase[ResultType]]) -> Callable[..., ResultType]:
     """Make a function whose first argument is all that is given without a name."""
     inner = make_function(kind)
     first, *rest = signature(inner).parameters.values()
 
     @wraps(inner)
-    def made(*several: Any, **options: Any) -> R:
+    def made(*several: Any, **options: Any) -> ResultType:
         return inner(several, **options)
 
     made.__signature__ = Signature([first.replace(kind=first.VAR_POSITIONAL), *rest])  # type: ignore[attr-defined]
     return made
 
 
-def make_signature(kind: type[UseCase[Any]]) -> Signature:
+def make_signature(kind: type[UseCase[Result]]) -> Signature:
     """Return the arguments of a use case, without those that only a terminal has."""
     parameters = signature(kind).parameters
     # arguments by place keep their order; of those by name the use case's own come first
@@ -187,7 +192,7 @@ def make_signature(kind: type[UseCase[Any]]) -> Signature:
     return Signature([*places, *named], return_annotation=get_result_name(kind))
 
 
-def get_result_name(kind: type[UseCase[Any]]) -> str:
+def get_result_name(kind: type[UseCase[Result]]) -> str:
     """Return the name of what a use case comes to."""
     # what stands in brackets behind `UseCase` is what it comes to
     (result,) = (
@@ -196,7 +201,7 @@ def get_result_name(kind: type[UseCase[Any]]) -> str:
     return getattr(result, "__forward_arg__", str(result))
 
 
-def sort_own_options_first(kind: type[UseCase[Any]]) -> list[VerbOption]:
+def sort_own_options_first(kind: type[UseCase[Result]]) -> list[VerbOption]:
     """Return a use case's arguments, those of its families last."""
     return sorted(
         (option for option in iterate_options(kind) if option.door != "terminal"),
@@ -204,7 +209,7 @@ def sort_own_options_first(kind: type[UseCase[Any]]) -> list[VerbOption]:
     )
 
 
-def write_docstring(kind: type[UseCase[Any]]) -> str:
+def write_docstring(kind: type[UseCase[Result]]) -> str:
     """Return the docstring of a function: what the use case is for, and what its arguments are."""
     # what stands behind the mark is for the terminal
     about = cleandoc(kind.__doc__ or "").partition("\n\b\n")[0].strip()

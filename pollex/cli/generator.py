@@ -1,5 +1,7 @@
 """Verbs made of use cases: click's options from fields, and the way from what was typed to a result that is shown."""
 
+from __future__ import annotations
+
 import inspect
 import os
 import shlex
@@ -8,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -42,6 +44,13 @@ from pollex.usecases.use_case import (
     VerbOption,
     iterate_options,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pollex.cli.interview import Interview, PoolEditor
+    from pollex.conversations.conversation import Conversation
+    from pollex.services.results import Result
 
 
 def write_typed_command() -> str:
@@ -174,7 +183,7 @@ def make_module_command(name: str) -> click.Command:
     return command
 
 
-def make_use_case_command(kind: type[UseCase[Any]]) -> click.Command:
+def make_use_case_command(kind: type[UseCase[Result]]) -> click.Command:
     """Make the verb of a use case."""
     # options that only Python has are left out
     declared = {}
@@ -290,7 +299,7 @@ class ParsedParamType(click.ParamType[Any]):
 
     def convert(
         self,
-        value: Any,
+        value: str,
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> Any:
@@ -319,15 +328,15 @@ def spell_next_command(command: NextCommand) -> str:
     return " ".join(words)
 
 
-def make_interview(screen: Screen, *arguments: Any, **named: Any) -> Any:
+def make_interview(screen: Screen, find: Callable[[str], Conversation]) -> Interview:
     """Ask the person at the terminal; see `Interview`."""
     # what holds conversations is not needed for --help
     from pollex.cli.interview import Interview
 
-    return Interview(screen, *arguments, **named)
+    return Interview(screen, find)
 
 
-def make_pool_editor(screen: Screen) -> Any:
+def make_pool_editor(screen: Screen) -> PoolEditor | None:
     """Have the person at the terminal edit a pool; None where nobody sits at one."""
     from pollex.cli.interview import PoolEditor  # as above
 
@@ -336,7 +345,7 @@ def make_pool_editor(screen: Screen) -> Any:
     return None
 
 
-def run_terminal_use_case(kind: type[TerminalUseCase], **typed: Any) -> Any:
+def run_terminal_use_case(kind: type[TerminalUseCase], **typed: object) -> object:
     """Have a use case do what was typed, and return the exit code."""
     settings = {}
     for name, value in typed.items():
@@ -392,14 +401,15 @@ def run_typed_use_case(kind: type[UseCase[Any]], as_json: bool, **typed: Any) ->
             partial(make_interview, screen),
             partial(make_pool_editor, screen),
         )
+        result: Result
         if dry_run:
-            result = use_case.plan(call_context)
+            plan = use_case.plan(call_context)
+            # the plan begins with the settings of the system that it is of
+            if (system := values.get("system")) and SETTINGS_KEY in context.meta:
+                plan = replace(plan, notes=(describe_preset(context, system), *plan.notes))
+            result = plan
         else:
             result = use_case.perform(call_context)
-
-    # the plan begins with the settings of the system that it is of
-    if dry_run and (system := values.get("system")) and SETTINGS_KEY in context.meta:
-        result = replace(result, notes=(describe_preset(context, system), *result.notes))
 
     # what the printer needs of the use case; a plan needs nothing
     needed = () if dry_run else use_case.shown_with

@@ -3,13 +3,12 @@
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import click
 
 from pollex.cli.session import Screen
 from pollex.conversations.conversation import Conversation
-from pollex.text import format_count
+from pollex.text import JsonDict, format_count
 
 
 @dataclass
@@ -23,7 +22,7 @@ class Interview:
     find: Callable[[str], Conversation]
     skipped: set[str] = field(default_factory=set)
 
-    def __call__(self, asked_of: Mapping[str, Any]) -> Mapping[str, str]:
+    def __call__(self, asked_of: JsonDict) -> Mapping[str, str]:
         """Ask for one answer, to be stored before the next."""
         # roles of a model come with it, and every command loads this
         from pollex.agents.llm.parsing import match_option_of_person
@@ -50,7 +49,7 @@ class Interview:
 
         return {}
 
-    def _show(self, id_: str, asked_of: Mapping[str, Any]) -> None:
+    def _show(self, id_: str, asked_of: JsonDict) -> None:
         self.screen.say()
         self.screen.say(
             f"── {id_} · {format_count(len(asked_of['conversations']), 'waits', 'wait')}"
@@ -80,9 +79,9 @@ class PoolEditor:
     """Has the person at the terminal edit a pool; see `runs.pool_review.PoolReviewer`."""
 
     screen: Screen
-    rows: list[dict[str, Any]] | None = None
+    rows: list[JsonDict] | None = None
 
-    def __call__(self, request: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    def __call__(self, request: JsonDict) -> list[JsonDict] | None:
         """Return the rows as they are to be; None to leave them for later."""
         self.screen.pause()
         # a pool that was refused is edited further, and not begun anew
@@ -103,14 +102,14 @@ class PoolEditor:
 
         return self.rows
 
-    def _show(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def _show(self, rows: Sequence[JsonDict]) -> None:
         self.screen.say()
         for number, row in enumerate(rows, start=1):
             self.screen.say(f"{number:3} {row['polarity']:4} {row['text']}")
         self.screen.say(f"{EDITING_HELP.splitlines()[-1]}; ? tells how to change it.")
 
 
-def edit_rows(rows: Sequence[dict[str, Any]], line: str) -> list[dict[str, Any]] | None:
+def edit_rows(rows: Sequence[JsonDict], line: str) -> list[JsonDict] | None:
     """Return rows with an edit that was typed; None where it is none."""
     # `4: WORDS` rewords
     number, colon, words = line.partition(":")

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -29,6 +29,7 @@ from rich.text import Text
 
 from pollex.text import (
     DATA_STYLE,
+    JsonDict,
     NextCommand,
     TerminalLine,
     TerminalLines,
@@ -222,7 +223,7 @@ def print_line(
     )
 
 
-def print_json(values: dict[str, Any]) -> None:
+def print_json(values: JsonDict) -> None:
     """Print one JSON object on the last line of standard output."""
     click.echo(json.dumps(replace_nan_by_none(values), ensure_ascii=True, allow_nan=False))
 

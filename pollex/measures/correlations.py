@@ -5,10 +5,9 @@ computed by the package of that name, the resamples here, all at once.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.intervals import (
@@ -174,8 +173,8 @@ def make_kappa_statistic(x: Floats | Ints, y: Floats | Ints) -> Statistic:
 
 def _make_table_statistic(
     of_tables: Callable[[Floats], Floats],
-    x: npt.NDArray[Any],
-    y: npt.NDArray[Any],
+    x: Floats | Ints,
+    y: Floats | Ints,
 ) -> Statistic:
     # place of each judgment in the table of values of x and y
     xs, row = np.unique(x, return_inverse=True)

@@ -5,12 +5,10 @@ ln(q / p) over bins.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pollex.measures.arrays import Bools, Floats
+from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
 
 MAX_BINS = 10
@@ -101,7 +99,7 @@ def measure_count_stability(
     return StabilityIndex(value, expected, float(low), float(high), n, m)
 
 
-def compute_stability_index(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> Floats:
+def compute_stability_index(before: Floats | Ints, after: Floats | Ints) -> Floats:
     """Compute the population stability index of counts `[…, bin]`."""
     p = (before + PRIOR_COUNT) / (before + PRIOR_COUNT).sum(axis=-1, keepdims=True)
     q = (after + PRIOR_COUNT) / (after + PRIOR_COUNT).sum(axis=-1, keepdims=True)

@@ -258,13 +258,17 @@ class ConversationAnchors:
 
     texts: Mapping[str, Conversation]
     marks: Mapping[str, Sequence[LintMark]] = field(default_factory=dict)
-    given: dict[str, str] = field(default_factory=dict)
+    anchors: dict[str, str] = field(default_factory=dict)
 
     def example(self, id_: str) -> ExampleLink:
         """Make an example of the conversation, with an anchor if its text is known."""
-        return id_, self.given.setdefault(
-            id_, f"c-{len(self.given) + 1}"
-        ) if id_ in self.texts else ""
+        if id_ not in self.texts:
+            return id_, ""
+        return id_, self.anchors.setdefault(id_, f"c-{len(self.anchors) + 1}")
+
+    def opening(self, id_: str) -> str:
+        """Return how a conversation begins; empty where its text isn't known."""
+        return self.texts[id_].opening if id_ in self.texts else ""
 
 
 def prepare_findings(
@@ -279,89 +283,84 @@ def prepare_findings(
         conversations: Those of `list_shown_ids`, by id.
         marks: Of rubrics that are hard to judge.
     """
-    ids = dict.fromkeys(mark.id for mark in marks)
-    places = ConversationAnchors(
-        conversations,
-        {id_: [mark for mark in marks if mark.id == id_] for id_ in ids},
-    )
+    marks_by_id: dict[str, list[LintMark]] = {}
+    for lint_mark in marks:
+        marks_by_id.setdefault(lint_mark.id, []).append(lint_mark)
+
+    anchors = ConversationAnchors(conversations, marks_by_id)
     every = rubrics.rubrics
     total = rubrics.data.held_out
+
+    def describe(several: Sequence[ChosenRubric], examples: int = MAX_EXAMPLES) -> list[Finding]:
+        return [describe_finding(rubric, anchors, total, examples) for rubric in several]
+
     # what leads is named first, so that its conversations have the first anchors
     leading: dict[Polarity, list[Finding]] = {}
     for side in POLARITIES:
-        findings_of_side = []
-        for headline in list_headlines(every, side):
-            findings_of_side.append(
-                describe_finding(headline.rubric, places, total, also=headline.also)
-            )
-
-        leading[side] = findings_of_side
+        leading[side] = [
+            describe_finding(headline.rubric, anchors, total, also=headline.also)
+            for headline in list_headlines(every, side)
+        ]
 
     # the strongest hints of a side stand with its findings, and nowhere else
-    strongest: dict[Polarity, list[ChosenRubric]] = {}
-    for side in POLARITIES:
-        strongest[side] = list_strongest_hints(every, side)
-
+    strongest = {side: list_strongest_hints(every, side) for side in POLARITIES}
     shown_above = {rubric.id for hints in strongest.values() for rubric in hints}
     hints = [rubric for rubric in list_hints(every) if rubric.id not in shown_above]
 
-    def openings(segment: Segment) -> tuple[tuple[ExampleLink, str], ...]:
-        """Name a topic's conversations, each with how it begins."""
-        return tuple((places.example(id_), opening_of(id_)) for id_ in segment.examples)
-
-    def opening_of(id_: str) -> str:
-        return conversations[id_].opening if id_ in conversations else ""
-
-    topics = []
-    for topic in list_topics_apart(rubrics.segments)[:MAX_SEGMENTS]:
-        topics.append((topic, openings(topic)))
-
+    topics = _prepare_topics(rubrics, anchors)
     wrong = []
     for score in find_most_wrong(scores):
-        wrong.append(
-            (score, places.example(score.conversation_id), opening_of(score.conversation_id))
-        )
-
-    def findings(several: Sequence[ChosenRubric], examples: int = MAX_EXAMPLES) -> list[Finding]:
-        findings: list[Finding] = []
-        for rubric in several:
-            findings.append(describe_finding(rubric, places, total, examples))
-        return findings
+        id_ = score.conversation_id
+        wrong.append((score, anchors.example(id_), anchors.opening(id_)))
 
     # conversations to read first, where nothing else is told
     worst = [] if anything_leads(every) else find_worst_conversations(scores)
     read_first = []
     for score in worst:
-        read_first.append(
-            (places.example(score.conversation_id), opening_of(score.conversation_id))
-        )
+        id_ = score.conversation_id
+        read_first.append((anchors.example(id_), anchors.opening(id_)))
 
     return Findings(
         leading=leading,
-        strongest={side: findings(strongest[side]) for side in POLARITIES},
-        outcomes=findings(list_outcomes(every)),
-        said=findings(list_words(every)),
-        along=findings(list_along_with_circumstances(every)),
-        beside=findings(list_also_borne_out(every)),
-        hints=findings(hints),
-        turned=findings(list_turned_rubrics(every)),
-        to_check=findings(list_unexpected_rubrics(every)),
-        sounds=findings(list_tone_rubrics(every), 0),
+        strongest={side: describe(strongest[side]) for side in POLARITIES},
+        outcomes=describe(list_outcomes(every)),
+        said=describe(list_words(every)),
+        along=describe(list_along_with_circumstances(every)),
+        beside=describe(list_also_borne_out(every)),
+        hints=describe(hints),
+        turned=describe(list_turned_rubrics(every)),
+        to_check=describe(list_unexpected_rubrics(every)),
+        sounds=describe(list_tone_rubrics(every), 0),
         topics=topics,
         wrong=wrong,
         habits=[
-            (habit, describe_separate_case(habit.case, places)) for habit in list_habits(every)
+            (habit, describe_separate_case(habit.case, anchors)) for habit in list_habits(every)
         ],
         read_first=read_first,
         # last, as every conversation named above has its anchor by now
-        shown=prepare_conversations(rubrics, places),
+        shown=prepare_conversations(rubrics, anchors),
         thin=len(list_thin_rubrics(every)),
     )
 
 
+def _prepare_topics(
+    rubrics: RubricSet, anchors: ConversationAnchors
+) -> list[tuple[Segment, tuple[tuple[ExampleLink, str], ...]]]:
+    """Prepare the segments least like the rest, each with its conversations and how these begin."""
+    topics = []
+    for segment in list_topics_apart(rubrics.segments)[:MAX_SEGMENTS]:
+        openings = []
+        for id_ in segment.examples:
+            openings.append((anchors.example(id_), anchors.opening(id_)))
+
+        topics.append((segment, tuple(openings)))
+
+    return topics
+
+
 def describe_finding(
     rubric: ChosenRubric,
-    places: ConversationAnchors,
+    anchors: ConversationAnchors,
     total: int,
     examples: int = MAX_EXAMPLES,
     also: Sequence[ChosenRubric] = (),
@@ -381,28 +380,28 @@ def describe_finding(
         doubt=make_percent_unbreakable(describe_doubt(worth, rubric.polarity)) if worth else "",
         quote=mark_spans(*trim_quote(quote)) if quote else (),
         source=quote,
-        examples=tuple(map(places.example, list_quoted_conversations(rubric)[:examples])),
+        examples=tuple(map(anchors.example, list_quoted_conversations(rubric)[:examples])),
         why_beside=explain_beside(rubric) if list_also_borne_out([rubric]) else "",
         to_check=UNEXPECTED_SIDE_NOTES[rubric.polarity]
         if list_unexpected_rubrics([rubric])
         else "",
-        marks=places.marks.get(rubric.id, ()),
-        also=tuple(describe_finding(twin, places, total, examples) for twin in also),
+        marks=anchors.marks.get(rubric.id, ()),
+        also=tuple(describe_finding(twin, anchors, total, examples) for twin in also),
         # what the assistant does where a conversation ends so stands among the habits
         apart=()
         if rubric.outcome
-        else tuple(describe_separate_case(case, places) for case in rubric.apart),
+        else tuple(describe_separate_case(case, anchors) for case in rubric.apart),
     )
 
 
-def describe_separate_case(case: FamilyMember, places: ConversationAnchors) -> SeparateCase:
+def describe_separate_case(case: FamilyMember, anchors: ConversationAnchors) -> SeparateCase:
     """Put a case of another kind into words."""
     quote = case.quote
     return SeparateCase(
         text=case.text,
         worth=make_percent_unbreakable(case.figures),
         quote=mark_spans(*trim_quote(quote)) if quote else (),
-        example=places.example(quote.conversation_id) if quote else None,
+        example=anchors.example(quote.conversation_id) if quote else None,
     )
 
 
@@ -524,7 +523,7 @@ def shows_conversations(rubric: ChosenRubric) -> bool:
 
 
 def prepare_conversations(
-    rubrics: RubricSet, places: ConversationAnchors
+    rubrics: RubricSet, anchors: ConversationAnchors
 ) -> list[Mapping[str, object]]:
     """Prepare the conversations that have an anchor, with the quotes of headline rubrics marked."""
     reasons = {reason.id: reason for reason in rubrics.reasons}
@@ -542,14 +541,14 @@ def prepare_conversations(
             turns.setdefault(quote.turn, []).append((quote.text, rubric.polarity))
 
     rows: list[Mapping[str, object]] = []
-    for id_, place in places.given.items():
+    for id_, anchor in anchors.anchors.items():
         rows.append(
             {
                 "id": id_,
-                "place": place,
-                "label": places.texts[id_].label.value,
-                "turns": mark_turns(shorten_turns(places.texts[id_].turns), quotes.get(id_, {})),
-                "said_of_it": [comment.text for comment in places.texts[id_].feedback],
+                "place": anchor,
+                "label": anchors.texts[id_].label.value,
+                "turns": mark_turns(shorten_turns(anchors.texts[id_].turns), quotes.get(id_, {})),
+                "said_of_it": [comment.text for comment in anchors.texts[id_].feedback],
             }
         )
 

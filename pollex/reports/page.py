@@ -33,7 +33,7 @@ _HEAD_BYTES = 2048
 """The first bytes of a page, which hold its `meta` elements."""
 
 
-def render_template(template: str, **data: Any) -> str:
+def render_template(template: str, **data: object) -> str:
     """Fill a template; the same text for the same data. Write it as UTF-8."""
     return make_environment().get_template(template).render(data)
 

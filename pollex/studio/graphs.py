@@ -10,16 +10,15 @@ import contextvars
 import json
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import Any
 
 from langgraph.channels import BinaryOperatorAggregate
-from langgraph.graph import StateGraph
 from langgraph.runtime import Runtime
 
 from pollex.errors import PollexError
-from pollex.graphs.context import FORKED, SERVED_RUN_ID, Resources, hold_resources
+from pollex.graphs.context import FORKED, SERVED_RUN_ID, Context, Resources, hold_resources
 from pollex.graphs.learn.graph import build as build_learn
 from pollex.graphs.learn.refit import build as build_refit
 from pollex.graphs.learn.spur import build as build_spur
@@ -27,7 +26,13 @@ from pollex.graphs.run import OUTSIDE
 from pollex.graphs.score import build as build_score
 from pollex.rooms import list_hooks
 from pollex.studio import use_cases
-from pollex.studio.hooks import StudioGraph
+from pollex.studio.hooks import ContextUseCase, ServedGraph, StudioGraph
+
+GraphState = dict[str, Any]
+"""The state of whatever graph, or an update of it, by the names of its keys."""
+
+NodeFunction = Callable[..., Coroutine[Any, Any, GraphState]]
+"""A node of a graph; called with its state, and by name with its runtime."""
 
 LAST_NODES = ("finish", "assess")
 """Nodes after which a graph has ended."""
@@ -68,8 +73,8 @@ class StudioRun:
     def __init__(
         self,
         thread: str,
-        use_case: Callable[[Any], object],
-        context: Any,
+        use_case: ContextUseCase,
+        context: Context,
         run: str,
         *,
         forked: bool = False,
@@ -79,9 +84,9 @@ class StudioRun:
         self._gone_on = run
         self._forked = forked
         self._done = set[str]()
-        self._last: dict[str, Any] | None = None
+        self._last: GraphState | None = None
         self._ready: Future[asyncio.AbstractEventLoop] = Future()
-        self._ended: asyncio.Future[dict[str, Any]] | None = None
+        self._ended: asyncio.Future[GraphState] | None = None
         self._failure: BaseException | None = None
         self.run = ""
         # variables of the context hold in the new thread, too
@@ -94,7 +99,7 @@ class StudioRun:
         )
         self._work.start()
 
-    def _run(self, use_case: Callable[[Any], object]) -> None:
+    def _run(self, use_case: ContextUseCase) -> None:
         # in place of running its graph the use case waits for the server's nodes
         OUTSIDE.set(self._wait)
         SERVED_RUN_ID.set(self._gone_on)
@@ -113,7 +118,7 @@ class StudioRun:
             else:
                 self._ready.set_exception(error)
 
-    async def _wait(self, live: Resources) -> dict[str, Any]:
+    async def _wait(self, live: Resources) -> GraphState:
         """Hold the run's resources until its graph has ended; return its last state."""
         self._ended = asyncio.get_running_loop().create_future()
         self.run = live.run
@@ -130,13 +135,13 @@ class StudioRun:
 
     async def carry_out(
         self,
-        node: Callable[..., Any],
-        state: Any,
-        runtime: Runtime[Any],
-    ) -> dict[str, Any]:
+        node: NodeFunction,
+        state: object,
+        runtime: Runtime[Context],
+    ) -> GraphState:
         """Carry a node out where the use case works; raise what kept that from beginning the run."""
         loop = self._ready.result()
-        result: dict[str, Any] = await asyncio.wrap_future(
+        result: GraphState = await asyncio.wrap_future(
             asyncio.run_coroutine_threadsafe(node(state, runtime=runtime), loop)
         )
         return result
@@ -144,8 +149,8 @@ class StudioRun:
     def keep(
         self,
         step: str,
-        state: Mapping[str, Any],
-        update: Mapping[str, Any],
+        state: GraphState,
+        update: GraphState,
         joined: Collection[str],
     ) -> None:
         """Keep the state that the run has after a node.
@@ -166,7 +171,7 @@ class StudioRun:
         self._done.add(step)
         self._last = before | added
 
-    def is_left(self, step: str, state: Mapping[str, Any]) -> bool:
+    def is_left(self, step: str, state: Mapping[str, object]) -> bool:
         """Tell whether a node begins with an earlier state than the run has: somebody forked it.
 
         What somebody changes in the last state, before a node that hasn't run yet, is an edit of
@@ -188,7 +193,7 @@ class StudioRun:
             self._ended.get_loop().call_soon_threadsafe(self._ended.cancel)
         await asyncio.to_thread(self._work.join)
 
-    async def end(self, state: dict[str, Any]) -> None:
+    async def end(self, state: GraphState) -> None:
         """Let the use case go on to its end; raise what went wrong there."""
         assert self._ended is not None, "a node ran"
         self._ended.get_loop().call_soon_threadsafe(self._ended.set_result, state)
@@ -202,8 +207,8 @@ _runs_by_thread: dict[str, StudioRun] = {}
 
 def compile_served_graph(
     name: str,
-    graph: StateGraph[Any, Any, Any, Any],
-    use_case: Callable[[Any], object],
+    graph: ServedGraph,
+    use_case: ContextUseCase,
 ) -> Any:
     """Compile a graph whose nodes are carried out in a session of their thread."""
     # keys whose values of several nodes are joined
@@ -212,13 +217,15 @@ def compile_served_graph(
         if isinstance(channel, BinaryOperatorAggregate):
             joined.add(key)
 
+    context = graph.context_schema
+    assert context is not None, "a form is made of the fields of the context"
     for step, spec in graph.nodes.items():
         # the server runs what is put in the node's place; the session carries out the node
         work: Any = spec.runnable
         work.afunc = _run_node_in_session(
             step,
             work.afunc,
-            graph.context_schema,
+            context,
             use_case,
             joined,
         )
@@ -228,12 +235,12 @@ def compile_served_graph(
 
 def _run_node_in_session(
     step: str,
-    node: Callable[..., Any],
-    schema: Any,
-    use_case: Callable[[Any], object],
+    node: NodeFunction,
+    schema: type[Context],
+    use_case: ContextUseCase,
     joined: Collection[str],
 ) -> Any:
-    async def carried_out(state: Any, *, runtime: Runtime[Any]) -> dict[str, Any]:
+    async def carried_out(state: GraphState, *, runtime: Runtime[Context]) -> GraphState:
         thread = (runtime.execution_info and runtime.execution_info.thread_id) or ""
         if thread in _runs_by_thread and _runs_by_thread[thread].is_left(step, state):
             await _runs_by_thread.pop(thread).leave()

@@ -6,6 +6,12 @@ from typing import Any
 
 from langgraph.graph import StateGraph
 
+ServedGraph = StateGraph[Any, Any, Any, Any]
+"""A graph before it is compiled, of whatever state and context."""
+
+ContextUseCase = Callable[[Any], object]
+"""Carries out what a graph's context asks for; takes a context of the graph's own class."""
+
 
 @dataclass(frozen=True)
 class StudioGraph:
@@ -18,5 +24,5 @@ class StudioGraph:
     """
 
     name: str
-    build: Callable[[], StateGraph[Any, Any, Any, Any]]
-    use_case: Callable[[Any], object]
+    build: Callable[[], ServedGraph]
+    use_case: ContextUseCase

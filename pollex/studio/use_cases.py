@@ -17,6 +17,7 @@ from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.score import ScoreContext
 from pollex.runs.options import SETTINGS_BY_SYSTEM, RunOptions
+from pollex.services.results import Result
 from pollex.store.folder import DEFAULT_STORE_FOLDER, STORE_ENVIRONMENT_VARIABLE
 from pollex.text import escape_controls
 from pollex.usecases.learn import LearnRubrics
@@ -25,19 +26,22 @@ from pollex.usecases.score import ScoreLogs
 from pollex.usecases.use_case import REQUIRED, CallContext, UseCase, iterate_options
 
 
-def get_usual_value(field: "Field[Any]") -> Any:
+def get_usual_value(field: "Field[object]") -> object:
     """Return what a field of a form has where nobody fills it in."""
     if field.default_factory is MISSING:
         return field.default
     return field.default_factory()
 
 
+FormValues = dict[str, Any]
+"""Values of a form by the names of options, as JSON has them."""
+
 WORDS_BY_TYPE = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 STRICT_CONFIG = ConfigDict(strict=True, allow_inf_nan=False)
 """A form's values are JSON, so that nothing has to be made of a text; a number that is none is refused."""
 
 
-def collect_filled_fields(form: Context) -> dict[str, Any]:
+def collect_filled_fields(form: Context) -> FormValues:
     """Return the fields of a form that somebody filled in.
 
     Raises:
@@ -57,7 +61,7 @@ def collect_filled_fields(form: Context) -> dict[str, Any]:
     }
 
 
-def require_type(name: str, value: Any, hint: Any) -> None:
+def require_type(name: str, value: object, hint: Any) -> None:
     """Raise WrongUse where a field's value is of another type, or holds what no text may hold."""
     try:
         TypeAdapter(hint, config=STRICT_CONFIG).validate_python(value)
@@ -73,7 +77,7 @@ def require_type(name: str, value: Any, hint: Any) -> None:
         )
 
 
-def is_storable_text(value: Any) -> bool:
+def is_storable_text(value: object) -> bool:
     """Tell whether the texts of a value have no NUL and no half character, which no path and no name may have."""
     parts = [value]
     if isinstance(value, dict):
@@ -98,7 +102,7 @@ def describe_type(hint: Any) -> str:
     return " or ".join(describe_type(part) for part in inner if part is not NoneType)
 
 
-def carry_out_use_case(kind: type[UseCase[Any]], form_values: dict[str, Any]) -> None:
+def carry_out_use_case(kind: type[UseCase[Result]], form_values: FormValues) -> None:
     """Carry a use case out with what a form gives; the store is that of the form, of the environment, or the usual one.
 
     Raises:
@@ -118,7 +122,7 @@ def carry_out_use_case(kind: type[UseCase[Any]], form_values: dict[str, Any]) ->
             )
 
     progress = NullProgress()
-    fields: dict[str, Any] = {**form_values, "store": store}  # each use case of a graph has a store
+    fields: FormValues = {**form_values, "store": store}  # each use case of a graph has a store
     kind(**fields).perform(CallContext(progress=progress, run=RunOptions(store=store)))
 
 
@@ -152,7 +156,7 @@ def learn_by_spur(form: LearnChoice) -> None:
     )
 
 
-def get_system_settings(system: str) -> dict[str, Any]:
+def get_system_settings(system: str) -> FormValues:
     """Return the settings of a system of RUBICON's paper; none without one.
 
     Raises:
@@ -179,7 +183,7 @@ def get_system_settings(system: str) -> dict[str, Any]:
     return learned[system]
 
 
-def add_pool_stop(form_values: dict[str, Any]) -> dict[str, Any]:
+def add_pool_stop(form_values: FormValues) -> FormValues:
     """Return what was filled in, with the word for where the run is to wait."""
     if form_values.get("review"):
         return {**form_values, "review": "pool"}

@@ -211,7 +211,7 @@ class Reading:
         )
 
 
-def read_options(use_case: Any) -> ReadOptions:
+def read_options(use_case: object) -> ReadOptions:
     """Return how a use case reads its files; for what it doesn't say, as usual."""
     from pollex.formats.fields import ReadOptions  # what reads is not needed for --help
 
@@ -252,7 +252,7 @@ def read_options(use_case: Any) -> ReadOptions:
     return ReadOptions(**typed_options | {"kept_mapping": table_is_of_log})
 
 
-def get_store_folder(use_case: Any) -> Path:
+def get_store_folder(use_case: object) -> Path:
     """Return the store's folder of a use case, as its option has it."""
     return Path(
         getattr(use_case, "store", None)
@@ -261,7 +261,7 @@ def get_store_folder(use_case: Any) -> Path:
     )
 
 
-def read_options_of_named_log(use_case: Any) -> Mapping[str, Any]:
+def read_options_of_named_log(use_case: object) -> Mapping[str, Any]:
     """Return how the logs are read that were brought to the store under a name, as `log:NAME`."""
     logs = getattr(use_case, "logs", None)
     if not has_named_log(logs):
@@ -289,7 +289,7 @@ def has_named_log(logs: object) -> bool:
     )
 
 
-def read_log_table(use_case: Any) -> Mapping[Any, Any]:
+def read_log_table(use_case: object) -> Mapping[Any, Any]:
     """Return the table `[log]` of the domain profile: the one that was given, else that of the rubric set."""
     from pollex.prompts.domain import (  # pydantic is not needed for --help
         DomainProfile,

@@ -56,7 +56,7 @@ BOUNDS_BY_OPTION: Mapping[str, tuple[float, float]] = {
 }
 """Numbers that say how much is done, by name, and what they may be: more would never end, or take all memory."""
 
-T = TypeVar("T")
+ClassType = TypeVar("ClassType")
 Result_co = TypeVar("Result_co", bound="Result", covariant=True)
 
 OptionTitle = Literal["Data", "Rubrics", "Question", "Model", "Limits", "Output", "Other"]
@@ -434,23 +434,23 @@ def import_by_name(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-USE_CASES_BY_MODULE: dict[str, list[type[UseCase[Any]]]] = {}
+USE_CASES_BY_MODULE: dict[str, list[type[UseCase[Result]]]] = {}
 """Use cases by the module that declares them."""
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(opt,))
-def declare_options(kind: type[T]) -> type[T]:
+def declare_options(kind: type[ClassType]) -> type[ClassType]:
     """Make a family of options of a class."""
     return dataclass(frozen=True, kw_only=True)(kind)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(opt,))
-def use_case(verb: str) -> Callable[[type[T]], type[T]]:
+def use_case(verb: str) -> Callable[[type[ClassType]], type[ClassType]]:
     """Make a use case of a class, under the name of its verb."""
 
-    def made(kind: type[T]) -> type[T]:
+    def made(kind: type[ClassType]) -> type[ClassType]:
         use_case_class = declare_options(kind)
-        verb_class = cast(type[UseCase[Any]], use_case_class)
+        verb_class = cast("type[UseCase[Result]]", use_case_class)
         verb_class.verb = verb
         # by module, as a verb's first word names the module of its use cases
         USE_CASES_BY_MODULE.setdefault(kind.__module__, []).append(verb_class)

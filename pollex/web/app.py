@@ -15,13 +15,13 @@ from starlette.routing import BaseRoute, Route
 from pollex.errors import PollexError
 from pollex.store.database import SCHEMA_VERSION
 from pollex.web import frame, links
-from pollex.web.faults import NothingYet
+from pollex.web.faults import NothingToShow
 from pollex.web.guard import AccessRules, Guard
 from pollex.web.hooks import get_menu_name
 from pollex.web.site import Site
 from pollex.web.views import list_every_route
 
-log = logging.getLogger("pollex.web")
+logger = logging.getLogger("pollex.web")
 
 
 def make_application(site: Site, door: AccessRules) -> Guard:
@@ -29,10 +29,10 @@ def make_application(site: Site, door: AccessRules) -> Guard:
     app = Starlette(
         routes=[*list_routes()],
         exception_handlers={
-            NothingYet: answer_nothing_yet,
+            NothingToShow: answer_nothing_yet,
             PollexError: _answer_our_error,
             HTTPException: _answer_refused_request,
-            ClientDisconnect: _answer_cut_off,
+            ClientDisconnect: _answer_broken_connection,
             Exception: _answer_unexpected_error,
         },
     )
@@ -43,8 +43,8 @@ def make_application(site: Site, door: AccessRules) -> Guard:
 def list_routes() -> list[BaseRoute]:
     """List all routes; those of a page stand with its function."""
     return [
-        Route(links.HEALTH, answer_health),
-        Route(f"{links.STATIC}/{{edition}}/{{name}}", answer_static),
+        Route(links.HEALTH_PATH, answer_health),
+        Route(f"{links.STATIC_PATH}/{{edition}}/{{name}}", answer_static),
         *list_every_route(),
     ]
 
@@ -82,7 +82,7 @@ def answer_static(request: Request) -> Response:
 
     return Response(
         body,
-        media_type=frame.CONTENT_TYPES[name.rpartition(".")[2]],
+        media_type=frame.CONTENT_TYPES_BY_ENDING[name.rpartition(".")[2]],
         headers={"Cache-Control": caching},
     )
 
@@ -103,7 +103,7 @@ def _answer_refused_request(request: Request, error: Exception) -> Response:
     allowed = (error.headers or {}).get("Allow", "")
     # what helps: addresses like the wrong one, or the methods that are taken
     if error.status_code == 404:
-        hint = _list_alike(request.url.path)
+        hint = _list_similar_addresses(request.url.path)
     elif allowed:
         hint = f"it takes {allowed}"
     else:
@@ -112,7 +112,7 @@ def _answer_refused_request(request: Request, error: Exception) -> Response:
     return frame.answer_refusal(request.scope, error.status_code, what, hint)
 
 
-def _answer_cut_off(request: Request, error: Exception) -> Response:  # noqa: ARG001 - its contract
+def _answer_broken_connection(request: Request, error: Exception) -> Response:  # noqa: ARG001 - its contract
     """Answer whoever went away before all had come, so that nothing of it counts as a fault of ours."""
     return frame.answer_refusal(
         request.scope,
@@ -122,7 +122,7 @@ def _answer_cut_off(request: Request, error: Exception) -> Response:  # noqa: AR
     )
 
 
-def _list_alike(path: str) -> str:
+def _list_similar_addresses(path: str) -> str:
     every = []
     for route in list_routes():
         if isinstance(route, Route) and "GET" in (route.methods or ()):
@@ -143,7 +143,7 @@ def _list_alike(path: str) -> str:
 def _answer_unexpected_error(request: Request, error: Exception) -> Response:
     # the number leads from the page to the entry in the log
     number = secrets.token_hex(4)
-    log.error("%s %s", number, request.scope["path"], exc_info=error)
+    logger.error("%s %s", number, request.scope["path"], exc_info=error)
     what = f"unexpected {type(error).__name__}"
 
     return frame.answer_refusal(
@@ -154,20 +154,20 @@ def _answer_unexpected_error(request: Request, error: Exception) -> Response:
     )
 
 
-WHAT_WOULD_BE_THERE = {
-    links.CONVERSATIONS: (
+EMPTY_PAGE_WORDS = {
+    links.CONVERSATIONS_PATH: (
         "Conversations",
         "Here are the conversations of a run, each with its thumb and its score, to filter, search and read.",
     ),
-    links.CALIBRATION: (
+    links.CALIBRATION_PATH: (
         "How far the probabilities can be trusted",
         "Here is how often a thumb up came where it was predicted: in bands, by group and by week.",
     ),
-    links.SHARE: (
+    links.SHARE_PATH: (
         "How many of all conversations are good",
         "Here is an estimate of the share of good conversations, from the labels of a few.",
     ),
-    links.CHECK: (
+    links.CHECK_PATH: (
         "Has it become worse?",
         "Here are conditions on new conversations beside a baseline, and whether they hold.",
     ),
@@ -178,10 +178,10 @@ WHAT_WOULD_BE_THERE = {
 def answer_nothing_yet(request: Request, error: Exception) -> Response:
     """Answer for a page without anything to show; a program gets the error."""
     assert isinstance(error, PollexError)
-    if request.url.path not in WHAT_WOULD_BE_THERE or frame.wants_json(request.scope):
+    if request.url.path not in EMPTY_PAGE_WORDS or frame.wants_json(request.scope):
         return frame.answer_failure(request.scope, error)
 
-    title, would = WHAT_WOULD_BE_THERE[request.url.path]
+    title, would = EMPTY_PAGE_WORDS[request.url.path]
     here = get_menu_name(request.url.path)
     return frame.answer_page(
         "nothing.html",

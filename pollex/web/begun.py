@@ -20,8 +20,8 @@ from pollex.usecases.families import parse_two_numbers
 from pollex.web import links
 from pollex.web.children import Child
 from pollex.web.controls import (
-    AMONG_MODEL,
     ASSISTANT_PREFIX,
+    MODEL_OPTIONS,
     Control,
     asks_a_model,
     get_label,
@@ -32,8 +32,8 @@ from pollex.web.controls import (
     replace_options_by_labels,
     write_command,
 )
-from pollex.web.doors.hooks import MOST_COST, UseCaseDoor
-from pollex.web.faults import Fault
+from pollex.web.doors.hooks import DEFAULT_MAX_COST, UseCaseDoor
+from pollex.web.faults import RequestError
 from pollex.web.kept_commands import (
     ASKED_FOLDER,
     ASSISTANT_KEY_VARIABLE,
@@ -41,14 +41,18 @@ from pollex.web.kept_commands import (
     TEXTS_FOLDER,
     list_named_addresses,
 )
-from pollex.web.logs_at_hand import BUNDLED, BUNDLED_GROUP, list_logs_at_hand
+from pollex.web.logs_at_hand import BUNDLED_GROUP_FIELD, BUNDLED_LOG_ID, list_available_logs
 from pollex.web.site import NamedSet, Site
 from pollex.web.typed_endpoints import require_endpoint
 
-MOST_FORMS_KEPT = 200
-AS_FILES = f"{ASSISTANT_PREFIX}as"
+MAX_FORMS_REMEMBERED = 200
+
+OptionValues = dict[str, Any]
+"""Values of a use case's options by name, each of the type that its option says."""
+
+BY_FILES_FIELD = f"{ASSISTANT_PREFIX}as"
 """Field of the form: how the assistant is asked, by its model or by files."""
-PROFILE = "profile"
+PROFILE_FIELD = "profile"
 """Field of the form: the name of a model of the server's owner."""
 
 
@@ -129,7 +133,7 @@ def read_form(
         PollexError: Something is missing or wrong.
     """
     # what the form says of each field, as the use case takes it
-    values: dict[str, Any] = {}
+    values: OptionValues = {}
     controls = list(make_controls(door.use_case, door))
     for control in controls:
         values[control.option.name] = _read_value(site, control, typed, logs)
@@ -144,8 +148,8 @@ def read_form(
             named[name] = value
 
     # groups of the bundled log are known, unless the form names other ones
-    if BUNDLED in logs and "group_field" in {control.option.name for control in controls}:
-        named.setdefault("group_field", BUNDLED_GROUP)
+    if BUNDLED_LOG_ID in logs and "group_field" in {control.option.name for control in controls}:
+        named.setdefault("group_field", BUNDLED_GROUP_FIELD)
 
     # the use case checks its own values; people read labels of the form, not names of options
     try:
@@ -153,7 +157,7 @@ def read_form(
     except PollexError as error:
         fields = ", ".join(map(get_label, error.options))
         what = f"{fields}: {error.what}" if fields else error.what
-        raise Fault(what, hint=error.hint) from error
+        raise RequestError(what, hint=error.hint) from error
 
     # keys stay in memory, by the address that they belong to; the command line has none
     if key.strip():
@@ -180,7 +184,7 @@ def read_form(
     )
 
 
-def _make_command(controls: Sequence[Control], values: Mapping[str, Any]) -> list[str]:
+def _make_command(controls: Sequence[Control], values: Mapping[str, object]) -> list[str]:
     """Return the words of a command: its sources first, and nothing that is as usual anyway."""
     options = []
     for control in controls:
@@ -210,48 +214,48 @@ def _read_value(
     text = typed.get(control.name, "")
     if control.kind == "logs":
         if not logs:
-            raise Fault("no log is chosen", hint="choose one")
-        return tuple(find_source_word(site, value) for value in logs)
+            raise RequestError("no log is chosen", hint="choose one")
+        return tuple(write_source_word(site, value) for value in logs)
     if control.kind == "log":
         chosen = control.read(text)
         if chosen is None:
             return None
-        return find_source_word(site, chosen)
+        return write_source_word(site, chosen)
 
     if control.kind == "set":
         chosen = control.read(text)
         if chosen is None:
             return None
-        return find_set_word(site, site.set(chosen))
+        return write_set_word(site, site.set(chosen))
 
     # texts go to files, whose paths the command line has
     if control.kind == "profile":
         profile = read_profile(typed)
         if profile is None:
             return None
-        return keep_text(site, "domain.toml", profile.toml())
+        return store_text(site, "domain.toml", profile.toml())
     if control.kind == "models":
         return None
     if control.kind == "text":
         chosen = control.read(text)
         if chosen is None:
             return None
-        return keep_text(site, f"{control.option.name}.md", chosen)
+        return store_text(site, f"{control.option.name}.md", chosen)
 
     return control.read(text)
 
 
-def find_source_word(site: Site, value: str) -> str:
+def write_source_word(site: Site, value: str) -> str:
     """Return the word of a command for a log, or a run, that was chosen.
 
     Raises:
-        Fault: It isn't among those that can be.
+        RequestError: It isn't among those that can be.
     """
-    sources = {log.value: log.source for log in list_logs_at_hand(site)}
+    sources = {log.value: log.source for log in list_available_logs(site)}
     runs = {run.id: run.id for run in site.runs()}
     source = (sources | runs).get(value)
     if source is None:
-        raise Fault(
+        raise RequestError(
             f"there is no log {value[:80]!r}",
             hint="choose one of those of the list",
         )
@@ -259,7 +263,7 @@ def find_source_word(site: Site, value: str) -> str:
     return source
 
 
-def find_set_word(site: Site, named: NamedSet) -> str:
+def write_set_word(site: Site, named: NamedSet) -> str:
     """Return the word of a command for a rubric set: its digest, or its file where the store has it not."""
     # a set that a run of this store made is found by its digest
     if named.run in {run.id for run in site.runs()}:
@@ -272,7 +276,7 @@ def find_set_word(site: Site, named: NamedSet) -> str:
     return named.id
 
 
-def keep_text(site: Site, name: str, text: str) -> str:
+def store_text(site: Site, name: str, text: str) -> str:
     """Write a text that was typed where a command can read it, for its owner alone; return its path."""
     # the digest of the text names the folder, so that the same text is written once
     folder = site.store.folder / TEXTS_FOLDER / hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -291,7 +295,7 @@ def keep_text(site: Site, name: str, text: str) -> str:
 def _read_asked_model(
     site: Site,
     door: UseCaseDoor,
-    values: dict[str, Any],
+    values: OptionValues,
     typed: Mapping[str, str],
 ) -> AskedModel | None:
     """Return the model that is asked; its address is checked, and a profile's fields are filled in.
@@ -300,7 +304,7 @@ def _read_asked_model(
         PollexError: It may not be asked, or has no name.
     """
     # a profile of the server's owner stands in for the fields of the form
-    profile = site.profiles.get(typed.get(PROFILE, ""))
+    profile = site.profiles.get(typed.get(PROFILE_FIELD, ""))
     if profile is not None:
         return _fill_in_profile(values, profile)
 
@@ -319,12 +323,12 @@ def _read_asked_model(
 
     model = values.get("model") or ""
     if not model and door.needs_model:
-        raise Fault(
+        raise RequestError(
             "no model is named, and this asks one",
             hint="open “With a language model”, and fill in Model",
         )
     if base_url and not model:
-        raise Fault(
+        raise RequestError(
             "the model has no name",
             hint="fill in Model, or leave Base URL out",
         )
@@ -338,7 +342,7 @@ def _read_asked_model(
     )
 
 
-def _fill_in_profile(values: dict[str, Any], profile: ModelOptions) -> AskedModel:
+def _fill_in_profile(values: OptionValues, profile: ModelOptions) -> AskedModel:
     """Fill in a profile of the server's owner."""
     endpoint = profile.endpoint()
     # an address with a key in it goes by the environment, not by the command line
@@ -364,7 +368,7 @@ def _fill_in_profile(values: dict[str, Any], profile: ModelOptions) -> AskedMode
 
 def _read_assistant(
     site: Site,
-    values: dict[str, Any],
+    values: OptionValues,
     typed: Mapping[str, str],
 ) -> AskedModel | None:
     """Return the model that answers as the assistant; it is written into a file of models without its key.
@@ -372,32 +376,32 @@ def _read_assistant(
     Raises:
         PollexError: Its address may not be asked, or its price is none.
     """
-    if "profiles" not in values or typed.get(AS_FILES) == "files":
+    if "profiles" not in values or typed.get(BY_FILES_FIELD) == "files":
         return None
 
     model = typed.get(f"{ASSISTANT_PREFIX}model", "").strip()
     if not model:
         what = "the model behind your assistant has no name"
-        raise Fault(what, hint="fill in Its model, or choose files")
+        raise RequestError(what, hint="fill in Its model, or choose files")
 
     base_url = typed.get(f"{ASSISTANT_PREFIX}base_url", "").strip()
     if base_url:
         require_endpoint(site, base_url)
 
     # the file names the variable that holds the key, and not the key itself
-    table: dict[str, Any] = {"model": model, "key_env": ASSISTANT_KEY_VARIABLE}
+    table: OptionValues = {"model": model, "key_env": ASSISTANT_KEY_VARIABLE}
     table |= {"base_url": base_url} if base_url else {}
     if price := typed.get(f"{ASSISTANT_PREFIX}price", "").strip():
         try:
             table["price_in"], table["price_out"] = parse_two_numbers(price)
         except ValueError:
-            raise Fault(
+            raise RequestError(
                 f"{price[:40]!r} is no price",
                 hint="give one like 0.15:0.60",
             ) from None
 
         # cost can be limited once the price is known: as the form says, or as usual
-        table["max_cost"] = float(values.get("max_cost") or MOST_COST)
+        table["max_cost"] = float(values.get("max_cost") or DEFAULT_MAX_COST)
 
     # lines of TOML: texts in quotes, numbers as they are
     lines = []
@@ -407,7 +411,7 @@ def _read_assistant(
     # the same model proposes the change, unless somebody typed it
     roles = ["assistant", *(["proposer"] if not values.get("edit") else [])]
     text = "\n".join("\n".join([f"[{role}]", *lines, ""]) for role in roles)
-    values["profiles"] = keep_text(site, "models.toml", text)
+    values["profiles"] = store_text(site, "models.toml", text)
 
     return AskedModel(
         model,
@@ -419,19 +423,19 @@ def _read_assistant(
 def _make_exchange_folder(
     site: Site,
     door: UseCaseDoor,
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
     typed: Mapping[str, str],
 ) -> Path | None:
     """Return a new folder of the store for what the assistant is asked by files; None where it isn't.
 
     Raises:
-        Fault: Nobody would propose a change.
+        RequestError: Nobody would propose a change.
     """
-    if "profiles" not in values or typed.get(AS_FILES) != "files":
+    if "profiles" not in values or typed.get(BY_FILES_FIELD) != "files":
         return None
     if not values.get("edit"):
         what = "nobody proposes a change where the assistant is asked by files"
-        raise Fault(
+        raise RequestError(
             what,
             hint=f"fill in {door.labels.get('edit') or get_label('edit')}",
         )
@@ -449,10 +453,10 @@ def _find_judge(site: Site, typed: Mapping[str, str]) -> str:
     return chosen.rubric_set.judge.name
 
 
-def _drop_idle_limits(values: Mapping[str, Any], *, is_asked: bool) -> dict[str, Any]:
+def _drop_idle_limits(values: Mapping[str, object], *, is_asked: bool) -> OptionValues:
     """Return the values without limits that hold for nothing: nobody is asked, or no price is known."""
     if not is_asked:
-        return {name: value for name, value in values.items() if name not in AMONG_MODEL}
+        return {name: value for name, value in values.items() if name not in MODEL_OPTIONS}
     if values.get("price") is None:
         return {name: value for name, value in values.items() if name != "max_cost"}
     return dict(values)
@@ -476,16 +480,16 @@ def find_free_path(store: Path, name: str) -> Path:
 def remember_form(site: Site, begun: CommandForm) -> CommandForm:
     """Keep what was asked for in memory, to show it again; the oldest go."""
     site.begun[begun.id] = begun
-    for old in list(site.begun)[: max(0, len(site.begun) - MOST_FORMS_KEPT)]:
+    for old in list(site.begun)[: max(0, len(site.begun) - MAX_FORMS_REMEMBERED)]:
         del site.begun[old]
     return begun
 
 
 def find_form(site: Site, id_: str) -> CommandForm:
-    """Return what was asked for. Raises Fault where the server has forgotten it."""
+    """Return what was asked for. Raises RequestError where the server has forgotten it."""
     begun = site.begun.get(id_)
     if not isinstance(begun, CommandForm):
-        raise Fault("this form is not known any more", hint="fill it in again")
+        raise RequestError("this form is not known any more", hint="fill it in again")
     return begun
 
 
@@ -503,9 +507,9 @@ def start_command(site: Site, begun: CommandForm, *, planned: bool = False) -> C
     words = (*begun.words, "--json", *(("--dry-run",) if planned else ()))
     # where the command's page leads back to: the plan's own page, or the form as it was filled in
     if planned:
-        back = f"{links.PLAN}/{begun.id}"
+        back = f"{links.PLAN_PATH}/{begun.id}"
     else:
-        back = links.begin(begun.door.slug, begun=begun.id)
+        back = links.link_to_form(begun.door.slug, begun=begun.id)
 
     return site.children.start(
         f"Plan: {begun.title}" if planned else begun.title,
@@ -516,24 +520,24 @@ def start_command(site: Site, begun: CommandForm, *, planned: bool = False) -> C
     )
 
 
-def is_planned_first(begun: CommandForm) -> bool:
+def shows_plan_first(begun: CommandForm) -> bool:
     """Return whether people see the calls before anything is asked."""
     asks = begun.asking is not None or begun.assistant is not None
     return asks and asks_a_model(begun.door.use_case)
 
 
-def find_child(site: Site, run: Run) -> Child | None:
+def find_child_of_run(site: Site, run: Run) -> Child | None:
     """Return the command of this server that works on a run now; None where none does."""
     for child in site.children.by_id.values():
         # a run that is carried on is known by its page, a new one by its command
-        is_carried_on = child.back == links.run(run.id)
+        is_carried_on = child.back == links.link_to_run(run.id)
         if not child.over and (is_carried_on or find_run_of_child(site, child) == run):
             return child
 
     return None
 
 
-def get_fault(child: Child) -> str:
+def get_failure_of_child(child: Child) -> str:
     """Return why a command failed, which it says last; empty where it didn't."""
     if child.state != "failed" or not child.said:
         return ""
@@ -546,7 +550,7 @@ def find_run_of_child(site: Site, child: Child) -> Run | None:
     command = shlex.join(["pollex", *child.arguments])
     for run in site.runs():
         # a run that is carried on was begun by another command
-        if child.back == links.run(run.id):
+        if child.back == links.link_to_run(run.id):
             return run
         if run.started >= child.began and run.arguments.get("command") == command:
             return run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import NEUTRAL_VALUE, NEVER_CAME_UP_OPTION, Question
@@ -13,7 +13,7 @@ from pollex.rubrics.worth import measure_share
 from pollex.store.runs import Run
 from pollex.web.site import NamedSet, Site
 
-COUNTS = """
+ANSWER_COUNTS_QUERY = """
     SELECT a.question AS question, c.label AS label, a.said.chosen AS chosen, count(*) AS n
     FROM (SELECT conversation, question, arg_max({'chosen': chosen, 'asked': question_hash}, seq) AS said
         FROM answers GROUP BY conversation, question) AS a
@@ -23,8 +23,8 @@ COUNTS = """
         AND (NOT ? OR c.side = 'test')
     GROUP BY ALL
 """
-HELD_OUT = "SELECT count(*) AS n FROM conversations WHERE side = 'test' AND label <> 'none'"
-CLASSES = {"positive": "up", "negative": "down"}
+HELD_OUT_QUERY = "SELECT count(*) AS n FROM conversations WHERE side = 'test' AND label <> 'none'"
+THUMBS_BY_CLASS = {"positive": "up", "negative": "down"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class OptionShares:
 
 
 @dataclass(frozen=True)
-class ByClass:
+class AnswersByClass:
     """Answers to one rubric by class."""
 
     options: tuple[str, ...]
@@ -68,20 +68,29 @@ class ByClass:
     down: OptionShares
 
 
-def count_answers_by_class(site: Site, named: NamedSet, run: Run) -> dict[str, Any]:
-    """Count answers to a set's rubrics, as they are worded now, in a run.
+class AnswersOfSet(TypedDict):
+    """Answers to a set's rubrics by class, in a run.
 
-    Returns:
-        The run, whether only conversations count that nothing was learned from, and a `ByClass` for
-        each rubric.
+    Attributes:
+        run: Id of the run.
+        held_out: Whether only conversations count that nothing was learned from.
+        rubrics: Answers by rubric id.
     """
 
-    def count() -> dict[str, Any]:
+    run: str
+    held_out: bool
+    rubrics: dict[str, AnswersByClass]
+
+
+def count_answers_by_class(site: Site, named: NamedSet, run: Run) -> AnswersOfSet:
+    """Count answers to a set's rubrics, as they are worded now, in a run."""
+
+    def count() -> AnswersOfSet:
         # conversations that nothing was learned from, where the run held some out
-        (stored,) = site.store.ask(run.id, HELD_OUT)
+        (stored,) = site.store.ask(run.id, HELD_OUT_QUERY)
         # answers to earlier words of a rubric are of another question, and don't count
         hashes = [question.digest for question in named.rubric_set.questions]
-        rows = site.store.ask(run.id, COUNTS, [hashes, stored["n"] > 0])
+        rows = site.store.ask(run.id, ANSWER_COUNTS_QUERY, [hashes, stored["n"] > 0])
 
         return {
             "run": run.id,
@@ -94,7 +103,7 @@ def count_answers_by_class(site: Site, named: NamedSet, run: Run) -> dict[str, A
 
 def _sort_rows_by_class(
     rubric_set: RubricSet, rows: Sequence[Mapping[str, object]]
-) -> Iterable[tuple[str, ByClass]]:
+) -> Iterable[tuple[str, AnswersByClass]]:
     for question in rubric_set.questions:
         of_question = []
         for row in rows:
@@ -102,7 +111,7 @@ def _sort_rows_by_class(
                 of_question.append(row)
 
         counts = {}
-        for label in CLASSES:
+        for label in THUMBS_BY_CLASS:
             chosen_counts = {}
             for row in of_question:
                 if row["label"] == label:
@@ -114,5 +123,7 @@ def _sort_rows_by_class(
             words = (*(option.text for option in question.options), NEVER_CAME_UP_OPTION)
             yield (
                 question.id,
-                ByClass(words, *(OptionShares.of(counts[label], question) for label in CLASSES)),
+                AnswersByClass(
+                    words, *(OptionShares.of(counts[label], question) for label in THUMBS_BY_CLASS)
+                ),
             )

@@ -14,16 +14,16 @@ from pollex.store.labels import read_opinions, settle_opinions
 from pollex.store.store import Store
 from pollex.web.lens import RunColumns
 
-FEWEST_LABELS = 50
+MIN_LABELS = 50
 """Labels below which nothing is said."""
-MOST_BANDS = 10
-MOST_WORST = 10
-MOST_SAMPLED = 5000
+MAX_BANDS = 10
+MAX_WORST_SHOWN = 10
+MAX_SAMPLED_VALUES = 5000
 """Values of a run that drift is computed from."""
 
 
 @dataclass(frozen=True)
-class Band:
+class ProbabilityBand:
     """Labeled conversations whose probability, or NetSAT, lies in a band.
 
     Attributes:
@@ -45,7 +45,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Tail:
+class SurePredictions:
     """Labeled conversations of a sure prediction, and those of them where the thumb says the contrary.
 
     Attributes:
@@ -66,8 +66,8 @@ class Subgroup:
     seen: Figure
 
 
-Source = Literal["log", "person", "adjudicated"]
-SOURCES: dict[Source, str] = {
+LabelSource = Literal["log", "person", "adjudicated"]
+WORDS_BY_LABEL_SOURCE: dict[LabelSource, str] = {
     "log": "thumbs of the log",
     "person": "people, of conversations drawn at random",
     "adjudicated": "adjudicated",
@@ -77,7 +77,7 @@ SOURCES: dict[Source, str] = {
 def select_label_source(
     lens: RunColumns,
     store: Store,
-    source: Source,
+    source: LabelSource,
     *,
     by_chance: bool = True,
 ) -> RunColumns:
@@ -117,7 +117,7 @@ def select_label_source(
     )
 
 
-def find_usable(lens: RunColumns) -> Bools:
+def mask_usable_rows(lens: RunColumns) -> Bools:
     """Tell which conversations have a thumb, and a probability by what was learned without it `[row]`."""
     is_told = (lens.label >= 0) & ~np.isnan(lens.probability)
     return np.asarray(is_told & lens.unseen)
@@ -125,9 +125,9 @@ def find_usable(lens: RunColumns) -> Bools:
 
 def draw_reliability_of_run(lens: RunColumns) -> ReliabilityDiagram | None:
     """Return how often a thumb up came at each probability, with band; None for fewer than two labels."""
-    rows = np.flatnonzero(find_usable(lens))
-    if len(rows) > MOST_SAMPLED:
-        rows = np.random.default_rng(0).choice(rows, MOST_SAMPLED, replace=False)
+    rows = np.flatnonzero(mask_usable_rows(lens))
+    if len(rows) > MAX_SAMPLED_VALUES:
+        rows = np.random.default_rng(0).choice(rows, MAX_SAMPLED_VALUES, replace=False)
 
     p = lens.probability[rows]
     up = lens.label[rows]
@@ -141,31 +141,29 @@ def draw_reliability_of_run(lens: RunColumns) -> ReliabilityDiagram | None:
     return diagrams[1] if diagrams else None
 
 
-def make_bands(lens: RunColumns) -> list[Band]:
+def make_bands(lens: RunColumns) -> list[ProbabilityBand]:
     """Return the bands of equal width that have a labeled conversation."""
-    rows = find_usable(lens)
+    rows = mask_usable_rows(lens)
     p = lens.probability[rows]
     up = lens.label[rows] == 1
     # a probability of 1 belongs to the last band
-    place = np.minimum((p * MOST_BANDS).astype(int), MOST_BANDS - 1)
+    place = np.minimum((p * MAX_BANDS).astype(int), MAX_BANDS - 1)
 
     bands = []
     for n in np.unique(place).tolist():
-        bands.append(
-            _make_band(n / MOST_BANDS, (n + 1) / MOST_BANDS, p[place == n], up[place == n])
-        )
+        bands.append(_make_band(n / MAX_BANDS, (n + 1) / MAX_BANDS, p[place == n], up[place == n]))
 
     return bands
 
 
-def make_score_bands(lens: RunColumns) -> list[Band]:
+def make_score_bands(lens: RunColumns) -> list[ProbabilityBand]:
     """Return at most ten bands of NetSAT with about as many labeled conversations each, the lowest first."""
-    usable = find_usable(lens)
+    usable = mask_usable_rows(lens)
     netsat = lens.netsat[usable]
     p = lens.probability[usable]
     up = lens.label[usable] == 1
     # equal scores share a band, so that there may be fewer than ten
-    edges = np.unique(np.quantile(netsat, np.linspace(0, 1, MOST_BANDS + 1)))
+    edges = np.unique(np.quantile(netsat, np.linspace(0, 1, MAX_BANDS + 1)))
     place = np.searchsorted(edges[1:-1], netsat, side="right")
     inside = [place == n for n in np.unique(place).tolist()]
 
@@ -183,8 +181,8 @@ def _make_band(
     high: float,
     p: Floats,
     up: Bools,
-) -> Band:
-    return Band(
+) -> ProbabilityBand:
+    return ProbabilityBand(
         low,
         high,
         float(p.mean()),
@@ -192,9 +190,9 @@ def _make_band(
     )
 
 
-def find_tails(lens: RunColumns) -> list[Tail]:
+def find_sure_predictions(lens: RunColumns) -> list[SurePredictions]:
     """Return what is surest, below .1 and above .9, with what the thumbs say against it."""
-    rows = find_usable(lens)
+    rows = mask_usable_rows(lens)
     bins = []
     # of each tail: words, rows, the thumb against it, and the sign that sorts the surest first
     for words, inside, against, sign in (
@@ -203,9 +201,9 @@ def find_tails(lens: RunColumns) -> list[Tail]:
     ):
         in_bin = np.flatnonzero(rows & inside)
         wrong = in_bin[lens.label[in_bin] == against]
-        order = wrong[np.argsort(sign * lens.probability[wrong], kind="stable")][:MOST_WORST]
+        order = wrong[np.argsort(sign * lens.probability[wrong], kind="stable")][:MAX_WORST_SHOWN]
         worst = tuple((lens.ids[row], float(lens.probability[row])) for row in order.tolist())
-        bins.append(Tail(words, measure_share(len(wrong), len(in_bin)), worst))
+        bins.append(SurePredictions(words, measure_share(len(wrong), len(in_bin)), worst))
 
     return bins
 
@@ -220,7 +218,7 @@ def measure_subgroups_of_run(
     Args:
         values: Of a field, by conversation; None: the groups of the log.
     """
-    rows = np.flatnonzero(find_usable(lens))
+    rows = np.flatnonzero(mask_usable_rows(lens))
     by_group: dict[str, list[int]] = {}
     for row in rows.tolist():
         if (name := lens.groups[row] if values is None else values.get(lens.ids[row])) is not None:
@@ -256,7 +254,7 @@ def measure_drift(
     drifts: list[dict[str, Any]] = []
     for name, other in others:
         after = _collect_values(other)
-        if len(before) < FEWEST_LABELS or len(after) < FEWEST_LABELS:
+        if len(before) < MIN_LABELS or len(after) < MIN_LABELS:
             continue
         change = measure_stability(before, after, np.random.default_rng(0), 200)
         # thumbs of the other run, whether it was learned from them or not
@@ -287,6 +285,6 @@ def measure_share_outside(before: Floats, after: Floats) -> Figure:
 
 def _collect_values(lens: RunColumns) -> Floats:
     probabilities = lens.probability[~np.isnan(lens.probability)]
-    if len(probabilities) <= MOST_SAMPLED:
+    if len(probabilities) <= MAX_SAMPLED_VALUES:
         return probabilities
-    return np.random.default_rng(0).choice(probabilities, MOST_SAMPLED, replace=False)
+    return np.random.default_rng(0).choice(probabilities, MAX_SAMPLED_VALUES, replace=False)

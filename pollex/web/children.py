@@ -18,32 +18,32 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Thread
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from pollex.children import make_safe_environment
 from pollex.store.folder import make_private_folder
 from pollex.store.runs import is_file_locked
 from pollex.store.seal import Seal
 from pollex.store.tables import format_current_time
-from pollex.web.faults import Fault, NotThere
+from pollex.web.faults import NotFound, RequestError
 
-MOST_WAITING = 8
-PATIENCE_SECONDS = 10.0
+MAX_WAITING_COMMANDS = 8
+SECONDS_BEFORE_KILL = 10.0
 """Seconds between asking a command to end, and ending it."""
-LAST_LINES = 40
-LONGEST_TAIL = 1 << 16
-LOOK_EVERY_SECONDS = 0.5
+MAX_LAST_LINES = 40
+MAX_TAIL_BYTES = 1 << 16
+SECONDS_BETWEEN_LOOKS = 0.5
 """Seconds between two looks at a command that an earlier server started."""
 
-State = Literal["waiting", "running", "done", "failed", "stopped", "pending"]
+ChildState = Literal["waiting", "running", "done", "failed", "stopped", "pending"]
 """How far a command is; one that is pending has ended, and goes on once people have answered."""
-KEPT_FIELDS = ("words", "arguments", "back", "began", "remove")
+RECORD_FIELDS = ("words", "arguments", "back", "began", "remove")
 """What a record has of a command, beside its process: no key, and nothing of its environment."""
 ENDED_FOLDER = "ended"
 """Folder of what is known of commands that have ended, beside the records of those that run."""
-KEPT_FIELDS_OF_ENDED = ("words", "arguments", "back", "began", "state", "told", "lines")
-MOST_ENDED = 100
-LARGEST_RESULT = 8 << 20
+ENDED_RECORD_FIELDS = ("words", "arguments", "back", "began", "state", "told", "lines")
+MAX_ENDED_COMMANDS = 100
+MAX_RESULT_BYTES = 8 << 20
 PENDING_EXIT_CODE = 75
 """Exit code of what waits for people, or for another process."""
 GATE_SHUT_EXIT_CODE = 4
@@ -77,7 +77,7 @@ class Child:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     after: Callable[[], None] | None = None
     began: str = field(default_factory=format_current_time)
-    state: State = "waiting"
+    state: ChildState = "waiting"
     told: Any = None
     pid: int = 0
     lines: Sequence[str] = ()
@@ -123,26 +123,26 @@ class Child:
             file: Descriptor of the record; its process gets a place of fixed length.
         """
         # the number has a fixed width, so that the second write covers the first
-        record = {name: getattr(self, name) for name in KEPT_FIELDS} | {"pid": f"{self.pid:>12}"}
+        record = {name: getattr(self, name) for name in RECORD_FIELDS} | {"pid": f"{self.pid:>12}"}
         sealed = self.seal.sign_fields(self.record.name, record)
         os.pwrite(file, json.dumps(sealed, default=str).encode(), 0)
 
     def keep_result(self) -> None:
         """Write down what it came to, for its owner alone, so that its page outlives this server."""
-        result = {name: getattr(self, name) for name in KEPT_FIELDS_OF_ENDED}
+        result = {name: getattr(self, name) for name in ENDED_RECORD_FIELDS}
         result["lines"] = list(self.lines)
         sealed = self.seal.sign_fields(f"{ENDED_FOLDER}/{self.record.name}", result)
         content = json.dumps(sealed, default=str).encode()
         folder = self.record.parent / ENDED_FOLDER
         # a very large result isn't kept; the folder may have gone with its store
-        if len(content) > LARGEST_RESULT or not self.record.parent.is_dir():
+        if len(content) > MAX_RESULT_BYTES or not self.record.parent.is_dir():
             return
 
         make_private_folder(folder)
         with _open_new_file(folder / self.record.name) as file:
             file.write(content)
 
-        for old in sorted(folder.glob("*.json"), key=_get_time_written)[:-MOST_ENDED]:
+        for old in sorted(folder.glob("*.json"), key=_get_time_written)[:-MAX_ENDED_COMMANDS]:
             old.unlink(missing_ok=True)
 
     def clear_away(self) -> None:
@@ -205,10 +205,10 @@ class Children:
             quick: It only counts or looks, and waits for no long one.
 
         Raises:
-            Fault: Eight wait already.
+            RequestError: Eight wait already.
         """
-        if sum(child.state == "waiting" for child in self.by_id.values()) >= MOST_WAITING:
-            raise Fault(
+        if sum(child.state == "waiting" for child in self.by_id.values()) >= MAX_WAITING_COMMANDS:
+            raise RequestError(
                 "eight commands are waiting already",
                 hint="wait until one of them has ended",
             )
@@ -263,10 +263,10 @@ class Children:
                 _end_child(child, code=None)
 
     def find(self, child_id: str) -> Child:
-        """Return a command by its id. Raises NotThere where there is none."""
+        """Return a command by its id. Raises NotFound where there is none."""
         child = self.by_id.get(child_id)
         if child is None:
-            raise NotThere(
+            raise NotFound(
                 "this server started no such command",
                 hint="what it did is in the list of runs",
             )
@@ -286,7 +286,7 @@ class Children:
         for child in self.by_id.values():
             child.stop()
 
-        wait(self._begun, PATIENCE_SECONDS)
+        wait(self._begun, SECONDS_BEFORE_KILL)
         # what hasn't ended by then is ended
         for child in self.by_id.values():
             child.signal(signal.SIGTERM)
@@ -356,7 +356,7 @@ def _end_child(child: Child, code: int | None) -> None:
     if is_done and child.after is not None:
         child.after()
 
-    ends: dict[int | None, State] = {PENDING_EXIT_CODE: "pending"}
+    ends: dict[int | None, ChildState] = {PENDING_EXIT_CODE: "pending"}
     if is_done:
         child.state = "done"
     else:
@@ -368,14 +368,14 @@ def _end_child(child: Child, code: int | None) -> None:
 
 def _watch_child(child: Child) -> None:
     while is_file_locked(child.record):
-        time.sleep(LOOK_EVERY_SECONDS)
+        time.sleep(SECONDS_BETWEEN_LOOKS)
     _end_child(child, code=None)
     # what came to an end by itself is cleared away by then
     if child.state == "stopped":
         child.clear_away()
 
 
-def _open_new_file(path: Path) -> Any:
+def _open_new_file(path: Path) -> BinaryIO:
     """Open a new file that only its owner reads."""
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
@@ -390,7 +390,7 @@ def _read_record(record: Path, seal: Seal) -> Child | None:
     store = record.parent.parent.resolve()
     named = [Path(path).resolve() for path in fields["remove"]]
     remove = tuple(path for path in named if store in path.parents)
-    about = {name: fields[name] for name in KEPT_FIELDS} | {"remove": remove}
+    about = {name: fields[name] for name in RECORD_FIELDS} | {"remove": remove}
     about["arguments"] = tuple(fields["arguments"])
     return Child(record.stem, record=record, pid=int(fields["pid"]), seal=seal, **about)
 
@@ -426,7 +426,7 @@ def read_last_lines(path: Path) -> list[str]:
         with path.open("rb") as file:
             file.seek(0, os.SEEK_END)
             # only the end of the file, which may be large
-            file.seek(max(0, file.tell() - LONGEST_TAIL))
+            file.seek(max(0, file.tell() - MAX_TAIL_BYTES))
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return []
@@ -434,7 +434,7 @@ def read_last_lines(path: Path) -> list[str]:
     return list(
         deque(
             (line.rstrip() for line in text.splitlines()),
-            maxlen=LAST_LINES,
+            maxlen=MAX_LAST_LINES,
         )
     )
 

@@ -17,7 +17,7 @@ from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.usecases.families import ModelCallOptions
 from pollex.usecases.use_case import REQUIRED, UseCase, VerbOption, iterate_options
 from pollex.web.doors.hooks import UseCaseDoor
-from pollex.web.faults import Fault
+from pollex.web.faults import RequestError
 
 OPTION_PREFIX = "o-"
 """What the name of a use case's control begins with in a form."""
@@ -26,7 +26,7 @@ ASSISTANT_PREFIX = "assistant-"
 PROFILE_PREFIX = "domain-"
 """What the name of a control of the domain profile begins with."""
 
-Kind = Literal[
+ControlKind = Literal[
     "choice",
     "yes",
     "whole",
@@ -43,7 +43,7 @@ Kind = Literal[
 ]
 """How a field is given: `yes` is a box to tick, `lines` are several values, `text` becomes a file."""
 
-SPECIAL_KINDS: Mapping[str, Kind] = {
+KINDS_BY_OPTION: Mapping[str, ControlKind] = {
     "logs": "logs",
     "sources": "logs",
     "new": "log",
@@ -60,7 +60,7 @@ SPECIAL_KINDS: Mapping[str, Kind] = {
 }
 """Fields that name a file or a run: what is chosen or written in the browser instead."""
 
-LABELS: Mapping[str, str] = {
+LABELS_BY_OPTION: Mapping[str, str] = {
     "logs": "Log",
     "base_url": "Base URL",
     "profiles": "The assistant",
@@ -103,7 +103,7 @@ HELPS: Mapping[str, str] = {
 }
 """What fields are for, where the words of a terminal say too little or something else here."""
 
-TITLES: Mapping[str, str] = {
+GROUP_TITLES: Mapping[str, str] = {
     "Data": "How the log is read",
     "Rubrics": "Rubrics",
     "Question": "Chance",
@@ -114,7 +114,7 @@ TITLES: Mapping[str, str] = {
 }
 """Groups of fields, as headings in their order."""
 
-AMONG_MODEL = ("model", "base_url", "price", "max_cost", "max_calls")
+MODEL_OPTIONS = ("model", "base_url", "price", "max_cost", "max_calls")
 """Fields that stand with the model."""
 
 
@@ -133,7 +133,7 @@ class Control:
     option: VerbOption
     label: str
     help: str
-    kind: Kind
+    kind: ControlKind
     usual: str = ""
     choices: tuple[tuple[str, str], ...] = ()
     needed: bool = False
@@ -152,18 +152,18 @@ class Control:
         """Return what was typed as the use case takes it; None for nothing.
 
         Raises:
-            Fault: It can't be that.
+            RequestError: It can't be that.
         """
         typed = text.strip()
         if not typed:
             if self.needed:
-                raise Fault(f"{self.label} is missing", hint="fill it in")
+                raise RequestError(f"{self.label} is missing", hint="fill it in")
             return None
 
         try:
             return self._value(typed)
         except ValueError:
-            raise Fault(f"{self.label}: {typed[:80]!r} is none", hint=self.help) from None
+            raise RequestError(f"{self.label}: {typed[:80]!r} is none", hint=self.help) from None
 
     def _value(self, typed: str) -> Any:
         option = self.option
@@ -217,10 +217,10 @@ def _make_control(option: VerbOption, door: UseCaseDoor) -> Control:
     )
 
 
-def _choose_kind(option: VerbOption) -> Kind:
+def _choose_kind(option: VerbOption) -> ControlKind:
     # a field that names a file or a run is chosen in the browser; a number of that name is a setting
-    if option.name in SPECIAL_KINDS and option.kind not in (int, float):
-        return SPECIAL_KINDS[option.name]
+    if option.name in KINDS_BY_OPTION and option.kind not in (int, float):
+        return KINDS_BY_OPTION[option.name]
     if isinstance(option.kind, tuple) or option.presets is not None:
         return "choice"
     # a box can only say yes: where yes is usual, no has to be a choice
@@ -231,7 +231,7 @@ def _choose_kind(option: VerbOption) -> Kind:
     if option.many:
         return "lines"
 
-    numbers: dict[Any, Kind] = {int: "whole", float: "number"}
+    numbers: dict[Any, ControlKind] = {int: "whole", float: "number"}
     return numbers.get(option.kind, "line")
 
 
@@ -265,7 +265,7 @@ def _write_default(value: Any) -> str:
 @cache
 def get_label(name: str) -> str:
     """Return a field's name in words."""
-    return LABELS.get(name) or name.replace("_", " ").capitalize()
+    return LABELS_BY_OPTION.get(name) or name.replace("_", " ").capitalize()
 
 
 def write_help(option: VerbOption) -> str:
@@ -310,7 +310,7 @@ class ControlGroup:
 def group_controls(controls: Sequence[Control]) -> list[ControlGroup]:
     """Sort controls by their groups; a group without any is left out."""
     by_title = {}
-    for title in TITLES:
+    for title in GROUP_TITLES:
         controls_of_group = []
         for control in controls:
             if control.option.group == title:
@@ -320,7 +320,7 @@ def group_controls(controls: Sequence[Control]) -> list[ControlGroup]:
     groups: list[ControlGroup] = []
     for title, those in by_title.items():
         if those:
-            groups.append(ControlGroup(TITLES[title], those))
+            groups.append(ControlGroup(GROUP_TITLES[title], those))
 
     return groups
 
@@ -376,7 +376,7 @@ def read_profile(typed: Mapping[str, str]) -> DomainProfile | None:
         None where nothing was typed.
 
     Raises:
-        Fault: A text is too long.
+        RequestError: A text is too long.
     """
     neutral = DomainProfile.neutral().model_dump()
     values_typed: dict[str, Any] = {}
@@ -398,7 +398,7 @@ def read_profile(typed: Mapping[str, str]) -> DomainProfile | None:
     try:
         return DomainProfile.model_validate(neutral | values_typed)
     except ValueError as error:
-        raise Fault(
+        raise RequestError(
             "the domain profile is too long",
             hint="at most 2,000 characters a field",
         ) from error

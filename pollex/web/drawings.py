@@ -6,12 +6,12 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from pollex.reports.svg import Axis, choose_ticks, format_tick, make_element, make_svg
-from pollex.web.by_class import ByClass
+from pollex.web.by_class import AnswersByClass
 from pollex.web.filters import Histogram
 
-WIDTH = 360
-HIGH = 64
-LOW = 18
+DRAWING_WIDTH = 360
+HISTOGRAM_HEIGHT = 64
+SCALE_HEIGHT = 18
 
 
 def draw_histogram(
@@ -23,8 +23,8 @@ def draw_histogram(
     low = float(counted.edges[0])
     high = float(counted.edges[-1])
     # pixels: values from left to right, counts from bottom to top
-    across = Axis(low, high, 4, WIDTH - 4)
-    up = Axis(0, float(counted.all.max() or 1), HIGH, 6)
+    across = Axis(low, high, 4, DRAWING_WIDTH - 4)
+    up = Axis(0, float(counted.all.max() or 1), HISTOGRAM_HEIGHT, 6)
     # a bar for each bin with anything in it: of all rows, and over it of those that a filter leaves
     bars = []
     bins = list(pairwise(counted.edges.tolist()))
@@ -39,7 +39,7 @@ def draw_histogram(
                         x=x,
                         y=up(n),
                         width=width,
-                        height=HIGH - up(n),
+                        height=HISTOGRAM_HEIGHT - up(n),
                         class_=kind,
                     )
                 )
@@ -51,7 +51,7 @@ def draw_histogram(
                 "text",
                 format_tick(value),
                 x=across(value),
-                y=HIGH + 14,
+                y=HISTOGRAM_HEIGHT + 14,
                 text_anchor="middle",
                 class_="tick",
             )
@@ -68,7 +68,7 @@ def draw_histogram(
                     x1=across(at),
                     x2=across(at),
                     y1=2,
-                    y2=HIGH,
+                    y2=HISTOGRAM_HEIGHT,
                     class_="theta",
                 )
             )
@@ -76,9 +76,9 @@ def draw_histogram(
     axis = make_element(
         "line",
         x1=4,
-        x2=WIDTH - 4,
-        y1=HIGH,
-        y2=HIGH,
+        x2=DRAWING_WIDTH - 4,
+        y1=HISTOGRAM_HEIGHT,
+        y2=HISTOGRAM_HEIGHT,
         class_="axis",
     )
     title = f"{name}: {int(counted.found.sum())} of {int(counted.all.sum())} conversations"
@@ -88,8 +88,8 @@ def draw_histogram(
         axis,
         labels,
         lines,
-        width=WIDTH,
-        height=HIGH + LOW,
+        width=DRAWING_WIDTH,
+        height=HISTOGRAM_HEIGHT + SCALE_HEIGHT,
     )
 
 
@@ -105,7 +105,7 @@ def draw_scale(
     Args:
         reach: The scale goes from −`reach` to `reach`.
     """
-    across = Axis(-reach, reach, 10, WIDTH - 10)
+    across = Axis(-reach, reach, 10, DRAWING_WIDTH - 10)
     # a window that is open on a side reaches to the end of the scale
     left = across(-reach if lower is None else lower)
     right = across(reach if upper is None else upper)
@@ -123,7 +123,7 @@ def draw_scale(
         )
     parts = [
         make_element("rect", x=left, y=8, width=max(right - left, 1), height=24, class_="window"),
-        make_element("line", x1=10, x2=WIDTH - 10, y1=20, y2=20, class_="axis"),
+        make_element("line", x1=10, x2=DRAWING_WIDTH - 10, y1=20, y2=20, class_="axis"),
         make_element("line", x1=across(theta), x2=across(theta), y1=6, y2=34, class_="theta"),
         tick_labels,
         make_element(
@@ -139,7 +139,7 @@ def draw_scale(
     return make_svg(
         f"NetSAT {netsat:.1f}, {where} θ {theta:.1f}",
         parts,
-        width=WIDTH,
+        width=DRAWING_WIDTH,
         height=50,
     )
 
@@ -183,7 +183,7 @@ def draw_distribution(
     )
 
 
-def draw_by_class(answers: ByClass) -> Markup:
+def draw_by_class(answers: AnswersByClass) -> Markup:
     """Draw how often each option was chosen: a filled bar for thumbs up, an open one below it for thumbs down."""
     classes = (("thumb up", answers.up, "bar-up"), ("thumb down", answers.down, "bar-down"))
     # options that came with neither thumb are left out
@@ -202,8 +202,8 @@ def draw_by_class(answers: ByClass) -> Markup:
     across = Axis(
         0,
         max(all_shares, default=1.0),
-        WORDS,
-        BARS - 2,
+        WORDS_WIDTH,
+        BARS_WIDTH - 2,
     )
     rows = []
     for row, place in enumerate(places):
@@ -211,8 +211,8 @@ def draw_by_class(answers: ByClass) -> Markup:
             make_element(
                 "text",
                 answers.options[place],
-                x=WORDS - 6,
-                y=OPTION * row + 12,
+                x=WORDS_WIDTH - 6,
+                y=OPTION_HEIGHT * row + 12,
                 text_anchor="end",
                 class_="tick",
             )
@@ -225,9 +225,9 @@ def draw_by_class(answers: ByClass) -> Markup:
             bars.append(
                 make_element(
                     "rect",
-                    x=WORDS,
-                    y=OPTION * row + 2 + 7 * below,
-                    width=across(share) - WORDS,
+                    x=WORDS_WIDTH,
+                    y=OPTION_HEIGHT * row + 2 + 7 * below,
+                    width=across(share) - WORDS_WIDTH,
                     height=6,
                     class_=kind,
                 )
@@ -244,11 +244,11 @@ def draw_by_class(answers: ByClass) -> Markup:
             )
         )
     counts_text = "; ".join(class_texts)
-    height = OPTION * len(places) + 2
+    height = OPTION_HEIGHT * len(places) + 2
     axis = make_element(
         "line",
-        x1=WORDS,
-        x2=WORDS,
+        x1=WORDS_WIDTH,
+        x2=WORDS_WIDTH,
         y1=0,
         y2=height,
         class_="axis",
@@ -259,11 +259,11 @@ def draw_by_class(answers: ByClass) -> Markup:
         rows,
         bars,
         axis,
-        width=BARS,
+        width=BARS_WIDTH,
         height=height,
         class_="shares",
     )
 
 
-BARS, WORDS, OPTION = 320, 120, 18
+BARS_WIDTH, WORDS_WIDTH, OPTION_HEIGHT = 320, 120, 18
 """Width of answers by class, of the words in front, and height of an option."""

@@ -12,29 +12,29 @@ from pollex.errors import (
 )
 
 
-class Fault(WrongUse):
+class RequestError(WrongUse):
     """A request that is refused."""
 
     status = 400
 
 
-class NotThere(Fault):
+class NotFound(RequestError):
     """An error for an address that does not exist."""
 
     status = 404
 
 
-class NothingYet(NotThere):
+class NothingToShow(NotFound):
     """An error for a page that has nothing to show, as no run has scored conversations."""
 
 
-class Clash(Fault):
+class VersionConflict(RequestError):
     """Another version, lease or store than the page was made for."""
 
     status = 409
 
 
-class Forbidden(Fault):
+class Forbidden(RequestError):
     """A write that this server, or this visitor, may not make."""
 
     status = 403
@@ -53,7 +53,7 @@ STATUS_BY_ERROR: dict[type[PollexError], int] = {
 
 def find_status(error: PollexError) -> int:
     """Return the HTTP status that says what kind of error this is."""
-    if isinstance(error, Fault):
+    if isinstance(error, RequestError):
         return error.status
 
     return next(

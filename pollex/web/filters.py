@@ -10,7 +10,7 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.web.lens import RunColumns
 
 HISTOGRAM_BINS = 40
-MOST_GROUPS = 8
+MAX_GROUP_CHOICES = 8
 """Groups that can be chosen: those with the most conversations."""
 
 
@@ -50,7 +50,7 @@ FACETS: dict[str, tuple[str, str, dict[int, tuple[str, str]]]] = {
 }
 """Name in the address to title, column, and code to value and words."""
 
-FLAGS = {
+WORDS_BY_FLAG = {
     "too_large": "too large",
     "surrogates": "broken characters",
     "nul": "NUL characters",
@@ -59,7 +59,7 @@ FLAGS = {
 }
 """What is odd about a text, and how it is said."""
 
-SIDES = {
+WORDS_BY_SIDE = {
     "train": "learned from",
     "test": "held out",
     "": "not used",
@@ -121,14 +121,14 @@ def count_choices(lens: RunColumns, masks: dict[str, Bools]) -> dict[str, list[F
 
     sides = _count_names(*lens.side_codes, combine_masks(masks, len(lens), but="side"))
     side_options = []
-    for side, words in SIDES.items():
+    for side, words in WORDS_BY_SIDE.items():
         if sides[side]:
             side_options.append(FacetValue(side or "none", words, sides[side]))
     histograms["side"] = side_options
     groups = _count_names(*lens.group_codes, combine_masks(masks, len(lens), but="group"))
     # one more, as rows without a group may be among the largest
-    most = [(name, count) for name, count in groups.most_common(MOST_GROUPS + 1) if name][
-        :MOST_GROUPS
+    most = [(name, count) for name, count in groups.most_common(MAX_GROUP_CHOICES + 1) if name][
+        :MAX_GROUP_CHOICES
     ]
     histograms["group"] = [FacetValue(name, name, count) for name, count in most if count]
     # a facet with one value left narrows nothing
@@ -144,7 +144,7 @@ def count_choices(lens: RunColumns, masks: dict[str, Bools]) -> dict[str, list[F
         flags.append(
             FacetValue(
                 flag,
-                FLAGS.get(flag, flag),
+                WORDS_BY_FLAG.get(flag, flag),
                 int((mask & left).sum()),
             )
         )

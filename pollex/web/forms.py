@@ -11,36 +11,36 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from pollex.text import SURROGATE_PATTERN, is_visible, parse_json
-from pollex.web.faults import Clash, Fault
+from pollex.web.faults import RequestError, VersionConflict
 from pollex.web.site import Site
 
-AS_FILE = "as_file"
+AS_FILE_PARAMETER = "as_file"
 """Parameter of every page: it is sent as one file."""
-LARGEST_NUMBER = 1 << 53
+MAX_JSON_NUMBER = 1 << 53
 """Numbers from here on are not told apart in JSON, and their products fit no column."""
 
 
-class Form(BaseModel):
+class RequestForm(BaseModel):
     """Base of all queries and bodies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     BEGINNINGS: ClassVar[tuple[str, ...]] = ()
 
 
-class Fields(dict[str, Any]):
+class PrefixedFields(dict[str, Any]):
     """Fields that only the page knows; `Annotated[Fields, "q-", …]` says how their names begin."""
 
 
-class OpenForm(Form):
+class OpenForm(RequestForm):
     """A form with such fields; it allows no others."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-Answers = Annotated[Fields, "q-"]
+AnswerFields = Annotated[PrefixedFields, "q-"]
 """By `q-ID` of a question the place of the option that was chosen."""
 
-Name = Annotated[str, Field(min_length=1, max_length=80)]
+NameText = Annotated[str, Field(min_length=1, max_length=80)]
 CONTROL_CATEGORIES = ("Cc", "Zl", "Zp")
 """Of controls and ends of lines; joiners within a word belong to some languages' names."""
 
@@ -57,15 +57,15 @@ def require_name_of_person(name: str) -> str:
     return name
 
 
-Person = Annotated[Name, AfterValidator(require_name_of_person)]
-Short = Annotated[str, Field(max_length=80)]
-Words = Annotated[str, Field(max_length=2000)]
-Place = Annotated[int, Field(ge=0)]
+Person = Annotated[NameText, AfterValidator(require_name_of_person)]
+ShortText = Annotated[str, Field(max_length=80)]
+LongText = Annotated[str, Field(max_length=2000)]
+RowIndex = Annotated[int, Field(ge=0)]
 """A row in a list, from 0."""
-Window = Annotated[int, Field(ge=1, le=500)]
+WindowSize = Annotated[int, Field(ge=1, le=500)]
 """How many rows of it."""
 
-F = TypeVar("F", bound=Form)
+FormType = TypeVar("FormType", bound=RequestForm)
 
 
 def get_site(request: Request) -> Site:
@@ -74,33 +74,33 @@ def get_site(request: Request) -> Site:
     return site
 
 
-def read_query(request: Request, form: type[F]) -> F:
+def read_query(request: Request, form: type[FormType]) -> FormType:
     """Read a request's query.
 
     Raises:
-        Fault: A parameter is unknown or wrong.
+        RequestError: A parameter is unknown or wrong.
     """
     query = {}
     for name, value in request.query_params.items():
         # a field that is left empty counts as not sent
-        if value != "" and name != AS_FILE:
+        if value != "" and name != AS_FILE_PARAMETER:
             query[name] = value
     return _validate_form(query, form)
 
 
-async def read_body(request: Request, form: type[F]) -> F:
+async def read_body(request: Request, form: type[FormType]) -> FormType:
     """Read a request's body: JSON, or the fields of a form without script.
 
     Raises:
-        Fault: It is neither, or a field is unknown or wrong.
-        Clash: The page was made by another server.
+        RequestError: It is neither, or a field is unknown or wrong.
+        VersionConflict: The page was made by another server.
     """
     # scripts send JSON, and their page's server in a header; forms have both as fields
     if request.headers.get("content-type", "").startswith("application/json"):
         try:
             body = parse_json((await request.body()).decode("utf-8"))
         except ValueError as error:
-            raise Fault(f"the body is not JSON: {error}") from error
+            raise RequestError(f"the body is not JSON: {error}") from error
 
         page = request.headers.get("x-pollex-site", "")
     else:
@@ -108,10 +108,10 @@ async def read_body(request: Request, form: type[F]) -> F:
             parse_qsl((await request.body()).decode("utf-8", "replace")),
             form,
         )
-        page = body.pop("site", "")
+        page = str(body.pop("site", ""))
 
     if page and page != get_site(request).id:
-        raise Clash(
+        raise VersionConflict(
             "this page was made by another server",
             hint="load it again; what you typed stays in the form",
         )
@@ -119,7 +119,7 @@ async def read_body(request: Request, form: type[F]) -> F:
     return _validate_form(body, form)
 
 
-def _collect_fields(pairs: Sequence[tuple[str, str]], form: type[Form]) -> dict[str, Any]:
+def _collect_fields(pairs: Sequence[tuple[str, str]], form: type[RequestForm]) -> dict[str, object]:
     """Return the fields of a form; those that may be ticked more than once as lists."""
     several = set()
     for name, field in form.model_fields.items():
@@ -129,7 +129,7 @@ def _collect_fields(pairs: Sequence[tuple[str, str]], form: type[Form]) -> dict[
     return dict(pairs) | {name: [value for key, value in pairs if key == name] for name in several}
 
 
-def _validate_form(values: Any, form: type[F]) -> F:
+def _validate_form(values: object, form: type[FormType]) -> FormType:
     # looked at twice: here as it was sent, and below as the form reads it
     _require_storable(values)
     try:
@@ -148,11 +148,11 @@ def _validate_form(values: Any, form: type[F]) -> F:
         else:
             what = f"{name}: {what}"
 
-        raise Fault(what, hint=f"parameters here: {_list_known_fields(form)}") from error
+        raise RequestError(what, hint=f"parameters here: {_list_known_fields(form)}") from error
 
     # an open form takes fields that begin as its page says, and no others
     if stray := [name for name in model.model_extra or () if not name.startswith(form.BEGINNINGS)]:
-        raise Fault(
+        raise RequestError(
             f"{stray[0]}: there is no such field",
             hint=f"parameters here: {_list_known_fields(form)}",
         )
@@ -162,7 +162,7 @@ def _validate_form(values: Any, form: type[F]) -> F:
     return model
 
 
-def _require_storable(value: Any) -> None:
+def _require_storable(value: object) -> None:
     """Refuse what no column of the store and no answer can hold: huge or infinite numbers, and half characters."""
     if isinstance(value, dict):
         # names of fields are looked at, too
@@ -172,15 +172,15 @@ def _require_storable(value: Any) -> None:
         for part in value:
             _require_storable(part)
     elif isinstance(value, str) and SURROGATE_PATTERN.search(value):
-        raise Fault(
+        raise RequestError(
             "a text holds half a character (a lone surrogate)",
             hint="send it as UTF-8",
         )
-    elif isinstance(value, int | float) and not -LARGEST_NUMBER <= value < LARGEST_NUMBER:
-        raise Fault("a number is too large", hint="give one of at most 15 digits")
+    elif isinstance(value, int | float) and not -MAX_JSON_NUMBER <= value < MAX_JSON_NUMBER:
+        raise RequestError("a number is too large", hint="give one of at most 15 digits")
 
 
-def _list_known_fields(form: type[Form]) -> str:
+def _list_known_fields(form: type[RequestForm]) -> str:
     return ", ".join([*form.model_fields, *(f"{name}…" for name in form.BEGINNINGS)]) or "none"
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader
 from starlette.datastructures import Headers
@@ -27,10 +26,17 @@ from pollex.store.runs import Run
 from pollex.text import escape_controls
 from pollex.web import links
 from pollex.web.faults import find_status
-from pollex.web.hooks import ASKED_FOR, BEHIND_MORE, READS, fill_panel, list_menu, list_page_links
+from pollex.web.hooks import (
+    FIRST_PLACE_BEHIND_MORE,
+    IS_READER,
+    REQUESTED_ADDRESS,
+    fill_panel,
+    list_page_links,
+    list_visible_menu,
+)
 
-SHARED_STYLES = ("tokens.css", "parts.css")
-CONTENT_TYPES = {
+SHARED_STYLE_FILES = ("tokens.css", "parts.css")
+CONTENT_TYPES_BY_ENDING = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
@@ -45,45 +51,44 @@ def make_environment() -> Environment:
     # `web/` tells these templates from those of the reports
     ours = PrefixLoader({"web": PackageLoader("pollex.web", "templates")})
     environment = reports.overlay(loader=ChoiceLoader([ours, reports.loader]))
-    # templates know most filters by the functions' names
-    filters = {filter_.__name__: filter_ for filter_ in (*FILTERS, worth_told)}
-    renamed = {"doubt": describe_doubt, "resuming": write_resume_command}
-    environment.filters = environment.filters | filters | renamed
+    environment.filters = environment.filters | FILTERS
     environment.globals = environment.globals | {
         "links": links,
-        "static": static,
-        "menu": list_menu,
-        "BEHIND_MORE": BEHIND_MORE,
+        "static": link_to_static_file,
+        "menu": list_visible_menu,
+        "BEHIND_MORE": FIRST_PLACE_BEHIND_MORE,
         "page_links": list_page_links,
         "panel": fill_panel,
-        "asked_for": ASKED_FOR.get,
+        "asked_for": REQUESTED_ADDRESS.get,
         "guest": None,
     }
 
     return environment
 
 
-def worth_told(worth: RubricEvidence) -> str:
+def describe_worth(worth: RubricEvidence) -> str:
     """Describe how often a rubric holds, and its thumbs, each share with its interval."""
     return make_percent_unbreakable(describe_worth_with_bounds(worth))
 
 
-_SCRIPT = re.compile(r"<script\b[^>]*></script>\s*")
-_STYLE = re.compile(r'<link rel="(?:stylesheet|icon)"[^>]*>\s*')
-_FORM = re.compile(r"<form\b.*?</form>", re.DOTALL)
-_BAR = re.compile(r'<header class="bar">.*?</header>', re.DOTALL)
-_LINK = re.compile(r'<a\b(?:[^>]*?) href="(?!#)[^"]*"[^>]*>(.*?)</a>', re.DOTALL)
-_FOOT = re.compile(r'<footer class="foot">.*?</footer>', re.DOTALL)
+_SCRIPT_PATTERN = re.compile(r"<script\b[^>]*></script>\s*")
+_STYLE_PATTERN = re.compile(r'<link rel="(?:stylesheet|icon)"[^>]*>\s*')
+_FORM_PATTERN = re.compile(r"<form\b.*?</form>", re.DOTALL)
+_BAR_PATTERN = re.compile(r'<header class="bar">.*?</header>', re.DOTALL)
+_LINK_PATTERN = re.compile(r'<a\b(?:[^>]*?) href="(?!#)[^"]*"[^>]*>(.*?)</a>', re.DOTALL)
+_FOOT_PATTERN = re.compile(r'<footer class="foot">.*?</footer>', re.DOTALL)
 
 
 def make_single_file(content: str) -> str:
     """Return a page of ours as one file: with its styles, and without forms, scripts and links into the server."""
-    styles = "\n".join(read_static_files()[name].decode() for name in (*SHARED_STYLES, "app.css"))
-    for pattern in (_SCRIPT, _STYLE, _FORM, _BAR, _FOOT):
+    styles = "\n".join(
+        read_static_files()[name].decode() for name in (*SHARED_STYLE_FILES, "app.css")
+    )
+    for pattern in (_SCRIPT_PATTERN, _STYLE_PATTERN, _FORM_PATTERN, _BAR_PATTERN, _FOOT_PATTERN):
         content = pattern.sub("", content)
 
     # links into the server become plain words
-    content = _LINK.sub(r"\1", content)
+    content = _LINK_PATTERN.sub(r"\1", content)
     return content.replace("</head>", f"<style>{styles}</style>\n</head>", 1)
 
 
@@ -97,10 +102,10 @@ def read_static_files() -> dict[str, bytes]:
     context = {}
     for file in statics:
         # files of other kinds aren't served
-        if file.name.rpartition(".")[2] in CONTENT_TYPES:
+        if file.name.rpartition(".")[2] in CONTENT_TYPES_BY_ENDING:
             context[file.name] = file.read_bytes()
 
-    return context | {name: read_style(name).encode() for name in SHARED_STYLES}
+    return context | {name: read_style(name).encode() for name in SHARED_STYLE_FILES}
 
 
 @cache
@@ -113,12 +118,12 @@ def compute_static_digest() -> str:
     ).hexdigest()[:12]
 
 
-def static(name: str) -> str:
+def link_to_static_file(name: str) -> str:
     """Link to a static file; the address changes with the files."""
-    return f"{links.STATIC}/{compute_static_digest()}/{name}"
+    return f"{links.STATIC_PATH}/{compute_static_digest()}/{name}"
 
 
-def fill_template(template: str, **data: Any) -> str:
+def fill_template(template: str, **data: object) -> str:
     """Fill a template of the application."""
     return make_environment().get_template(f"web/{template}").render(data)
 
@@ -127,10 +132,10 @@ def answer_page(
     template: str,
     http: int = 200,
     headers: dict[str, str] | None = None,
-    **data: Any,
+    **data: object,
 ) -> Response:
     """Answer with a page; a reader's has nothing that begins or changes anything."""
-    if READS.get():
+    if IS_READER.get():
         data = data | {"read_only": True}
     return HTMLResponse(fill_template(template, **data), http, headers)
 
@@ -186,7 +191,7 @@ def answer_failure(scope: Scope, error: PollexError) -> Response:
     return answer_refusal(scope, find_status(error), error.what, hint, error.where)
 
 
-def duration(ms: float | None) -> str:
+def format_duration(ms: float | None) -> str:
     """Write a duration: `820 ms`, `4.2 s`, `3 min 20 s`, `2 h 5 min`; unknown where a clock was set back."""
     if not is_known(ms) or ms < 0:
         return "unknown"
@@ -204,21 +209,21 @@ def duration(ms: float | None) -> str:
     return f"{minutes // 60}{NO_BREAK_SPACE}h {minutes % 60}{NO_BREAK_SPACE}min"
 
 
-def moment(time: str | None) -> str:
+def format_moment(time: str | None) -> str:
     """Write an ISO time to the second, in UTC: `2026-11-22 17:39:22`."""
     if not time:
         return ""
     return time[:19].replace("T", " ")
 
 
-def whole(number: float | None) -> str:
+def format_whole_number(number: float | None) -> str:
     """Write a whole number with separators; missing ones are a dash."""
     if number is None:
         return "–"
     return f"{number:,.0f}".replace("-", MINUS_SIGN)
 
 
-def dollars(amount: float | None) -> str:
+def format_dollars(amount: float | None) -> str:
     """Write a cost; one that isn't known is said to be unknown, never guessed."""
     if amount is None:
         return "unknown"
@@ -227,32 +232,32 @@ def dollars(amount: float | None) -> str:
     return f"${amount:,.2f}"
 
 
-def one_line(text: str, limit: int = 120) -> str:
+def format_in_one_line(text: str, limit: int = 120) -> str:
     """Write a text in one line, cut to `limit` characters."""
     return escape_controls(" ".join(text.split()), limit)
 
 
-def short_id(id_: str, limit: int = 40) -> str:
+def shorten_id(id_: str, limit: int = 40) -> str:
     """Write a conversation's id: of one that is a digest, as where a log has none, its beginning."""
     if id_.startswith("sha256-"):
         return id_.removeprefix("sha256-")[:8]
-    return one_line(id_, limit)
+    return format_in_one_line(id_, limit)
 
 
-def given(value: object) -> str:
+def format_option_value(value: object) -> str:
     """Write what an option was given: lists with commas, nothing as a dash."""
     if isinstance(value, list | tuple):
-        return ", ".join(map(given, value)) or "–"
+        return ", ".join(map(format_option_value, value)) or "–"
     if value is None:
         return "–"
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
-def elapsed(began: str, ended: str | None) -> str:
+def format_elapsed_time(began: str, ended: str | None) -> str:
     """Write how long something took; empty while it goes on."""
     if not ended:
         return ""
-    return duration(
+    return format_duration(
         1000 * (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
     )
 
@@ -265,14 +270,14 @@ class TurnPart:
     code: bool
 
 
-def fences(parts: Sequence[MarkedText]) -> list[TurnPart]:
+def split_at_fences(parts: Sequence[MarkedText]) -> list[TurnPart]:
     """Split a turn at code fences; the fences stay in the code."""
     # stretches of prose and of code by turns, each with its parts
     lines = [list[MarkedText]()]
     code = [False]
     for part in parts:
-        for text in _FENCE.split(part.text):
-            fence = _FENCE.fullmatch(text) is not None
+        for text in _FENCE_PATTERN.split(part.text):
+            fence = _FENCE_PATTERN.fullmatch(text) is not None
             if fence and not code[-1]:
                 lines.append([])
                 code.append(True)
@@ -289,10 +294,10 @@ def fences(parts: Sequence[MarkedText]) -> list[TurnPart]:
     return parts_of_turn
 
 
-_FENCE = re.compile(r"(^```[^\n]*$)", re.MULTILINE)
+_FENCE_PATTERN = re.compile(r"(^```[^\n]*$)", re.MULTILINE)
 
 
-def quoted(word: str) -> str:
+def quote_word(word: str) -> str:
     """Write a word of a command as one types it."""
     return shlex.quote(word)
 
@@ -322,32 +327,36 @@ def make_resume_words(run: Run, folder: Path) -> list[str]:
         return []
 
     # the store is named at the end; a fork's parent is named by the run itself
-    forks = any(word.partition("=")[0] == FROM for word in typed)
-    out = {STORE, FROM, "--rubrics-from"} if forks else {STORE}
+    forks = any(word.partition("=")[0] == FROM_OPTION for word in typed)
+    out = {STORE_OPTION, FROM_OPTION, "--rubrics-from"} if forks else {STORE_OPTION}
     entries = []
     # an option and its value are two words, or one with an equals sign
     for before, word in zip(["", *typed], typed, strict=False):
         if before not in out and word.partition("=")[0] not in out:
             entries.append(word)
 
-    named = [FROM, run.id] if run.command == "learn" else []
+    named = [FROM_OPTION, run.id] if run.command == "learn" else []
     if typed:
-        return [*entries, "--resume", *named, STORE, str(folder.absolute())]
+        return [*entries, "--resume", *named, STORE_OPTION, str(folder.absolute())]
     return []
 
 
-STORE = "--store"
-FROM = "--from"
+STORE_OPTION = "--store"
+FROM_OPTION = "--from"
 
-FILTERS = (
-    duration,
-    moment,
-    whole,
-    dollars,
-    one_line,
-    short_id,
-    given,
-    elapsed,
-    fences,
-    quoted,
-)
+FILTERS = {
+    "doubt": describe_doubt,
+    "dollars": format_dollars,
+    "duration": format_duration,
+    "elapsed": format_elapsed_time,
+    "fences": split_at_fences,
+    "given": format_option_value,
+    "moment": format_moment,
+    "one_line": format_in_one_line,
+    "quoted": quote_word,
+    "resuming": write_resume_command,
+    "short_id": shorten_id,
+    "whole": format_whole_number,
+    "worth_told": describe_worth,
+}
+"""Filters by the names that templates call them by."""

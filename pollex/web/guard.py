@@ -12,10 +12,9 @@ import ipaddress
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, MutableMapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 from urllib.parse import parse_qs, quote
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -27,12 +26,12 @@ from pollex.runs.options import MAX_UPLOAD_BYTES
 from pollex.text import format_size
 from pollex.web import links
 from pollex.web.frame import answer_refusal
-from pollex.web.guests import GUEST_KEY, Guest
-from pollex.web.hidden_paths import hide_paths_in_answers, list_paths
-from pollex.web.hooks import ASKED_FOR, READS, SERVED
+from pollex.web.guests import GUEST_STATE_KEY, Guest
+from pollex.web.hidden_paths import hide_paths_in_answers, list_path_replacements
+from pollex.web.hooks import IS_READER, REQUESTED_ADDRESS, SERVED_SITE
 from pollex.web.site import Site
 
-CSP = "; ".join(
+CONTENT_SECURITY_POLICY = "; ".join(
     [
         "default-src 'none'",
         "script-src 'self'",
@@ -46,26 +45,26 @@ CSP = "; ".join(
         "trusted-types pollex",
     ]
 )
-HEADERS = {
-    "Content-Security-Policy": CSP,
+SECURITY_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 SAFE_METHODS = ("GET", "HEAD")
-OPEN_PATHS = (links.ENTER, links.HEALTH)
+OPEN_PATHS = (links.ENTER_PATH, links.HEALTH_PATH)
 """Paths that need no token."""
 
-LONGEST_BODY = 1 << 20
-MOST_FRAMING_BYTES = 2 << 20
+MAX_BODY_BYTES = 1 << 20
+MAX_FRAMING_BYTES = 2 << 20
 """Bytes that an upload may have beside its files: names and what stands between them."""
 
-SEND_LESS = "send less at once"
-LARGEST_HEAD = 16 << 10
-MOST_REQUESTS_AT_ONCE = 64
-BODY_SECONDS = 30.0
-MOST_WRONG_TOKENS = 10
+SEND_LESS_HINT = "send less at once"
+MAX_HEAD_BYTES = 16 << 10
+MAX_REQUESTS_AT_ONCE = 64
+MAX_BODY_SECONDS = 30.0
+MAX_WRONG_TOKENS_A_MINUTE = 10
 MINUTE_SECONDS = 60.0
 COOKIE_SECONDS = 30 * 24 * 3600
 
@@ -178,19 +177,19 @@ class Guard:
             return
 
         # who asks, and for what: set anew for each request, and read by pages and menu
-        SERVED.set(None)
-        READS.set(False)
-        ASKED_FOR.set(_get_path_and_query(scope))
+        SERVED_SITE.set(None)
+        IS_READER.set(False)
+        REQUESTED_ADDRESS.set(_get_path_and_query(scope))
         answer = _add_headers(send, scope["path"])
         response = self._stopped(scope)
         if response is not None:
             await response(scope, receive, answer)
         else:
             site: Site = self.app.state.site  # type: ignore[attr-defined] # ours, of `make_application`
-            SERVED.set(site)
+            SERVED_SITE.set(site)
             # a guest who only reads sees no paths of the server
-            if READS.get():
-                answer = hide_paths_in_answers(answer, list_paths(site))
+            if IS_READER.get():
+                answer = hide_paths_in_answers(answer, list_path_replacements(site))
             await self._pass(scope, receive, answer)
 
     def _stopped(self, scope: Scope) -> Response | None:
@@ -219,7 +218,7 @@ class Guard:
         # the token of the owner or of a guest
         if response := self._unknown(scope, headers):
             return response
-        if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEAD_BYTES:
             return answer_refusal(scope, 431, "the request's head is over 16 kB", "")
 
         # a body that announces too much is refused before it is read
@@ -233,10 +232,10 @@ class Guard:
                 scope,
                 413,
                 f"the request is over {format_size(longest)}",
-                SEND_LESS,
+                SEND_LESS_HINT,
             )
 
-        if self._running >= MOST_REQUESTS_AT_ONCE:
+        if self._running >= MAX_REQUESTS_AT_ONCE:
             return answer_refusal(
                 scope,
                 503,
@@ -248,10 +247,10 @@ class Guard:
 
     def _longest(self, scope: Scope) -> int:
         """Return how many bytes a body may have: files are streamed, all others are held."""
-        is_upload = scope["path"] == links.UPLOAD and scope["method"] == "POST"
+        is_upload = scope["path"] == links.UPLOAD_PATH and scope["method"] == "POST"
         if is_upload:
-            return self.door.max_upload + MOST_FRAMING_BYTES
-        return LONGEST_BODY
+            return self.door.max_upload + MAX_FRAMING_BYTES
+        return MAX_BODY_BYTES
 
     def _known(self, host: str) -> bool:
         return host.lower() in self.door.hosts
@@ -260,7 +259,7 @@ class Guard:
         """Ask for the token; take it from the address, and keep it in a cookie."""
         path = scope["path"]
         token = self.door.token
-        if path == links.ENTER:
+        if path == links.ENTER_PATH:
             return self._enter(scope, token, _read_cookie(headers, self.door.cookie))
 
         # programs send the token in a header, browsers in the cookie
@@ -268,7 +267,11 @@ class Guard:
             headers, self.door.cookie
         )
         # the pages' own files need no token
-        if path in OPEN_PATHS or path.startswith(f"{links.STATIC}/") or self._is(presented, token):
+        if (
+            path in OPEN_PATHS
+            or path.startswith(f"{links.STATIC_PATH}/")
+            or self._is(presented, token)
+        ):
             return None
         # a guest's token opens what it was made for, even where the server has no token
         if (guest := self.door.guest_of(presented)) is not None:
@@ -297,9 +300,9 @@ class Guard:
 
         # paths are hidden from readers; who labels is handed to the page
         if guest.is_reader:
-            READS.set(True)
+            IS_READER.set(True)
         else:
-            scope.setdefault("state", {})[GUEST_KEY] = guest
+            scope.setdefault("state", {})[GUEST_STATE_KEY] = guest
 
         return None
 
@@ -327,7 +330,7 @@ class Guard:
                 "open it in a private window",
             )
 
-        response = RedirectResponse(guest.page if guest else links.HOME, 303)
+        response = RedirectResponse(guest.page if guest else links.HOME_PATH, 303)
         # scripts can't read the cookie
         if presented and (guest is not None or token is not None):
             response.set_cookie(
@@ -347,7 +350,7 @@ class Guard:
         while self._wrong and moment - self._wrong[0] > MINUTE_SECONDS:
             self._wrong.popleft()
 
-        if len(self._wrong) >= MOST_WRONG_TOKENS:
+        if len(self._wrong) >= MAX_WRONG_TOKENS_A_MINUTE:
             return answer_refusal(
                 scope,
                 429,
@@ -371,7 +374,7 @@ class Guard:
         # not empty once a part of the answer has been sent
         started = list[bool]()
 
-        limit = asyncio.timeout(BODY_SECONDS)
+        limit = asyncio.timeout(MAX_BODY_SECONDS)
 
         async def watched(message: Message) -> None:
             if message["type"] == "http.response.start" and "content-length" not in MutableHeaders(
@@ -387,9 +390,11 @@ class Guard:
         async def heard() -> Message:
             message = await receive()
             # an upload takes as long as it takes, while something comes
-            if longest > LONGEST_BODY and not limit.expired():
+            if longest > MAX_BODY_BYTES and not limit.expired():
                 more = message.get("more_body", False)
-                limit.reschedule(asyncio.get_running_loop().time() + BODY_SECONDS if more else None)
+                limit.reschedule(
+                    asyncio.get_running_loop().time() + MAX_BODY_SECONDS if more else None
+                )
             return message
 
         try:
@@ -428,9 +433,9 @@ def _add_headers(send: Send, path: str) -> Send:
     async def with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=_get_raw_headers(message))
-            headers.update(HEADERS)
+            headers.update(SECURITY_HEADERS)
             # pages have people's conversations in them, and stay out of the browser's cache
-            if not path.startswith(f"{links.STATIC}/"):
+            if not path.startswith(f"{links.STATIC_PATH}/"):
                 headers["Cache-Control"] = "no-store"
 
         await send(message)
@@ -446,7 +451,7 @@ def _get_path_and_query(scope: Scope) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _get_raw_headers(message: Message) -> MutableMapping[str, Any]:
+def _get_raw_headers(message: Message) -> Message:
     # a list of its own, as servers may send headers that can't be changed
     message["headers"] = list(message.get("headers", []))
     return message

@@ -14,7 +14,7 @@ from pollex.web.faults import Forbidden
 from pollex.web.hooks import GuestDoor
 
 READING_METHODS = ("GET", "HEAD")
-GUEST_KEY = "guest"
+GUEST_STATE_KEY = "guest"
 """Where a request's state names its guest."""
 
 
@@ -34,7 +34,7 @@ class Guest:
     @property
     def is_reader(self) -> bool:
         """Whether they may see all pages, and begin and change nothing."""
-        return self.page == links.HOME
+        return self.page == links.HOME_PATH
 
     def may(self, path: str, method: str) -> bool:
         """Return whether a path is the guest's page, or where its forms go; a reader's are all pages."""
@@ -62,11 +62,11 @@ class Guest:
 
 def find_guest(request: Request) -> Guest | None:
     """Return who asks, if it is a guest."""
-    guest: Guest | None = request.scope.get("state", {}).get(GUEST_KEY)
+    guest: Guest | None = request.scope.get("state", {}).get(GUEST_STATE_KEY)
     return guest
 
 
-def require_name(request: Request, name: str, place: str) -> None:
+def require_guest_name(request: Request, name: str, place: str) -> None:
     """Raise Forbidden where a guest writes under another name than their own, or to another page than theirs."""
     guest = find_guest(request)
     if guest is not None and guest.name != name:
@@ -82,7 +82,7 @@ def require_name(request: Request, name: str, place: str) -> None:
         )
 
 
-def list_guests(store: Store) -> Callable[[str], Guest | None]:
+def make_guest_finder(store: Store) -> Callable[[str], Guest | None]:
     """Make what finds a guest by token; links that were taken back, or not made here, open nothing."""
 
     # the seal's file is looked at once, and only where somebody brings a token
@@ -104,7 +104,7 @@ def list_guests(store: Store) -> Callable[[str], Guest | None]:
     return find
 
 
-def list_links(store: Store, seal: Seal, page: str | None = None) -> list[dict[str, object]]:
+def list_guest_links(store: Store, seal: Seal, page: str | None = None) -> list[dict[str, object]]:
     """List the guests of a page, or of all pages: id, name, time, and whether their link opens anything.
 
     Returns:

@@ -14,13 +14,13 @@ from starlette.types import Message, Send
 from pollex.services.readings import list_readings
 from pollex.web.site import Site
 
-_PATH = re.compile(r"(?:^|(?<=[\s'\"=:,(]))/(?!/)[^\s'\"]*[^\s'\"/]")
+_PATH_PATTERN = re.compile(r"(?:^|(?<=[\s'\"=:,(]))/(?!/)[^\s'\"]*[^\s'\"/]")
 """An absolute path among words: not what stands behind a host."""
 HIDING_CONTENT_TYPES = ("text/html", "application/json")
 """Kinds of answers that are looked through: others are what somebody said, or files of ours."""
 
 
-def list_paths(site: Site) -> Mapping[str, str]:
+def list_path_replacements(site: Site) -> Mapping[str, str]:
     """Return paths of the server with what stands for each, the longest first."""
     store = site.store.folder
     names: dict[str, str] = {}
@@ -32,7 +32,7 @@ def list_paths(site: Site) -> Mapping[str, str]:
 
     # where commands worked, and what they read and wrote: the store may have moved since
     for run in site.runs():
-        for place in _paths_in(run.arguments):
+        for place in _iterate_paths(run.arguments):
             names.setdefault(place, Path(place).name)
 
     # the store as it was named and as links lead to it, and the folder that it lies in
@@ -52,19 +52,19 @@ def list_paths(site: Site) -> Mapping[str, str]:
     return dict(sorted(names.items(), key=lambda pair: -len(pair[0])))
 
 
-def _paths_in(value: object) -> Iterator[str]:
+def _iterate_paths(value: object) -> Iterator[str]:
     """Yield the absolute paths in a run's arguments, and in the words of its command."""
     if isinstance(value, str):
-        for path in _PATH.findall(value):
+        for path in _PATH_PATTERN.findall(value):
             # a folder at the top, such as /logs, may be an address of ours; its page leaves it out
             if path.count("/") > 1:
                 yield path
     elif isinstance(value, list | tuple):
         for element in value:
-            yield from _paths_in(element)
+            yield from _iterate_paths(element)
     elif isinstance(value, Mapping):
         for element in value.values():
-            yield from _paths_in(element)
+            yield from _iterate_paths(element)
 
 
 def hide_paths(text: str, names: Mapping[str, str]) -> str:

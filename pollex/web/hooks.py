@@ -20,7 +20,7 @@ from pollex.text import format_count
 from pollex.web import links
 from pollex.web.site import Site
 
-BEHIND_MORE = 100
+FIRST_PLACE_BEHIND_MORE = 100
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class MenuEntry:
         address: Where it leads.
         key: The key behind `g`.
         place: Entries stand in the order of their places; those of the core are 10, 20, 30. From
-            `BEHIND_MORE` on they stand behind *More*.
+            `FIRST_PLACE_BEHIND_MORE` on they stand behind *More*.
         is_there: Whether its page has anything to show; else the menu doesn't have it.
     """
 
@@ -43,32 +43,35 @@ class MenuEntry:
     is_there: Callable[[Site], bool] = lambda _: True
 
 
-SERVED: ContextVar[Site | None] = ContextVar("served", default=None)
+TemplateValues = Mapping[str, Any]
+"""What a template is filled with, by the names that it knows."""
+
+SERVED_SITE: ContextVar[Site | None] = ContextVar("served", default=None)
 """What the server shows to whoever asks now; None for strangers."""
-READS: ContextVar[bool] = ContextVar("reads", default=False)
+IS_READER: ContextVar[bool] = ContextVar("reads", default=False)
 """Whether who asks now may see everything, and begin and change nothing."""
-ASKED_FOR: ContextVar[str] = ContextVar("asked_for", default="")
+REQUESTED_ADDRESS: ContextVar[str] = ContextVar("asked_for", default="")
 """Path and query of the page that is asked for now."""
 
 
-def list_entries() -> list[MenuEntry]:
+def list_menu_entries() -> list[MenuEntry]:
     """Return the entries of all rooms, in order, also of pages that have nothing yet."""
     return sorted(list_hooks(MenuEntry), key=lambda entry: entry.place)
 
 
-def list_menu() -> list[MenuEntry]:
+def list_visible_menu() -> list[MenuEntry]:
     """Return the menu of who asks now: pages that have something to show."""
-    site = SERVED.get()
+    site = SERVED_SITE.get()
     if site is None:
         return []
 
     # who only reads can't begin anything
-    begins = not (READS.get() or site.read_only)
-    every = (entry for entry in list_entries() if begins or entry.address != links.BEGIN)
+    begins = not (IS_READER.get() or site.read_only)
+    every = (entry for entry in list_menu_entries() if begins or entry.address != links.BEGIN_PATH)
     return [entry for entry in every if entry.is_there(site)]
 
 
-def make_has_run(*commands: str) -> Callable[[Site], bool]:
+def make_run_check(*commands: str) -> Callable[[Site], bool]:
     """Make what tells whether a run of one of some commands is there; of any command, where none is named."""
     return lambda site: count_runs(site, *commands) > 0
 
@@ -81,7 +84,7 @@ def count_runs(site: Site, *commands: str) -> int:
 
 def get_menu_name(address: str) -> str:
     """Return what the menu calls an address; empty where it doesn't have it."""
-    names: Iterator[str] = (entry.name for entry in list_entries() if entry.address == address)
+    names: Iterator[str] = (entry.name for entry in list_menu_entries() if entry.address == address)
     return next(names, "")
 
 
@@ -97,7 +100,7 @@ class PageLink:
 
     page: str
     name: str
-    address: Callable[[Mapping[str, Any]], str]
+    address: Callable[[TemplateValues], str]
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class GuestDoor:
         name: What links are made for: `label`.
         pages: Address of the pages; that of one has its id behind.
         writes: Where their forms go; one that ends in a slash has the page's id behind.
-        require: Raises NotThere where no page has an id.
+        require: Raises NotFound where no page has an id.
     """
 
     name: str
@@ -147,7 +150,7 @@ class ServedFiles:
     always: bool = False
 
 
-def begin_served(site: Site, named: Mapping[str, Sequence[Path]]) -> None:
+def begin_serving_files(site: Site, named: Mapping[str, Sequence[Path]]) -> None:
     """Have rooms do what is to be done with the files that options name.
 
     Args:
@@ -179,7 +182,7 @@ class NamedCalibrators:
     """
 
     names: Callable[[Site], Sequence[str]]
-    page: Callable[[Site, str], dict[str, Any]]
+    page: Callable[[Site, str], dict[str, object]]
 
 
 def list_calibrators_of_rooms(site: Site) -> dict[str, NamedCalibrators]:
@@ -205,14 +208,14 @@ class PagePanel:
 
     page: str
     template: str
-    figures: Callable[[Site, Mapping[str, Any]], Mapping[str, Any] | None]
+    figures: Callable[[Site, TemplateValues], TemplateValues | None]
 
 
-Panels = list[tuple[str, Mapping[str, Any]]]
+FilledPanels = list[tuple[str, TemplateValues]]
 """Templates, and what fills them."""
 
 
-def list_panels(page: str, site: Site, **about: Any) -> Panels:
+def list_panels(page: str, site: Site, **about: object) -> FilledPanels:
     """Return what a page of the core shows of rooms."""
     panels = []
     for panel in list_hooks(PagePanel):
@@ -229,11 +232,11 @@ def list_panels(page: str, site: Site, **about: Any) -> Panels:
 
 
 def make_run_figures(
-    command: str, figures: Callable[[Site, Run], Mapping[str, Any] | None]
-) -> Callable[[Site, Mapping[str, Any]], Mapping[str, Any] | None]:
+    command: str, figures: Callable[[Site, Run], TemplateValues | None]
+) -> Callable[[Site, TemplateValues], TemplateValues | None]:
     """Make the figures of a panel on the page of a run, of ended runs of one command."""
 
-    def of_run(site: Site, about: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def of_run(site: Site, about: TemplateValues) -> TemplateValues | None:
         run: Run = about["run"]
         shows = run.command == command and run.finished is not None
         return figures(site, run) if shows else None
@@ -245,7 +248,7 @@ def make_run_figures(
 def fill_panel(
     context: Context,
     template: str,
-    figures: Mapping[str, Any],
+    figures: TemplateValues,
 ) -> Markup:
     """Fill the template of a panel, beside what its page shows."""
     filled = context.environment.get_template(template).render({**context.get_all(), **figures})

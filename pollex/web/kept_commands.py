@@ -21,7 +21,7 @@ from pollex.store.runs import Run
 from pollex.usecases.use_case import USE_CASES_BY_MODULE
 from pollex.web import links
 from pollex.web.children import Child
-from pollex.web.faults import Clash
+from pollex.web.faults import VersionConflict
 from pollex.web.frame import make_resume_words
 from pollex.web.site import Site
 
@@ -114,7 +114,7 @@ class KeptCommand:
         }
 
 
-def goes_on(verb: str) -> bool:
+def can_go_on(verb: str) -> bool:
     """Tell whether a command of a verb, of the core or of a room, may go on with its run."""
     # a store may be a stranger's: only the name of a module is looked for
     home = find_module("usecases", verb) if verb.isidentifier() else None
@@ -128,7 +128,7 @@ def goes_on(verb: str) -> bool:
 def read_kept_command(site: Site, run: Run) -> KeptCommand | None:
     """Return the command that goes on with a run; None where no such command began it."""
     words = make_resume_words(run, site.store.folder)
-    if not any(map(goes_on, words[1:2])):
+    if not any(map(can_go_on, words[1:2])):
         return None
 
     asking = _find_asked_assistant(site, words)
@@ -227,12 +227,12 @@ def require_confirmation(site: Site, run: Run, confirmed: str) -> None:
     """Refuse to go on with a run before somebody has said yes to its command.
 
     Raises:
-        Clash: Nobody has; the message says what the command would do.
+        VersionConflict: Nobody has; the message says what the command would do.
     """
     command = read_kept_command(site, run)
     if command is not None and confirmed != command.digest:
         what = f"the run would go on by a command that the store keeps: {command.shown} ({command.asks})"
-        raise Clash(
+        raise VersionConflict(
             what,
             hint=f"if it is to, send confirmed={command.digest}, or tick the box on the run's page",
         )
@@ -251,7 +251,7 @@ def go_on_with_run(site: Site, run: Run, *words: str) -> Child | None:
     return site.children.start(
         f"{run.id} goes on",
         command.words[1:],
-        back=links.run(run.id),
+        back=links.link_to_run(run.id),
         folder=command.folder,
         environment=command.environment,
     )

@@ -18,9 +18,9 @@ from pollex.selection.threshold import Window
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
-T = TypeVar("T")
+Value = TypeVar("Value")
 
-SCORED = """
+SCORED_CONVERSATIONS_QUERY = """
     SELECT c.*, CASE c.thumb WHEN 'positive' THEN 1 WHEN 'negative' THEN 0 ELSE -1 END AS label,
         CASE l.s.label WHEN 'positive' THEN 1 WHEN 'negative' THEN 0 ELSE -1 END AS predicted,
         coalesce(l.s.confident::INTEGER, -1) AS certain, l.s.netsat AS netsat, l.s.probability AS probability,
@@ -110,7 +110,7 @@ class RunColumns:
 
         other_rows = [theirs[self.hashes[row]] for row in rows]
         # copies, as the columns of this lens stay as they are
-        columns = {name: getattr(self, name).copy() for name in SCORES}
+        columns = {name: getattr(self, name).copy() for name in SCORE_COLUMNS}
         for name, column in columns.items():
             column[rows] = getattr(other, name)[other_rows]
 
@@ -235,15 +235,15 @@ class RunColumns:
 
         return self._orders[key]
 
-    def kept(self, name: str, version: str, make: Callable[[], T]) -> T:
+    def kept(self, name: str, version: str, make: Callable[[], Value]) -> Value:
         """Return what was made of the rows, or make it; of several versions the last is kept."""
         if name not in self._kept or self._kept[name][0] != version:
             self._kept[name] = (version, make())
 
-        made_now: T = self._kept[name][1]
+        made_now: Value = self._kept[name][1]
         return made_now
 
-    def latest(self, name: str, version: str, make: Callable[[], T]) -> T:
+    def latest(self, name: str, version: str, make: Callable[[], Value]) -> Value:
         """Return what was made of the rows last; a newer version is made beside, and returned from then on."""
         if name not in self._kept:
             # nothing was made before that could be shown meanwhile
@@ -253,10 +253,10 @@ class RunColumns:
             self._making.add(name)
             Thread(target=self._renewed, args=(name, version, make), daemon=True).start()
 
-        made_before: T = self._kept[name][1]
+        made_before: Value = self._kept[name][1]
         return made_before
 
-    def _renewed(self, name: str, version: str, make: Callable[[], Any]) -> None:
+    def _renewed(self, name: str, version: str, make: Callable[[], object]) -> None:
         try:
             self.kept(name, version, make)
         finally:
@@ -293,7 +293,7 @@ def read_run_columns(
             run.
         guarantee: The window of its rubric set whose precision is guaranteed.
     """
-    rows = store.ask(run.id, SCORED)
+    rows = store.ask(run.id, SCORED_CONVERSATIONS_QUERY)
     # texts that the run itself learned from, before those of another run are added
     folded_hashes = []
     for row in rows:
@@ -307,13 +307,13 @@ def read_run_columns(
         row["sides"] = "train" if row["hashes"][:16] in learned else row["sides"]
 
     columns: dict[str, Any] = {}
-    for name in LISTS:
+    for name in LIST_COLUMNS:
         columns[name] = [row[name] for row in rows]
 
-    for name in CODES:
+    for name in CODE_COLUMNS:
         columns[name] = np.array([row[name] for row in rows], dtype=np.int64)
 
-    for name in FIGURES:
+    for name in FIGURE_COLUMNS:
         columns[name] = np.array([row[name] for row in rows], dtype=np.float64)
 
     # part of the version, as a run at work adds scores to rows that are there
@@ -327,7 +327,7 @@ def read_run_columns(
     )
 
 
-SCORES = "netsat", "probability", "predicted", "certain"
-LISTS = "ids", "hashes", "openings", "sides", "groups", "flags"
-CODES = "turns", "label", "predicted", "certain", "failed"
-FIGURES = "netsat", "probability"
+SCORE_COLUMNS = "netsat", "probability", "predicted", "certain"
+LIST_COLUMNS = "ids", "hashes", "openings", "sides", "groups", "flags"
+CODE_COLUMNS = "turns", "label", "predicted", "certain", "failed"
+FIGURE_COLUMNS = "netsat", "probability"

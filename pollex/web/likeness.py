@@ -15,7 +15,10 @@ from pollex.web.site import SCORING_COMMANDS, Site
 if TYPE_CHECKING:
     from pollex.measures.drift import StabilityIndex
 
-LAST = "SELECT arg_max(netsat, seq) AS netsat FROM scores GROUP BY conversation HAVING arg_max(netsat, seq) IS NOT NULL"
+LAST_NETSAT_QUERY = (
+    "SELECT arg_max(netsat, seq) AS netsat FROM scores GROUP BY conversation HAVING "
+    "arg_max(netsat, seq) IS NOT NULL"
+)
 
 
 def measure_unlikeness(site: Site, run: Run) -> StabilityIndex | None:
@@ -31,20 +34,20 @@ def measure_unlikeness(site: Site, run: Run) -> StabilityIndex | None:
         # SciPy comes with it, and takes half a second
         from pollex.measures.drift import is_unlike
 
-        netsat = [row["netsat"] for row in site.store.ask(run.id, LAST)]
+        netsat = [row["netsat"] for row in site.store.ask(run.id, LAST_NETSAT_QUERY)]
         drift = measure_drift_of_set(np.array(netsat, dtype=np.float64), named.rubric_set)
         return drift if is_unlike(drift) else None
 
     return site.kept(("unlike", run.id, run.finished, named.id), compared)
 
 
-PROBABILITIES = """
+LAST_PROBABILITIES_QUERY = """
     SELECT arg_max(probability, seq) AS probability FROM scores
     GROUP BY conversation HAVING arg_max(probability, seq) IS NOT NULL
 """
 
 
-def estimate_good(site: Site, run: Run) -> Figure | None:
+def estimate_good_share(site: Site, run: Run) -> Figure | None:
     """Return the share of good conversations of a finished run, by their probabilities; None where it has none."""
     named = site.set_of(run)
     if named is None or run.command not in SCORING_COMMANDS or run.finished is None:
@@ -54,7 +57,7 @@ def estimate_good(site: Site, run: Run) -> Figure | None:
         from pollex.measures.share import estimate_mean_probability  # as above
 
         probabilities = []
-        for row in site.store.ask(run.id, PROBABILITIES):
+        for row in site.store.ask(run.id, LAST_PROBABILITIES_QUERY):
             probabilities.append(row["probability"])
 
         error = named.rubric_set.calibration_error

@@ -9,7 +9,7 @@ from typing import Literal
 
 LINES_AROUND = 2
 """Lines that stay and are shown around those that changed."""
-MOST_LINES = 2000
+MAX_COMPARED_LINES = 2000
 """Lines of a text that are compared; of longer ones the rest isn't shown."""
 
 
@@ -28,8 +28,8 @@ class LineChange:
 
 def list_line_changes(old: str, new: str) -> list[LineChange]:
     """Return the lines of two texts as a diff has them; none where they are the same."""
-    before = old.splitlines()[:MOST_LINES]
-    after = new.splitlines()[:MOST_LINES]
+    before = old.splitlines()[:MAX_COMPARED_LINES]
+    after = new.splitlines()[:MAX_COMPARED_LINES]
     # lines that occur often, such as empty ones, count like all others
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     groups = list(matcher.get_grouped_opcodes(LINES_AROUND))

@@ -2,36 +2,36 @@
 
 from urllib.parse import quote, urlencode
 
-HOME = "/"
-ENTER = "/enter"
-HEALTH = "/api/health"
-LOGS = "/logs"
-UPLOAD = "/api/logs/files"
-RUNS = "/runs"
-CONVERSATIONS = "/conversations"
-CONVERSATION = "/conversation"
-CALIBRATION = "/calibration"
-CHILDREN = "/children"
-BEGIN = "/begin"
-PLAN = "/begin/plan"
-AT_WORK = "/at-work"
-DRAFTS = "/drafts"
-SETS = "/sets"
-SET_DIFF = "/sets/diff"
-COMPARE = "/compare"
-CHECK = "/check"
-REPLAY = "/replay"
-LABEL = "/label"
-AGREEMENT = "/label/agreement"
-ADJUDICATE = "/label/adjudicate"
-SHARE = "/share"
-WATCH = "/watch"
-SHARED = "/pass-on"
-STATIC = "/static"
-NDJSON = "application/x-ndjson"
+HOME_PATH = "/"
+ENTER_PATH = "/enter"
+HEALTH_PATH = "/api/health"
+LOGS_PATH = "/logs"
+UPLOAD_PATH = "/api/logs/files"
+RUNS_PATH = "/runs"
+CONVERSATIONS_PATH = "/conversations"
+CONVERSATION_PATH = "/conversation"
+CALIBRATION_PATH = "/calibration"
+CHILDREN_PATH = "/children"
+BEGIN_PATH = "/begin"
+PLAN_PATH = "/begin/plan"
+AT_WORK_PATH = "/at-work"
+DRAFTS_PATH = "/drafts"
+SETS_PATH = "/sets"
+SET_DIFF_PATH = "/sets/diff"
+COMPARE_PATH = "/compare"
+CHECK_PATH = "/check"
+REPLAY_PATH = "/replay"
+LABEL_PATH = "/label"
+AGREEMENT_PATH = "/label/agreement"
+ADJUDICATE_PATH = "/label/adjudicate"
+SHARE_PATH = "/share"
+WATCH_PATH = "/watch"
+SHARING_PATH = "/pass-on"
+STATIC_PATH = "/static"
+NDJSON_CONTENT_TYPE = "application/x-ndjson"
 
 
-def address(path: str, **query: object) -> str:
+def make_address(path: str, **query: object) -> str:
     """Join a path and a query; parameters that are None or empty are left out."""
     # 0 equals False: both are left out, as they are what pages assume
     parameters = {}
@@ -40,59 +40,59 @@ def address(path: str, **query: object) -> str:
             parameters[name] = value
 
     if parameters:
-        return f"{path}?{urlencode({name: _text(value) for name, value in parameters.items()})}"
+        return f"{path}?{urlencode({name: _format_parameter(value) for name, value in parameters.items()})}"
     return path
 
 
-def calibrator(name: str) -> str:
+def link_to_calibrator(name: str) -> str:
     """Link to a calibrator: a folder that was named at the start, or that of a rubric set by its id."""
-    return f"{CALIBRATION}/{quote(name, safe='')}"
+    return f"{CALIBRATION_PATH}/{quote(name, safe='')}"
 
 
-def begin(slug: str, **query: object) -> str:
+def link_to_form(slug: str, **query: object) -> str:
     """Link to the form of a use case."""
-    return address(f"{BEGIN}/{slug}", **query)
+    return make_address(f"{BEGIN_PATH}/{slug}", **query)
 
 
-def log(log_id: str, **query: object) -> str:
+def link_to_log(log_id: str, **query: object) -> str:
     """Link to what was read of a log that was brought."""
-    return address(f"{LOGS}/{quote(log_id, safe='')}", **query)
+    return make_address(f"{LOGS_PATH}/{quote(log_id, safe='')}", **query)
 
 
-def run(run_id: str, part: str = "", **query: object) -> str:
+def link_to_run(run_id: str, part: str = "", **query: object) -> str:
     """Link to a run, or to a part of it: `calls`, `call`, `live`, `errors`."""
-    return address(
-        f"{RUNS}/{quote(run_id, safe='')}" + (f"/{part}" if part else ""),
+    return make_address(
+        f"{RUNS_PATH}/{quote(run_id, safe='')}" + (f"/{part}" if part else ""),
         **query,
     )
 
 
-def conversations(run_id: str, **query: object) -> str:
+def link_to_conversations(run_id: str, **query: object) -> str:
     """Link to the list of a run's conversations."""
-    return address(CONVERSATIONS, run=run_id, **query)
+    return make_address(CONVERSATIONS_PATH, run=run_id, **query)
 
 
-def conversation(
+def link_to_conversation(
     run_id: str,
     conversation_id: str,
     turn: int | None = None,
     **query: object,
 ) -> str:
     """Link to a conversation, or to one of its turns."""
-    return address(CONVERSATION, run=run_id, id=conversation_id, **query) + (
+    return make_address(CONVERSATION_PATH, run=run_id, id=conversation_id, **query) + (
         "" if turn is None else f"#turn-{turn}"
     )
 
 
-def rubric_set(set_id: str, **query: object) -> str:
+def link_to_rubric_set(set_id: str, **query: object) -> str:
     """Link to a rubric set."""
-    return address(f"{SETS}/{quote(set_id, safe='')}", **query)
+    return make_address(f"{SETS_PATH}/{quote(set_id, safe='')}", **query)
 
 
-def rubric(set_id: str, rubric_id: str) -> str:
+def link_to_rubric(set_id: str, rubric_id: str) -> str:
     """Link to where a rubric of a set came from."""
-    return address(f"{SETS}/{quote(set_id, safe='')}/rubric", id=rubric_id)
+    return make_address(f"{SETS_PATH}/{quote(set_id, safe='')}/rubric", id=rubric_id)
 
 
-def _text(value: object) -> str:
+def _format_parameter(value: object) -> str:
     return "1" if value is True else str(value)

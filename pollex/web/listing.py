@@ -21,8 +21,8 @@ from pollex.store.rows import read_answer_row
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.web import links
-from pollex.web.calibrated import Source, select_label_source
-from pollex.web.faults import NothingYet
+from pollex.web.calibrated import LabelSource, select_label_source
+from pollex.web.faults import NothingToShow
 from pollex.web.filters import (
     FACETS,
     FacetValue,
@@ -33,26 +33,26 @@ from pollex.web.filters import (
     make_mask,
     mask_range,
 )
-from pollex.web.forms import Form
+from pollex.web.forms import RequestForm
 from pollex.web.lens import RunColumns, read_run_columns
 from pollex.web.site import SCORING_COMMANDS, NamedSet, Site
 
 UpDown = Literal["up", "down", "none"]
 YesNo = Literal["yes", "no"]
-ROWS_A_WINDOW = 100
-MOST_ROWS = 500
-RANGES = {
+DEFAULT_WINDOW_ROWS = 100
+MAX_WINDOW_ROWS = 500
+TITLES_OF_RANGES = {
     "netsat": "NetSAT",
     "probability": "P(up)",
     "entropy": "Entropy",
     "turns": "Turns",
 }
 """Figures that a list is narrowed by, with their heads."""
-CHOICES = (*FACETS, "side", "group", "flag")
+CHOICE_NAMES = (*FACETS, "side", "group", "flag")
 """What a list is narrowed by a value of."""
 
 
-class ListForm(Form):
+class ListForm(RequestForm):
     """The address of a list.
 
     Attributes:
@@ -65,7 +65,7 @@ class ListForm(Form):
     """
 
     run: str = ""
-    source: Source = "log"
+    source: LabelSource = "log"
     thumb: UpDown | None = None
     predicted: UpDown | None = None
     decision: UpDown | None = None
@@ -92,7 +92,7 @@ class ListForm(Form):
     ] = "place"
     down: bool = False
     at: int = Field(0, ge=0)
-    n: int = Field(ROWS_A_WINDOW, ge=1, le=MOST_ROWS)
+    n: int = Field(DEFAULT_WINDOW_ROWS, ge=1, le=MAX_WINDOW_ROWS)
     version: str = ""
 
     def but(self, **changes: object) -> dict[str, object]:
@@ -112,11 +112,11 @@ class ListForm(Form):
         """The parameters that leave rows out, with their values as text."""
         # both ends of each range, under the names that the address has for them
         ends = []
-        for name in RANGES:
+        for name in TITLES_OF_RANGES:
             for end in ("from", "to"):
                 ends.append(f"{name}_{end}")
 
-        parts = (*CHOICES, "holds", *ends, "q")
+        parts = (*CHOICE_NAMES, "holds", *ends, "q")
         values_by_name = {name: getattr(self, name) for name in parts}
         filled_values = {}
         for name, value in values_by_name.items():
@@ -151,11 +151,20 @@ class ListedConversation:
     @classmethod
     def of(cls, lens: RunColumns, row: int, number: int) -> ListedConversation:
         """Return a row of a run as the one with a number in a list."""
-        figures = (getattr(lens, name)[row].item() for name in ROW)
+        figures = (getattr(lens, name)[row].item() for name in ROW_COLUMNS)
         return cls(number, lens.ids[row], lens.openings[row], *figures)
 
 
-ROW = ("turns", "label", "predicted", "decided", "certain", "netsat", "probability", "failed")
+ROW_COLUMNS = (
+    "turns",
+    "label",
+    "predicted",
+    "decided",
+    "certain",
+    "netsat",
+    "probability",
+    "failed",
+)
 """Columns of a row's figures, in their order."""
 
 
@@ -235,7 +244,7 @@ class Listing:
 
     def address(self, **changes: object) -> str:
         """Link to this list with changes."""
-        return links.conversations(self.run.id, **self.form.but(**changes))
+        return links.link_to_conversations(self.run.id, **self.form.but(**changes))
 
 
 def make_row_json(row: ListedConversation) -> dict[str, object]:
@@ -259,15 +268,15 @@ def find_scoring_run(site: Site, name: str) -> Run:
     """Return the run to list; the last one that scored where none is named.
 
     Raises:
-        NotThere: There is none of that name.
-        NothingYet: None has scored.
+        NotFound: There is none of that name.
+        NothingToShow: None has scored.
     """
     if name:
         return site.run(name)
 
     run = next((run for run in site.runs() if run.command in SCORING_COMMANDS), None)
     if run is None:
-        raise NothingYet(
+        raise NothingToShow(
             "no run has scored conversations yet",
             hint="`pollex learn` or `pollex score` does",
         )
@@ -342,7 +351,7 @@ def load_measured_columns(site: Site, run: Run) -> RunColumns:
     )
 
 
-def add_labels(site: Site, lens: RunColumns, source: Source) -> RunColumns:
+def add_labels(site: Site, lens: RunColumns, source: LabelSource) -> RunColumns:
     """Return a run's columns with the thumbs of a source; they change as people label."""
     # the number of the last label is part of the cache's key, so that a new label counts
     last = site.store.value("SELECT max(rowid) FROM labels")
@@ -408,13 +417,13 @@ def make_masks(
     """
     # values that were chosen: thumbs, sides, groups and the like
     chosen = {}
-    for name in CHOICES:
+    for name in CHOICE_NAMES:
         if (value := getattr(form, name)) is not None:
             chosen[name] = str(value)
 
     # a range that is open at both ends leaves nothing out
     ends = {}
-    for name in RANGES:
+    for name in TITLES_OF_RANGES:
         if (bounds := form.range_of(name)) != (None, None):
             ends[name] = bounds
 
@@ -438,11 +447,11 @@ def make_masks(
     return masks
 
 
-TEXTS_A_BATCH = 16_384
+TEXTS_PER_BATCH = 16_384
 """Texts that are read at once: as many as lie together in the store's files."""
 
-PLACES = "SELECT seq FROM texts ORDER BY seq"
-ANY_TURN = """
+TEXT_PLACES_QUERY = "SELECT seq FROM texts ORDER BY seq"
+TEXTS_WITH_WORDS_QUERY = """
     SELECT DISTINCT text_hash FROM texts WHERE seq > $1 AND seq <= $2 AND regexp_matches(turns, $3, 'il')
         AND regexp_matches(array_to_string(list_concat(json_extract_string(turns, '$[*][1]'),
             json_extract_string(turns, '$[*][2].calls[*].arguments')), chr(10)), $4, 'il')
@@ -454,17 +463,17 @@ def search_texts(
     store: Store,
     run: str,
     words: str,
-    batch: int = TEXTS_A_BATCH,
+    batch: int = TEXTS_PER_BATCH,
 ) -> Iterator[tuple[frozenset[str], int, int]]:
     """Look for words, ignoring case: yield after each batch of the texts those found, how many are read, and all."""
     stored = json.dumps(words, ensure_ascii=False)[1:-1]  # turns are kept as JSON
-    places = [row["seq"] for row in store.ask(run, PLACES)]
+    places = [row["seq"] for row in store.ask(run, TEXT_PLACES_QUERY)]
     # Texts of several runs may have the same number, and then belong to one batch.
     ends = [*dict.fromkeys([*places[batch - 1 :: batch], *places[-1:]])]
     # each batch begins behind the end of the one before
     before = -1
     for place, end in enumerate(ends, 1):
-        rows = store.ask(run, ANY_TURN, [before, end, stored, words])
+        rows = store.ask(run, TEXTS_WITH_WORDS_QUERY, [before, end, stored, words])
         before = end
         yield (
             frozenset(row["text_hash"] for row in rows),
@@ -486,15 +495,15 @@ def find_texts_with_words(
     )
 
 
-INFORMATION = "information"
+INFORMATION_ORDER = "information"
 LABELS_BEFORE_NEW_ORDER = 10
 """The order is made anew after so many labels."""
 
-FIRST = 2 * LABELS_BEFORE_NEW_ORDER
+CHOSEN_ONE_BY_ONE = 2 * LABELS_BEFORE_NEW_ORDER
 """Conversations that are chosen one after another, so that they are unlike each other."""
 
-QUESTIONS = "SELECT DISTINCT question FROM answers ORDER BY question"
-EXPECTED = """
+ASKED_QUESTIONS_QUERY = "SELECT DISTINCT question FROM answers ORDER BY question"
+EXPECTED_ANSWERS_QUERY = """
     SELECT conversation, {columns} FROM (
         SELECT conversation, question, arg_max({{'p': probabilities}}, seq) AS said FROM answers
         GROUP BY conversation, question) AS a,
@@ -518,14 +527,14 @@ def sort_rows(
         waits: Whether the latest labels have to count; if not, a newer order is made beside, and
             counts from then on.
     """
-    if sort != INFORMATION:
+    if sort != INFORMATION_ORDER:
         return lens.order(sort, down=down)
 
     # the ranking has a version for each ten labels: it isn't made anew after each of them
     labeled_texts = {opinion.text_hash for opinion in read_opinions(store, THUMB_QUESTION)}
     rows_shown = lens.kept if waits else lens.latest
     ranked = rows_shown(
-        INFORMATION,
+        INFORMATION_ORDER,
         f"{len(labeled_texts) // LABELS_BEFORE_NEW_ORDER}",
         lambda: rank_by_information(store, run, lens, labeled_texts),
     )
@@ -558,12 +567,14 @@ def rank_by_information(
         "",
         lambda: make_text_vectors(read_expected_answers(store, run, lens)),
     )
-    return np.asarray(rows[rank_unlabeled_texts(vectors[rows], p * (1 - p), is_labeled, FIRST)])
+    return np.asarray(
+        rows[rank_unlabeled_texts(vectors[rows], p * (1 - p), is_labeled, CHOSEN_ONE_BY_ONE)]
+    )
 
 
 def read_expected_answers(store: Store, run: str, lens: RunColumns) -> Floats:
     """Return the expected answers `[row, question]`, as places on the scale; NaN without one."""
-    questions = [row["question"] for row in store.ask(run, QUESTIONS)]
+    questions = [row["question"] for row in store.ask(run, ASKED_QUESTIONS_QUERY)]
     # without questions NetSAT alone tells texts apart `[row, 1]`
     if not questions:
         return lens.netsat[:, None]
@@ -573,7 +584,7 @@ def read_expected_answers(store: Store, run: str, lens: RunColumns) -> Floats:
         f"max(expected) FILTER (question = ?) AS q{place}" for place in range(len(questions))
     )
     expected_answers = np.full((len(lens), len(questions)), np.nan)
-    for row in store.ask(run, EXPECTED.format(columns=columns), questions):
+    for row in store.ask(run, EXPECTED_ANSWERS_QUERY.format(columns=columns), questions):
         conversation, *expected = row.values()
         if (place := lens.place.get(conversation)) is not None:
             expected_answers[place] = [np.nan if value is None else value for value in expected]

@@ -20,20 +20,20 @@ from pollex.services.log_view import (
 )
 from pollex.usecases.inspect import InspectLogs
 from pollex.usecases.use_case import VerbOption, iterate_options
-from pollex.web.controls import LABELS
+from pollex.web.controls import LABELS_BY_OPTION
 
 COLUMN_PREFIX = "col-"
 SPEAKER_PREFIX = "who-"
 VALUE_PREFIX = "val-"
 READING_PREFIX = "opt-"
-UNCHANGED = "!"
+UNCHANGED_MARK = "!"
 """Behind a choice that is the one shown."""
-MAPPINGS = ("columns", "roles")
-RULES = ("positive", "negative", "unrated")
-NOT_HERE = ("domain", "progress", "store", "resume", "sources")
-LONGEST_MAPPING = 8000
+MAPPING_OPTIONS = ("columns", "roles")
+RULE_OPTIONS = ("positive", "negative", "unrated")
+OPTIONS_NOT_SHOWN = ("domain", "progress", "store", "resume", "sources")
+MAX_MAPPING_CHARACTERS = 8000
 
-WORDS_OF_PARTS = {
+KNOWN_PART_WORDS = {
     "": "nothing of these",
     "conversation": "which conversation",
     "role": "who speaks",
@@ -60,8 +60,8 @@ ROLE_WORDS = {
     "tool": "a tool",
     "none": "no turn",
 }
-COUNTS = {"up": "up", "down": "down", "none": "not rated"}
-PART_WORDS = {part: WORDS_OF_PARTS.get(part, part) for part in ("", *CONVERSATION_PARTS)}
+WORDS_BY_COUNT = {"up": "up", "down": "down", "none": "not rated"}
+PART_WORDS = {part: KNOWN_PART_WORDS.get(part, part) for part in ("", *CONVERSATION_PARTS)}
 """Parts that a column may be, in words; one that has none yet by its name."""
 
 
@@ -91,14 +91,14 @@ def list_option_fields() -> list[OptionField]:
     # no fields for the model, for what has lists of its own, and for what no page gives
     parts_wanted = []
     for option in iterate_options(InspectLogs):
-        if option.name not in {*of_model, *MAPPINGS, *NOT_HERE}:
+        if option.name not in {*of_model, *MAPPING_OPTIONS, *OPTIONS_NOT_SHOWN}:
             parts_wanted.append(option)
 
     return [_make_field(option) for option in parts_wanted]
 
 
 def _make_field(option: VerbOption) -> OptionField:
-    label = LABELS.get(option.name, option.name.replace("_", " ").capitalize())
+    label = LABELS_BY_OPTION.get(option.name, option.name.replace("_", " ").capitalize())
     if isinstance(option.kind, tuple):
         return OptionField(option.name, label, option.help, option.kind)
     # a choice and no box, as nothing may be said, too
@@ -121,7 +121,7 @@ def read_options(form_fields: Mapping[str, Any]) -> dict[str, Any]:
     """
     options = dict(_read_typed(form_fields))
     # mappings as they were come along, written as JSON
-    for name in MAPPINGS:
+    for name in MAPPING_OPTIONS:
         if mapping := _read_mapping(str(form_fields.get(f"{READING_PREFIX}{name}", ""))):
             options[name] = mapping
 
@@ -141,9 +141,9 @@ def read_options(form_fields: Mapping[str, Any]) -> dict[str, Any]:
         options |= group_speakers_by_role(speakers)
 
     # values of the label: one change replaces the rules
-    values, changed = _read_choices(form_fields, VALUE_PREFIX, COUNTS)
+    values, changed = _read_choices(form_fields, VALUE_PREFIX, WORDS_BY_COUNT)
     if changed:
-        for name in RULES:
+        for name in RULE_OPTIONS:
             options.pop(name, None)
         options |= group_values_by_label(values)
 
@@ -156,13 +156,13 @@ def _drop_values_of_moved_columns(
     options: dict[str, Any],
 ) -> None:
     """Drop what was said of a column's values, where another column has its part now."""
-    for part, names in (("label", RULES), ("role", ("roles",))):
-        if _find_path(part, before) != _find_path(part, now):
+    for part, names in (("label", RULE_OPTIONS), ("role", ("roles",))):
+        if _get_path_of_part(part, before) != _get_path_of_part(part, now):
             for name in names:
                 options.pop(name, None)
 
 
-def _find_path(part: str, parts: Mapping[str, str]) -> str:
+def _get_path_of_part(part: str, parts: Mapping[str, str]) -> str:
     return next((path for path, named in parts.items() if named == part), "")
 
 
@@ -196,7 +196,7 @@ def _read_typed(form_fields: Mapping[str, Any]) -> Mapping[str, Any]:
 def _read_mapping(text: str) -> dict[str, Any]:
     """Return a mapping as the form carries it; nothing of one that somebody made up."""
     try:
-        if 0 < len(text) <= LONGEST_MAPPING:
+        if 0 < len(text) <= MAX_MAPPING_CHARACTERS:
             mapping = json.loads(text)
         else:
             mapping = {}
@@ -228,10 +228,10 @@ def _read_choices(
         if not name.startswith(begins):
             continue
         word = str(value)
-        if word.removesuffix(UNCHANGED) not in choices:
+        if word.removesuffix(UNCHANGED_MARK) not in choices:
             what = f"{word!r:.40} is none of the choices"
             raise WrongUse(what, hint="choose one of those in the list")
-        chosen[name[len(begins) :]] = word.removesuffix(UNCHANGED)
-        changed |= not word.endswith(UNCHANGED)
+        chosen[name[len(begins) :]] = word.removesuffix(UNCHANGED_MARK)
+        changed |= not word.endswith(UNCHANGED_MARK)
 
     return chosen, changed

@@ -20,25 +20,25 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pollex.children import make_safe_environment
 from pollex.errors import PollexError
-from pollex.text import make_json_values
+from pollex.text import JsonDict, make_json_values
 
 if TYPE_CHECKING:
     from pollex.services.log_view import LogView
 
-MOST_VIEWS_KEPT = 24
+MAX_VIEWS_REMEMBERED = 24
 """Views that are remembered."""
-READING_SECONDS = 600
+MAX_READING_SECONDS = 600
 """Seconds that a look may take."""
-IDLE_SECONDS = 120
+MAX_IDLE_SECONDS = 120
 """Seconds without a question after which the process ends."""
-MEMORY_BYTES = 4 << 30
+MAX_MEMORY_BYTES = 4 << 30
 """Bytes that the process may fill."""
-TAKES_TOO_MUCH = "reading it takes too much memory"
-TAKES_TOO_LONG = "reading it takes longer than ten minutes"
+TOO_MUCH_MEMORY_FAULT = "reading it takes too much memory"
+TOO_LONG_FAULT = "reading it takes longer than ten minutes"
 
 
 @dataclass
@@ -46,10 +46,10 @@ class LogReader:
     """Asks the process, one question after the other, and remembers what it said."""
 
     _worker: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
-    _kept: OrderedDict[str, Future[dict[str, Any]]] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[str, Future[JsonDict]] = field(default_factory=OrderedDict)
     _process: subprocess.Popen[bytes] | None = None
 
-    def look(self, sources: Sequence[str], options: Mapping[str, Any]) -> Future[dict[str, Any]]:
+    def look(self, sources: Sequence[str], options: Mapping[str, object]) -> Future[JsonDict]:
         """Begin to look at a log, unless it was looked at since it changed; see `LogView`."""
         # a file that was changed has another state, and is looked at anew
         states = [_describe_file_state(source) for source in sources]
@@ -63,7 +63,7 @@ class LogReader:
             )
             self._kept[key] = future
             # the oldest views go, and the oldest questions that still wait
-            while len(self._kept) > MOST_VIEWS_KEPT:
+            while len(self._kept) > MAX_VIEWS_REMEMBERED:
                 self._kept.popitem(last=False)[1].cancel()
 
         return future
@@ -94,7 +94,7 @@ class LogReader:
 
         return self._process
 
-    def _ask(self, question: bytes) -> dict[str, Any]:
+    def _ask(self, question: bytes) -> JsonDict:
         """Return what the process says; it is started anew where it has ended meanwhile."""
         # twice, as the process may have ended while nobody asked
         for _ in range(2):
@@ -107,11 +107,11 @@ class LogReader:
 
             self.close()
 
-        return _make_failure(TAKES_TOO_MUCH)
+        return _make_failure(TOO_MUCH_MEMORY_FAULT)
 
-    def _answer(self, process: subprocess.Popen[bytes]) -> dict[str, Any]:
+    def _answer(self, process: subprocess.Popen[bytes]) -> JsonDict:
         assert process.stdout is not None
-        ready, _, _ = select.select([process.stdout], [], [], READING_SECONDS)
+        ready, _, _ = select.select([process.stdout], [], [], MAX_READING_SECONDS)
         if ready:
             line = process.stdout.readline()
         else:
@@ -120,9 +120,9 @@ class LogReader:
         # no whole line: it ran out of memory, or of time
         if not line.endswith(b"\n"):
             self.close()
-            return _make_failure(TAKES_TOO_MUCH if ready else TAKES_TOO_LONG)
+            return _make_failure(TOO_MUCH_MEMORY_FAULT if ready else TOO_LONG_FAULT)
 
-        answer: dict[str, Any] = json.loads(line)
+        answer: JsonDict = json.loads(line)
         return answer
 
 
@@ -142,7 +142,7 @@ def _describe_file_state(source: str) -> str:
     return f"{about.st_size} {about.st_mtime_ns}"
 
 
-def _make_failure(what: str) -> dict[str, Any]:
+def _make_failure(what: str) -> JsonDict:
     """Return the view of a log that couldn't be looked at."""
     hint = "split it into parts, and bring one of them"
     error = {
@@ -153,11 +153,11 @@ def _make_failure(what: str) -> dict[str, Any]:
     }
     lists = ("facts", "left_out", "notes", "columns", "values", "speakers", "talks")
 
-    empty_lists: dict[str, list[Any]] = {name: [] for name in lists}
+    empty_lists: dict[str, list[object]] = {name: [] for name in lists}
     return {"error": error, "options": {}, "offer": {}, "proposed": False} | empty_lists
 
 
-def make_view(question: Mapping[str, Any]) -> LogView:
+def make_view(question: JsonDict) -> LogView:
     """Look at a log."""
     # what reads logs takes two seconds to import
     from pollex.services.log_view import LogView, view_log
@@ -187,9 +187,9 @@ def main() -> None:
     # a log that fills the memory ends this process, and not the server
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     if hard == resource.RLIM_INFINITY:
-        most = MEMORY_BYTES
+        most = MAX_MEMORY_BYTES
     else:
-        most = min(MEMORY_BYTES, hard)
+        most = min(MAX_MEMORY_BYTES, hard)
 
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
     # what somebody's library prints goes nowhere
@@ -199,7 +199,7 @@ def main() -> None:
 
     while True:
         # which ends it, where nobody asks
-        signal.alarm(IDLE_SECONDS)
+        signal.alarm(MAX_IDLE_SECONDS)
         question = sys.stdin.buffer.readline()
         signal.alarm(0)
         if not question:
@@ -207,7 +207,7 @@ def main() -> None:
         try:
             answer = make_json_values(make_view(json.loads(question)))
         except MemoryError:
-            answer = _make_failure(TAKES_TOO_MUCH)
+            answer = _make_failure(TOO_MUCH_MEMORY_FAULT)
 
         answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()

@@ -17,14 +17,14 @@ from pollex.web.site import Site
 
 LOG_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xlsx", ".ods")
 PACKED_ENDINGS = (".gz", ".zst", ".bz2", ".xz", ".zip", ".tar", ".tgz")
-BUNDLED = "bundled"
-BUNDLED_GROUP = "user_id"
+BUNDLED_LOG_ID = "bundled"
+BUNDLED_GROUP_FIELD = "user_id"
 """Field of the user in the bundled log."""
-MOST_LOGS = 200
+MAX_LOGS_LISTED = 200
 
 
 @dataclass(frozen=True)
-class LogAtHand:
+class AvailableLog:
     """A log that can be chosen.
 
     Attributes:
@@ -38,16 +38,16 @@ class LogAtHand:
     source: str
 
 
-def list_logs_at_hand(site: Site) -> list[LogAtHand]:
+def list_available_logs(site: Site) -> list[AvailableLog]:
     """Return the logs that can be chosen: those that were brought, those beside the store, and the bundled one."""
-    return [*_list_brought(site), *_list_beside(site), _list_bundled()]
+    return [*_list_brought_logs(site), *_list_logs_beside_store(site), _list_bundled_log()]
 
 
 def find_log_of_run(site: Site, run: Run) -> str:
     """Return the value of the log that a run read, where it can be chosen; empty where it can't."""
     named = run.arguments.get("logs")
     sources = named if isinstance(named, list) else [named]
-    at_hand = {log.source: log.value for log in list_logs_at_hand(site)}
+    at_hand = {log.source: log.value for log in list_available_logs(site)}
     # a run notes the files of a log that was brought, and not its name
     for reading in list_readings(site.store.folder):
         if reading.argument in at_hand:
@@ -57,7 +57,7 @@ def find_log_of_run(site: Site, run: Run) -> str:
     return next((at_hand[str(source)] for source in sources if str(source) in at_hand), "")
 
 
-def _list_brought(site: Site) -> Iterator[LogAtHand]:
+def _list_brought_logs(site: Site) -> Iterator[AvailableLog]:
     """Yield the logs that were brought to the store, each with how it is read."""
     for reading in list_readings(site.store.folder):
         # a place that the server may not read, or no longer, is none
@@ -70,25 +70,25 @@ def _list_brought(site: Site) -> Iterator[LogAtHand]:
         count_text = ""
         if number is not None:
             count_text = f" ({format_count(number, 'conversation')})"
-        yield LogAtHand(
+        yield AvailableLog(
             reading.argument,
             f"{reading.name}{count_text}",
             reading.argument,
         )
 
 
-def _list_bundled() -> LogAtHand:
+def _list_bundled_log() -> AvailableLog:
     with as_file(files("pollex.examples")) as examples:
         source = str(examples / "bikes.jsonl")
 
-    return LogAtHand(
-        BUNDLED,
+    return AvailableLog(
+        BUNDLED_LOG_ID,
         "The log that comes with pollex: 480 talks of a bicycle shop",
         source,
     )
 
 
-def _list_beside(site: Site) -> Iterator[LogAtHand]:
+def _list_logs_beside_store(site: Site) -> Iterator[AvailableLog]:
     """Yield the files beside the store that may be logs; what pollex wrote is none."""
     if site.here is None or not site.here.is_dir():
         return
@@ -102,11 +102,11 @@ def _list_beside(site: Site) -> Iterator[LogAtHand]:
         if may_be_log(path):
             paths.append(path)
 
-    for path in paths[:MOST_LOGS]:
+    for path in paths[:MAX_LOGS_LISTED]:
         if path.resolve() not in written and path.name not in site.files:
-            yield LogAtHand(
+            yield AvailableLog(
                 f"file:{path.name}",
-                f"{path.name} ({format_size(path)})",
+                f"{path.name} ({format_file_size(path)})",
                 str(path),
             )
 
@@ -124,7 +124,7 @@ def may_be_log(path: Path) -> bool:
     return is_named_so and not path.name.startswith((".", "-")) and path.is_file()
 
 
-def format_size(path: Path) -> str:
+def format_file_size(path: Path) -> str:
     """Return a file's size in words."""
     size = float(path.stat().st_size)
     for unit in ("bytes", "kB", "MB", "GB"):

@@ -12,9 +12,10 @@ from pollex.gateway.responses import read_token_usage
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.store.tables import load_json, read_checked_line
-from pollex.web.faults import Fault
+from pollex.text import JsonDict
+from pollex.web.faults import RequestError
 
-CALL_ORDER = {
+SQL_BY_CALL_ORDER = {
     "sent": "sent",
     "stage": "stage, sent",
     "item": "item, sent",
@@ -22,20 +23,20 @@ CALL_ORDER = {
     "outcome": "outcome, sent",
     "attempt": "attempt, sent",
 }
-TOKENS = ("in", "out", "cached", "cost")
+ORDERS_BY_REPLY = ("in", "out", "cached", "cost")
 """What stands in replies alone: to sort by it, all of a run's are read."""
-MOST_READ = 20_000
-MOST_TOKENS = 40
-CALLS = """
+MAX_CALLS_READ = 20_000
+MAX_TOKENS_SHOWN = 40
+CALLS_QUERY = """
     SELECT key, attempt, stage, item, sent, ended, outcome, reply,
         (julianday(ended) - julianday(sent)) * 86400000.0 AS ms
     FROM calls WHERE run = ? ORDER BY {order} LIMIT ? OFFSET ?
 """
-ASKED_BY = """
+ASKING_SPANS_QUERY = """
     SELECT c.name, c.item, p.name AS role FROM spans AS c LEFT JOIN spans AS p ON p.run = c.run AND p.id = c.parent
     WHERE c.run = ?1 AND c.item = ?2 AND c.kind = 'call' AND instr(c.inputs, ?3) > 0 LIMIT 20
 """
-SEALED = re.compile(
+SEALED_DATA_PATTERN = re.compile(
     r"^DATA ([0-9a-f]{32})\n(.*?)\nDATA \1$",
     re.MULTILINE | re.DOTALL,
 )
@@ -43,7 +44,7 @@ SEALED = re.compile(
 
 
 @dataclass(frozen=True)
-class Token:
+class ReplyToken:
     """A token of a reply, with the alternatives that the model weighed.
 
     Attributes:
@@ -57,7 +58,7 @@ class Token:
 
 
 @dataclass(frozen=True)
-class KeptCall:
+class StoredCall:
     """A model call.
 
     Attributes:
@@ -83,7 +84,7 @@ class KeptCall:
     text: str
     raw: str
     finish: str
-    tokens: tuple[Token, ...]
+    tokens: tuple[ReplyToken, ...]
 
     @property
     def fields(self) -> dict[str, str]:
@@ -115,15 +116,15 @@ def list_calls(
     down: bool,
     at: int,
     n: int,
-) -> list[KeptCall]:
+) -> list[StoredCall]:
     """Return a window of a run's calls."""
     price = find_price(store, run)
-    if order in TOKENS:
+    if order in ORDERS_BY_REPLY:
         # one more than may be read shows that there are too many
-        rows = store.rows(CALLS.format(order="sent"), [run.id, MOST_READ + 1, 0])
-        if len(rows) > MOST_READ:
-            raise Fault(
-                f"this run has over {MOST_READ:,} calls",
+        rows = store.rows(CALLS_QUERY.format(order="sent"), [run.id, MAX_CALLS_READ + 1, 0])
+        if len(rows) > MAX_CALLS_READ:
+            raise RequestError(
+                f"this run has over {MAX_CALLS_READ:,} calls",
                 hint="sort by something else than tokens or cost",
             )
 
@@ -134,18 +135,20 @@ def list_calls(
         )
         return every[at : at + n]
 
-    # names of columns come from `CALL_ORDER`, never from an address
-    sql = CALLS.format(
-        order=", ".join(f"{part} DESC" if down else part for part in CALL_ORDER[order].split(", "))
+    # names of columns come from `SQL_BY_CALL_ORDER`, never from an address
+    sql = CALLS_QUERY.format(
+        order=", ".join(
+            f"{part} DESC" if down else part for part in SQL_BY_CALL_ORDER[order].split(", ")
+        )
     )
-    calls: list[KeptCall] = []
+    calls: list[StoredCall] = []
     for row in store.rows(sql, [run.id, n, at]):
         calls.append(read_call(row, price))
 
     return calls
 
 
-def _get_amount(call: KeptCall, name: str) -> float:
+def _get_amount(call: StoredCall, name: str) -> float:
     if name == "cost":
         amount = call.cost
     else:
@@ -155,7 +158,7 @@ def _get_amount(call: KeptCall, name: str) -> float:
     return -math.inf if amount is None else amount
 
 
-def read_call(row: Mapping[str, Any], price: Price | None = None) -> KeptCall:
+def read_call(row: Mapping[str, Any], price: Price | None = None) -> StoredCall:
     """Read a row of calls; one whose reply never came has none."""
     if row["reply"]:
         reply = read_checked_line(row["reply"]) or {}
@@ -169,7 +172,7 @@ def read_call(row: Mapping[str, Any], price: Price | None = None) -> KeptCall:
     usage = _get_usage(answer)
     choice = _get_choice(answer)
 
-    return KeptCall(
+    return StoredCall(
         key=row["key"],
         attempt=row["attempt"],
         stage=row["stage"] or "",
@@ -189,9 +192,9 @@ def read_call(row: Mapping[str, Any], price: Price | None = None) -> KeptCall:
     )
 
 
-def list_asking_spans(store: Store, run: Run, call: KeptCall) -> list[dict[str, Any]]:
+def list_asking_spans(store: Store, run: Run, call: StoredCall) -> list[dict[str, str | None]]:
     """Return the spans that asked a call, each with the role or node that it belongs to."""
-    return store.rows(ASKED_BY, [run.id, call.item, call.key])
+    return store.rows(ASKING_SPANS_QUERY, [run.id, call.item, call.key])
 
 
 def read_request(store: Store, key: str) -> tuple[list[tuple[str, str]], dict[str, str]]:
@@ -219,7 +222,7 @@ def split_sealed(words: str) -> list[tuple[str, bool]]:
     # our words and sealed data by turns, as they stand in the message
     marked = []
     end = 0
-    for match in SEALED.finditer(words):
+    for match in SEALED_DATA_PATTERN.finditer(words):
         marked += [(words[end : match.start()], False), (match[0], True)]
         end = match.end()
 
@@ -239,20 +242,20 @@ def _parse_json(text: str) -> Any:
         return None
 
 
-def _join_words(content: Any) -> str:
+def _join_words(content: object) -> str:
     if isinstance(content, str):
         return content
     return json.dumps(content, ensure_ascii=False)
 
 
-def _get_usage(answer: Any) -> dict[str, int]:
+def _get_usage(answer: object) -> dict[str, int]:
     """Return the tokens that the endpoint counted, as a run reads them: 0 is a count, too."""
     counted = read_token_usage(answer.get("usage") if isinstance(answer, dict) else None)
     tokens = {"in": counted.prompt, "out": counted.completion, "cached": counted.cached}
     return {name: number for name, number in tokens.items() if number is not None}
 
 
-def _get_choice(answer: Any) -> dict[str, Any]:
+def _get_choice(answer: Any) -> JsonDict:
     try:
         choice = answer["choices"][0]
         return choice if isinstance(choice["message"], dict) else {}
@@ -260,7 +263,7 @@ def _get_choice(answer: Any) -> dict[str, Any]:
         return {}
 
 
-def _read_tokens(choice: Mapping[str, Any]) -> tuple[Token, ...]:
+def _read_tokens(choice: JsonDict) -> tuple[ReplyToken, ...]:
     """Return the first tokens that were not certain; what no log-probabilities can be read from is left out."""
     logprobs = choice.get("logprobs")
     listed = None
@@ -276,10 +279,10 @@ def _read_tokens(choice: Mapping[str, Any]) -> tuple[Token, ...]:
     # an option of 99 % or more was certain
     return tuple(
         token for token in every if token.options and max(p for _, p in token.options) < 0.99
-    )[:MOST_TOKENS]
+    )[:MAX_TOKENS_SHOWN]
 
 
-def _read_token(listed: Mapping[str, Any]) -> Token:
+def _read_token(listed: JsonDict) -> ReplyToken:
     options: Sequence[Any] = listed.get("top_logprobs") or ()
     # natural logarithms become probabilities
     weighed = sorted(
@@ -290,4 +293,4 @@ def _read_token(listed: Mapping[str, Any]) -> Token:
         (i for i, (text, _) in enumerate(weighed) if text == listed["token"]),
         -1,
     )
-    return Token(str(listed["token"]), tuple(weighed), place)
+    return ReplyToken(str(listed["token"]), tuple(weighed), place)

@@ -9,13 +9,13 @@ from pollex.web.hooks import ProfileTable
 PROFILE_HINT = (
     "a profile is a table: [mini], with model, and base_url, key_env, price_in, price_out, max_cost"
 )
-MAX_WAIT = 20.0
+MAX_MODEL_WAIT_SECONDS = 20.0
 """Seconds that somebody at a page waits for a model."""
 
 
 def make_model_options(table: ModelTable, _file: Path) -> ModelOptions:
     """Return a table of the file as options of a model."""
-    return table.within(max_wait=MAX_WAIT)
+    return table.within(max_wait=MAX_MODEL_WAIT_SECONDS)
 
 
 MODEL_TABLE = ProfileTable(ModelTable, make_model_options)

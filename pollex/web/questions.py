@@ -7,7 +7,7 @@ from pollex.errors import BadInput
 from pollex.formats.questionnaires import SheetQuestion, parse_questions
 from pollex.rubrics.answers import OPTIONS_BY_SCALE
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.web.faults import Fault
+from pollex.web.faults import RequestError
 
 
 def make_rubric_questions(rubric_set: RubricSet) -> list[SheetQuestion]:
@@ -34,13 +34,13 @@ def parse_questionnaire(text: str) -> list[SheetQuestion]:
     """Return the questions of a questionnaire; one that is named `main` is asked last.
 
     Raises:
-        Fault: Something in it is missing or wrong.
+        RequestError: Something in it is missing or wrong.
     """
     try:
         return parse_questions(text)
     except BadInput as error:
         line = f"line {error.where}: " if error.where else ""
-        raise Fault(line + error.what, hint=error.advice) from error
+        raise RequestError(line + error.what, hint=error.advice) from error
 
 
 def pack_sheet(questions: Sequence[SheetQuestion]) -> str:
@@ -71,7 +71,7 @@ def read_sheet_answers(
     """Return question, value, and why there is none, of a form's fields `q-ID`; all are wanted.
 
     Raises:
-        Fault: A question has no answer.
+        RequestError: A question has no answer.
     """
     answers: list[tuple[str, str | float | None, str]] = []
     for question in questions:
@@ -82,7 +82,7 @@ def read_sheet_answers(
         elif place.isdecimal() and int(place) < len(question.options):
             answers.append((question.id, question.options[int(place)][0], ""))
         else:
-            raise Fault(
+            raise RequestError(
                 f"the question {question.id} has no answer",
                 hint="answer every question",
             )

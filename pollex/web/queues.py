@@ -20,24 +20,30 @@ from pollex.store.tables import (
     format_current_time,
 )
 from pollex.web.calibrated import select_label_source
-from pollex.web.faults import NotThere
+from pollex.web.faults import NotFound
 from pollex.web.filters import combine_masks
 from pollex.web.lens import RunColumns
-from pollex.web.listing import INFORMATION, find_holding_ids, make_masks, read_list_form, sort_rows
+from pollex.web.listing import (
+    INFORMATION_ORDER,
+    find_holding_ids,
+    make_masks,
+    read_list_form,
+    sort_rows,
+)
 
-QUESTION = "thumb"
+THUMB_QUESTION = "thumb"
 LEASE_DURATION = timedelta(minutes=15)
 
-CHOSEN = "chosen"
+CHOSEN_KIND = "chosen"
 
-KINDS: dict[str, tuple[str, Callable[[RunColumns], Bools], str]] = {
-    "telling": ("most telling first", lambda lens: ~np.isnan(lens.probability), INFORMATION),
+QUEUE_KINDS: dict[str, tuple[str, Callable[[RunColumns], Bools], str]] = {
+    "telling": ("most telling first", lambda lens: ~np.isnan(lens.probability), INFORMATION_ORDER),
     "unsure": ("least sure first", lambda lens: ~np.isnan(lens.probability), "entropy"),
     "window": ("inside the uncertainty window", lambda lens: lens.certain == 0, "entropy"),
     "differs": ("thumb and prediction differ", lambda lens: lens.differs == 1, "surprise"),
     "filter": ("of a filtered list", lambda lens: np.ones(len(lens), dtype=bool), "place"),
     "random": ("at random", lambda lens: np.ones(len(lens), dtype=bool), "place"),
-    CHOSEN: ("chosen by hand", lambda lens: np.zeros(len(lens), dtype=bool), "place"),
+    CHOSEN_KIND: ("chosen by hand", lambda lens: np.zeros(len(lens), dtype=bool), "place"),
 }
 """Kind to words, conversations that are in the queue, and the column that orders them, the largest first."""
 
@@ -61,10 +67,10 @@ def list_queues(store: Store) -> list[QueueRow]:
 
 
 def get_queue(store: Store, queue_id: str) -> QueueRow:
-    """Return a queue. Raises NotThere where there is none."""
+    """Return a queue. Raises NotFound where there is none."""
     rows = store.rows("SELECT * FROM queues WHERE id = ?", [queue_id])
     if not rows:
-        raise NotThere(
+        raise NotFound(
             "there is no such queue",
             hint="the page of all queues has those there are",
         )
@@ -73,10 +79,10 @@ def get_queue(store: Store, queue_id: str) -> QueueRow:
 
 
 def get_lease(store: Store, lease_id: str) -> LeaseRow:
-    """Return a lease. Raises NotThere where there is none."""
+    """Return a lease. Raises NotFound where there is none."""
     rows = store.rows("SELECT * FROM leases WHERE id = ?", [lease_id])
     if not rows:
-        raise NotThere(
+        raise NotFound(
             "there is no such lease",
             hint="ask for the next conversation",
         )
@@ -87,27 +93,27 @@ def get_lease(store: Store, lease_id: str) -> LeaseRow:
 UNDONE_ANSWER = "(undone)"
 """In place of the reason of a skip: the annotator took the answer back."""
 
-_SEEN = """
+_SEEN_TEXTS_QUERY = """
     SELECT l.text_hash, l.annotator, l.until, max(s.skip NOT IN ('', '(undone)')) AS skipped,
         iif(l.drawn = 'random' OR coalesce(max(b.drawn = 'random'), 0), l.conversation, '') AS drawn,
         coalesce((SELECT skip FROM sheets WHERE lease = l.id ORDER BY rowid DESC LIMIT 1) <> '(undone)', 0) AS answered
     FROM leases AS l LEFT JOIN sheets AS s ON s.lease = l.id LEFT JOIN labels AS b ON b.id = s.label
     WHERE l.queue = ? GROUP BY l.id
 """
-_OPEN = """
+_OPEN_LEASES_QUERY = """
     SELECT * FROM leases AS l WHERE queue = ? AND annotator = ? AND until > ? AND coalesce(
         (SELECT skip FROM sheets WHERE lease = l.id ORDER BY rowid DESC LIMIT 1), '(undone)') = '(undone)'
 """
 
 
-def count_left(store: Store, queue: QueueRow, lens: RunColumns) -> QueueProgress:
+def count_progress(store: Store, queue: QueueRow, lens: RunColumns) -> QueueProgress:
     """Count how far a queue is."""
-    leased = _list_taken(store, queue)
+    leased = _collect_leased_texts(store, queue)
     # the same row may come by the queue's kind, by hand and by chance
     rows = (
         *_sort_rows(store, queue, lens).tolist(),
-        *_list_chosen(store, queue, lens),
-        *_list_drawn(leased, lens),
+        *_list_chosen_rows(store, queue, lens),
+        *_list_texts_drawn_at_random(leased, lens),
     )
     texts_wanted = {lens.hashes[row] for row in rows}
     # few of many: a queue may have 100,000 texts
@@ -142,11 +148,11 @@ def choose_next_lease(
         `chance.adopted`.
     """
     # a lease that goes on is given again
-    for row in store.rows(_OPEN, [queue.id, annotator, format_current_time()]):
+    for row in store.rows(_OPEN_LEASES_QUERY, [queue.id, annotator, format_current_time()]):
         return LeaseRow(**row), frozenset()
 
     # who answered each text, or works on it now
-    leased = _list_taken(store, queue)
+    leased = _collect_leased_texts(store, queue)
     people = {}
     for text, about in leased.items():
         people[text] = about["by"] | about["out"]
@@ -159,9 +165,9 @@ def choose_next_lease(
 
     # the first free row of those chosen by hand, of the queue's kind, and drawn before
     every = (
-        _list_chosen(store, queue, lens),
+        _list_chosen_rows(store, queue, lens),
         _sort_rows(store, queue, lens).tolist(),
-        _list_drawn(leased, lens),
+        _list_texts_drawn_at_random(leased, lens),
     )
     chosen, free, drawn = (
         next((row for row in rows if lens.hashes[row] not in texts_seen), None) for rows in every
@@ -181,7 +187,7 @@ def choose_next_lease(
     # by chance: where nothing else is left, in a random queue, else by its share
     by_chance = (
         preferred is None
-        or (queue.kind == RANDOM and chosen is None)
+        or (queue.kind == RANDOM_DRAW and chosen is None)
         or rng.random() < queue.random_share
     )
     # rows that chance drew for others come before new ones
@@ -194,11 +200,11 @@ def choose_next_lease(
     place = preferred if lot is None else lot
     assert place is not None
     if lot is not None:
-        how = RANDOM
+        how = RANDOM_DRAW
     elif chosen is None:
         how = queue.kind
     else:
-        how = CHOSEN
+        how = CHOSEN_KIND
 
     return _make_lease(queue, lens.hashes[place], lens.ids[place], annotator, how), passed
 
@@ -248,7 +254,9 @@ def _iterate_places(n: int, rng: np.random.Generator) -> Iterator[int]:
     yield from rng.permutation(n).tolist()
 
 
-def _list_drawn(leased: Mapping[str, dict[str, Any]], lens: RunColumns) -> list[int]:
+def _list_texts_drawn_at_random(
+    leased: Mapping[str, dict[str, Any]], lens: RunColumns
+) -> list[int]:
     return [lens.place[about["drawn"]] for about in leased.values() if about["drawn"] in lens.place]
 
 
@@ -283,7 +291,7 @@ def _choose_repeat(
     )
 
 
-def _list_chosen(store: Store, queue: QueueRow, lens: RunColumns) -> list[int]:
+def _list_chosen_rows(store: Store, queue: QueueRow, lens: RunColumns) -> list[int]:
     rows = store.rows("SELECT conversation FROM chosen WHERE queue = ? ORDER BY rowid", [queue.id])
     return [lens.place[row["conversation"]] for row in rows if row["conversation"] in lens.place]
 
@@ -305,19 +313,19 @@ def _sort_rows(store: Store, queue: QueueRow, lens: RunColumns) -> Ints:
         masks = make_masks(form, lens, holding=holding)
         return np.asarray(order[combine_masks(masks, len(lens))[order]])
 
-    _, inside, column = KINDS[queue.kind]
+    _, inside, column = QUEUE_KINDS[queue.kind]
     # nobody waits while an order with the latest labels is made
     order = sort_rows(store, queue.run, lens, column, down=True, waits=False)
     return np.asarray(order[inside(lens)[order]])
 
 
-def _list_taken(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
+def _collect_leased_texts(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
     """Return by text who answered, who works on it, how often it was skipped, and its id where chance drew it."""
     leased: dict[str, dict[str, Any]] = defaultdict(
         lambda: {"by": set(), "out": set(), "skips": 0, "drawn": ""}
     )
     moment = format_current_time()
-    for row in store.rows(_SEEN, [queue.id]):
+    for row in store.rows(_SEEN_TEXTS_QUERY, [queue.id]):
         about = leased[row["text_hash"]]
         # drawn by chance for one person, it counts as drawn for all
         about["drawn"] = about["drawn"] or row["drawn"]
@@ -331,15 +339,15 @@ def _list_taken(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
     return leased
 
 
-RANDOM = "random"
+RANDOM_DRAW = "random"
 
-_LAST = """
+_LAST_ANSWERS_QUERY = """
     SELECT b.annotator, b.text_hash, b.conversation, b.run, b.question, b.value, b.source, b.id, s.lease, s.skip,
         s.comment, s.shown_ms, s.took_ms, max(s.rowid)
     FROM leases AS l JOIN sheets AS s ON s.lease = l.id JOIN labels AS b ON b.id = s.label
     WHERE l.queue = ? AND l.drawn <> 'repeat' GROUP BY l.id, b.question ORDER BY s.rowid
 """
-COPIED = ("annotator", "text_hash", "conversation", "run", "question", "value", "source")
+COPIED_FIELDS = ("annotator", "text_hash", "conversation", "run", "question", "value", "source")
 
 
 def repeat_answers(
@@ -352,9 +360,9 @@ def repeat_answers(
     Chance draws from all of a run. If it left out what was labeled for being doubtful, the rest
     would look surer than the run is.
     """
-    for row in store.rows(_LAST, [queue.id]) if texts else []:
+    for row in store.rows(_LAST_ANSWERS_QUERY, [queue.id]) if texts else []:
         if row["text_hash"] in texts:
             # the same label, now as drawn by chance; it replaces the earlier one
-            label = LabelRow(**{name: row[name] for name in COPIED}, drawn=RANDOM)
+            label = LabelRow(**{name: row[name] for name in COPIED_FIELDS}, drawn=RANDOM_DRAW)
             row_parts = row["skip"], row["comment"], row["id"], row["shown_ms"], row["took_ms"]
             yield from (label, LabelSheetRow(label.id, row["lease"], queue.id, *row_parts))

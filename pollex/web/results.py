@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from pollex.measures.classification import MIN_CLEAR_CASES, TOO_FEW_CLEAR_CASES
@@ -11,14 +10,16 @@ from pollex.prompts.domain import DomainProfile
 from pollex.reports.charts import draw_axis, draw_figure, make_shared_axis
 from pollex.rooms import list_hooks
 from pollex.services.readings import list_readings
+from pollex.text import JsonDict
 from pollex.web.children import Child
 from pollex.web.doors.hooks import ResultView
+from pollex.web.hooks import TemplateValues
 from pollex.web.site import Site
 
-FIGURE_FIELDS = {"value", "low", "high", "n", "undefined", "units"}
+FIGURE_FIELD_NAMES = {"value", "low", "high", "n", "undefined", "units"}
 """Names by which a figure with its interval is known among JSON values."""
 
-MEASURES = {
+WORDS_BY_MEASURE = {
     "auc": ("AUC", "of a good and a bad conversation, how often the good one ranks higher"),
     "accuracy": ("Accuracy", "how often good or bad is decided right"),
     "precision": ("Precision", "of those decided good, how many are"),
@@ -29,7 +30,7 @@ MEASURES = {
 """Measures of a rubric set that are shares, with what each says."""
 
 
-def show_result(site: Site, child: Child) -> tuple[str, Mapping[str, Any]] | None:
+def show_result(site: Site, child: Child) -> tuple[str, TemplateValues] | None:
     """Return the template of a command's result and what fills it; None where it has no page of its own."""
     if child.state != "done" or not isinstance(child.told, dict):
         return None
@@ -44,27 +45,27 @@ def show_result(site: Site, child: Child) -> tuple[str, Mapping[str, Any]] | Non
     if not views:
         return None
 
-    titled = put_titles(site, revive_figures(child.told))
+    titled = replace_paths_by_titles(site, restore_figures(child.told))
     return views[0].template, {"result": titled} | dict(views[0].figures(titled))
 
 
-def revive_figures(value: Any) -> Any:
+def restore_figures(value: object) -> Any:
     """Return JSON values with figures in place of their fields, as templates and drawings take them."""
     if isinstance(value, dict):
         # exactly the fields of a figure: it is one
-        if value.keys() == FIGURE_FIELDS:
+        if value.keys() == FIGURE_FIELD_NAMES:
             return Figure(**value)
-        return {name: revive_figures(inner) for name, inner in value.items()}
+        return {name: restore_figures(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [revive_figures(inner) for inner in value]
+        return [restore_figures(inner) for inner in value]
     return value
 
 
-def put_titles(site: Site, value: Any) -> Any:
+def replace_paths_by_titles(site: Site, value: object) -> Any:
     """Return values with the names of logs that were brought in place of the store's paths."""
     readings = list_readings(site.store.folder, kept_only=False)
 
-    def titled(inner: Any) -> Any:
+    def titled(inner: object) -> Any:
         if isinstance(inner, str):
             # a path of a log may stand anywhere in a text
             for reading in readings:
@@ -80,12 +81,14 @@ def put_titles(site: Site, value: Any) -> Any:
     return titled(value)
 
 
-def make_figures(table: Mapping[str, Any], n: int) -> dict[str, Figure]:
+def make_figures(table: JsonDict, n: int) -> dict[str, Figure]:
     """Return the measures of a result that has values, intervals and reasons apart."""
     figures: dict[str, Figure] = {}
     for name, value in table.items():
         # a figure has an interval, or a reason for having none, or is one of the measures
-        is_figure = name in table["intervals"] or name in table["undefined"] or name in MEASURES
+        is_figure = (
+            name in table["intervals"] or name in table["undefined"] or name in WORDS_BY_MEASURE
+        )
         if is_figure:
             low, high = table["intervals"].get(name, (None, None))
             why = table["undefined"].get(name, "")
@@ -93,7 +96,7 @@ def make_figures(table: Mapping[str, Any], n: int) -> dict[str, Figure]:
     return figures
 
 
-def show_profile_draft(result: Mapping[str, Any]) -> Mapping[str, Any]:
+def show_profile_draft(result: JsonDict) -> TemplateValues:
     """Return the questions of a domain profile with what was drafted to each; lists have a line each."""
     answers = []
     for name, question in DomainProfile.questions().items():
@@ -106,7 +109,7 @@ def show_profile_draft(result: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"answers": answers}
 
 
-def show_evaluation(result: Mapping[str, Any]) -> Mapping[str, Any]:
+def show_evaluation(result: JsonDict) -> TemplateValues:
     """Return the figures of an evaluation."""
     figures = make_figures(result, result["n"])
     # few clear cases say nothing of how often clear cases are right
@@ -116,22 +119,22 @@ def show_evaluation(result: Mapping[str, Any]) -> Mapping[str, Any]:
         figures["confident_accuracy"] = Figure(None, undefined=TOO_FEW_CLEAR_CASES)
     return {
         "figures": figures,
-        "measures": MEASURES,
+        "measures": WORDS_BY_MEASURE,
         "likelihood": make_figures(result["probability"], result["probability"]["n"]),
     }
 
 
-def show_comparison(result: Mapping[str, Any]) -> Mapping[str, Any]:
+def show_comparison(result: JsonDict) -> TemplateValues:
     """Return the drawings of comparisons: shares of good ones, and what each rubric's answers did."""
     return {"comparisons": [_draw_comparison(comparison) for comparison in result["comparisons"]]}
 
 
-def show_check(result: Mapping[str, Any]) -> Mapping[str, Any]:
+def show_check(result: JsonDict) -> TemplateValues:
     """Return the drawings of the comparison behind a gate."""
     return {"comparisons": [_draw_comparison(result["comparison"])]}
 
 
-def _draw_comparison(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
+def _draw_comparison(comparison: JsonDict) -> TemplateValues:
     # SciPy comes with it, and pages are there before that
     from pollex.reports.share import draw_forest_plot
 

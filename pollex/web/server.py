@@ -29,8 +29,8 @@ from pollex.usecases.serve import ServeStore
 from pollex.web import links
 from pollex.web.app import make_application
 from pollex.web.guard import AccessRules, is_loopback
-from pollex.web.guests import list_guests, list_links
-from pollex.web.hooks import begin_served
+from pollex.web.guests import list_guest_links, make_guest_finder
+from pollex.web.hooks import begin_serving_files
 from pollex.web.profiles import read_profiles
 from pollex.web.site import (
     Site,
@@ -40,93 +40,117 @@ from pollex.web.site import (
 )
 from pollex.web.watching import get_watcher
 
-EXAMPLE = Path("pollex-example")
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+EXAMPLE_FOLDER = Path("pollex-example")
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
-def serve(example: ServeStore) -> int:
+def serve(serve_store: ServeStore) -> int:
     """Serve a store until Ctrl-C or SIGTERM; return the exit code."""
-    require_safe(example)
-    replay = None
+    require_safe(serve_store)
     # an example without rubrics is made by the recorded run, while pages are served already
-    if example.example and not (EXAMPLE / RUBRICS_FILE_NAME).exists():
-        replay = EXAMPLE
-    if replay is not None:
-        Recording.bundled().prepare(EXAMPLE / DEFAULT_STORE_FOLDER)
+    replays_example = serve_store.example and not (EXAMPLE_FOLDER / RUBRICS_FILE_NAME).exists()
+    if replays_example:
+        Recording.bundled().prepare(EXAMPLE_FOLDER / DEFAULT_STORE_FOLDER)
 
-    if example.example:
-        example = replace(
-            example,
-            store=EXAMPLE / DEFAULT_STORE_FOLDER,
-            rubrics=list_demo_rubric_sets(EXAMPLE),
+    if serve_store.example:
+        serve_store = replace(
+            serve_store,
+            store=EXAMPLE_FOLDER / DEFAULT_STORE_FOLDER,
+            rubrics=list_demo_rubric_sets(EXAMPLE_FOLDER),
         )
 
-    folder = example.store or find_store(Path())
+    folder = serve_store.store or find_store(Path())
     # the port comes first: if it is in use, nothing has been opened yet
-    listening = open_socket(example.host, example.port)
+    listening = open_socket(serve_store.host, serve_store.port)
     port = listening.getsockname()[1]
-    with Store.open(folder, read_only=example.read_only, goes_on=True) as store:
-        token = None
-        if not example.no_token:
-            token = read_or_make_token(folder)
-        # sets that were named, or else those beside the store
-        if example.rubrics:
-            files = read_sets(example.rubrics, folder)
-        else:
-            files = read_sets_beside(folder)
-
-        profiles = read_profiles(example.profiles)
-        asked_for = tuple(files) if example.rubrics else ()
-        site = Site(
-            store,
-            files,
-            token,
-            example.read_only,
-            asked_for,
-            profiles=profiles,
-            here=Path() if is_for_its_owner(example) else None,
-            local_endpoints=example.allow_local_endpoints or is_for_its_owner(example),
-            roots=AllowedRoots(tuple(example.roots), is_open=is_for_its_owner(example)),
-            max_upload=example.max_upload,
+    with Store.open(folder, read_only=serve_store.read_only, goes_on=True) as store:
+        site = make_site(serve_store, store, folder)
+        take_up_earlier_work(site, serve_store, folder)
+        begin_serving_files(
+            site,
+            {"calibrators": serve_store.calibrators, "studies": serve_store.studies},
         )
-        # what an earlier server left: its commands, uploads cut off halfway, folders to look at
-        if not example.read_only:
-            site.children.find_again()
-            remove_incomplete_logs(folder)
-            begin_watching(site, example)
 
-        begin_served(site, {"calibrators": example.calibrators, "studies": example.studies})
-        # names by which this server is asked; requests to any other are refused
-        names = {*LOOPBACK, example.host, *example.allow_host}
-        door = AccessRules.at(
-            names,
-            port,
-            token,
-            site.id,
-            example.behind,
-            list_guests(store),
-            example.max_upload,
-        )
-        start = make_address(example, port) + links.address(links.ENTER, token=token)
-        print_address(example, start, folder, port)
-        if not example.read_only:
-            tell_set_aside(site)
-        if replay is not None:
-            start_replay(site, replay)
-        if not example.read_only:
+        # the address that people open lets them in by its token
+        entrance = links.make_address(links.ENTER_PATH, token=site.token)
+        address = make_address(serve_store, port) + entrance
+        print_address(serve_store, address, folder, port)
+        if not serve_store.read_only:
+            print_set_aside(site)
+        if replays_example:
+            start_replay(site, EXAMPLE_FOLDER)
+        if not serve_store.read_only:
             remove_draft_copies(folder)
+
+        application = make_application(site, make_access_rules(serve_store, site, port))
         try:
-            asyncio.run(Server(make_application(site, door), 5).serve(sockets=[listening]))
+            asyncio.run(Server(application, 5).serve(sockets=[listening]))
         finally:
-            if site.watcher is not None:
-                site.watcher.close()
-            # commands write to the store, so that they end before it is closed
-            site.children.close()
-            site.reader.close()
-            if not example.read_only:
-                remove_draft_copies(folder)
+            close_site(site, serve_store, folder)
 
     return 0
+
+
+def make_site(serve_store: ServeStore, store: Store, folder: Path) -> Site:
+    """Make what pages show of a store in a folder: its rubric sets, models, and what people may do."""
+    token = None if serve_store.no_token else read_or_make_token(folder)
+    # sets that were named, or else those beside the store
+    if serve_store.rubrics:
+        rubric_sets = read_sets(serve_store.rubrics, folder)
+        named_sets = tuple(rubric_sets)
+    else:
+        rubric_sets = read_sets_beside(folder)
+        named_sets = ()
+
+    for_owner = is_for_its_owner(serve_store)
+    return Site(
+        store,
+        rubric_sets,
+        token,
+        serve_store.read_only,
+        named_sets,
+        profiles=read_profiles(serve_store.profiles),
+        here=Path() if for_owner else None,
+        local_endpoints=serve_store.allow_local_endpoints or for_owner,
+        roots=AllowedRoots(tuple(serve_store.roots), is_open=for_owner),
+        max_upload=serve_store.max_upload,
+    )
+
+
+def take_up_earlier_work(site: Site, serve_store: ServeStore, folder: Path) -> None:
+    """Take up what an earlier server left: its commands, uploads cut off halfway, folders to look at."""
+    if serve_store.read_only:
+        return
+
+    site.children.find_again()
+    remove_incomplete_logs(folder)
+    begin_watching(site, serve_store)
+
+
+def make_access_rules(serve_store: ServeStore, site: Site, port: int) -> AccessRules:
+    """Make the rules by which visitors are let in."""
+    # names by which this server is asked; requests to any other are refused
+    host_names = {*LOOPBACK_HOSTS, serve_store.host, *serve_store.allow_host}
+    return AccessRules.at(
+        host_names,
+        port,
+        site.token,
+        site.id,
+        serve_store.behind,
+        make_guest_finder(site.store),
+        serve_store.max_upload,
+    )
+
+
+def close_site(site: Site, serve_store: ServeStore, folder: Path) -> None:
+    """End what works for a site, before its store is closed."""
+    if site.watcher is not None:
+        site.watcher.close()
+    # commands write to the store, so that they end before it is closed
+    site.children.close()
+    site.reader.close()
+    if not serve_store.read_only:
+        remove_draft_copies(folder)
 
 
 def begin_watching(site: Site, serve_store: ServeStore) -> None:
@@ -200,10 +224,10 @@ class Server(uvicorn.Server):
         yield
 
 
-def tell_set_aside(site: Site) -> None:
+def print_set_aside(site: Site) -> None:
     """Say in one line what the store brings along that this machine didn't make, and that isn't used."""
     links_elsewhere = []
-    for link in list_links(site.store, site.seal):
+    for link in list_guest_links(site.store, site.seal):
         if link["elsewhere"] and not link["over"]:
             links_elsewhere.append(link)
 
@@ -214,7 +238,9 @@ def tell_set_aside(site: Site) -> None:
         told = format_count(site.children.set_aside, "result of a command", "results of commands")
         others.append(told)
     if get_watcher(site).offer is not None:
-        others.append(f"folders or an address to watch: the page {links.WATCH} asks about them")
+        others.append(
+            f"folders or an address to watch: the page {links.WATCH_PATH} asks about them"
+        )
     if others:
         why = "another machine or an earlier pollex wrote it"
         click.echo(f"Not used, since {why}: {'; '.join(others)}", err=True)
@@ -228,7 +254,7 @@ def start_replay(site: Site, out: Path) -> None:
     def show_sets() -> None:
         site.files.update(read_sets(list_demo_rubric_sets(out), site.store.folder))
 
-    site.children.start(words, arguments, back=links.HOME, after=show_sets)
+    site.children.start(words, arguments, back=links.HOME_PATH, after=show_sets)
 
 
 def find_store(here: Path) -> Path:

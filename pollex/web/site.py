@@ -29,22 +29,22 @@ from pollex.store.seal import Seal
 from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.children import Children
-from pollex.web.faults import Forbidden, NotThere
+from pollex.web.faults import Forbidden, NotFound
 from pollex.web.log_reader import LogReader, get_shared_reader
 
-COMMANDS = "commands"
+COMMANDS_FOLDER = "commands"
 """Folder in the store of what is known of commands that run."""
-LARGEST_SET = 16 << 20
-MOST_COLUMNS_KEPT = 6
+MAX_SET_BYTES = 16 << 20
+MAX_RUNS_IN_MEMORY = 6
 """Runs whose columns stay in memory."""
 
-STALE_SECONDS = 120.0
+SECONDS_UNTIL_STALE = 120.0
 """Seconds without progress after which a run counts as stalled: a built-in stage may say nothing for a minute."""
 
 SCORING_COMMANDS = ("score", "evaluate", "label", "learn", "refit")
 """Commands whose runs have scores."""
 
-T = TypeVar("T")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Site:
     def __post_init__(self) -> None:
         # commands are kept in the store, so that a later server finds them
         if self.children.place is None:
-            self.children.place = self.store.folder / COMMANDS
+            self.children.place = self.store.folder / COMMANDS_FOLDER
 
     @property
     def id(self) -> str:
@@ -139,10 +139,10 @@ class Site:
         """What this machine signs with what it writes into the store."""
         return Seal.of(self.store.folder)
 
-    def memory_of(self, kind: type[T]) -> T:
+    def memory_of(self, kind: type[Value]) -> Value:
         """Return what a room remembers while the server runs, an object of a class of its own."""
         with self._lock:
-            memory: T = self.of_rooms.setdefault(kind, kind())
+            memory: Value = self.of_rooms.setdefault(kind, kind())
             return memory
 
     def runs(self) -> list[Run]:
@@ -153,12 +153,12 @@ class Site:
         """Return a run by its id; `last` is the last one.
 
         Raises:
-            NotThere: There is none.
+            NotFound: There is none.
         """
         try:
             return find_run(self.store, name)
         except PollexError as error:
-            raise NotThere(error.what, hint="the list of runs has those there are") from None
+            raise NotFound(error.what, hint="the list of runs has those there are") from None
 
     def status(self, run: Run) -> str:
         """Return a run's state: `running`, also where this server carries it on, `stalled`, `killed`, or as stored."""
@@ -168,7 +168,7 @@ class Site:
         if run.status != "unfinished" or not is_run_worked_on(
             self.store.folder / RUNS_FOLDER, run.id
         ):
-            child = self.children.last_of(links.run(run.id))
+            child = self.children.last_of(links.link_to_run(run.id))
             stopped = "killed" if run.status == "unfinished" else run.status
             if child and not child.over:
                 return "running"
@@ -176,7 +176,7 @@ class Site:
 
         # its process lives: it runs, or has said nothing for too long
         beat = self.store.value("SELECT beat FROM progress WHERE run = ?", [run.id])
-        if beat and count_seconds_since(beat) > STALE_SECONDS:
+        if beat and count_seconds_since(beat) > SECONDS_UNTIL_STALE:
             return "stalled"
         return "running"
 
@@ -240,10 +240,10 @@ class Site:
         """Return a rubric set by its id.
 
         Raises:
-            NotThere: There is none.
+            NotFound: There is none.
         """
         if (named := self.sets().get(set_id)) is None:
-            raise NotThere(
+            raise NotFound(
                 f"there is no rubric set {set_id!r}",
                 hint="the list of rubric sets has those there are",
             )
@@ -259,13 +259,13 @@ class Site:
                 return rubric_set
         return None
 
-    def kept(self, key: tuple[str, ...], make: Callable[[], T]) -> T:
+    def kept(self, key: tuple[str, ...], make: Callable[[], Value]) -> Value:
         """Return a cached value, or make it; each kind keeps its last ones."""
         with self._lock:
             if key in self._made:
                 # moved to the end: what was used lately is dropped last
                 self._made[key] = self._made.pop(key)
-                cached: T = self._made[key]
+                cached: Value = self._made[key]
                 return cached
 
         # made outside of the lock, so that nobody waits for somebody else's value
@@ -278,12 +278,12 @@ class Site:
                 if cached_key[0] == key[0]:
                     alike.append(cached_key)
 
-            for old in alike[: max(0, len(alike) - MOST_COLUMNS_KEPT)]:
+            for old in alike[: max(0, len(alike) - MAX_RUNS_IN_MEMORY)]:
                 del self._made[old]
 
         return value
 
-    def once(self, kind: str, run: Run, make: Callable[[], T]) -> T:
+    def once(self, kind: str, run: Run, make: Callable[[], Value]) -> Value:
         """Make what a run came to: once where it has ended, else each time."""
         if run.finished is None:
             return make()
@@ -312,7 +312,7 @@ def read_sets_beside(folder: Path) -> dict[str, RubricSet]:
     names = {}
     for path in sorted(folder.absolute().parent.glob("*.json")):
         # anything may lie there: files that are too large for a set aren't read
-        if path.is_file() and path.stat().st_size <= LARGEST_SET:
+        if path.is_file() and path.stat().st_size <= MAX_SET_BYTES:
             try:
                 names[path.name] = load_set(path, folder)
             except PollexError:

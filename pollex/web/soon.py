@@ -8,11 +8,11 @@ from typing import Any
 
 from pollex.errors import PollexError
 from pollex.graphs.context import Progress
-from pollex.web.faults import Fault
+from pollex.web.faults import RequestError
 
-log = logging.getLogger("pollex.web")
+logger = logging.getLogger("pollex.web")
 
-TURN = Lock()
+WORK_LOCK = Lock()
 """One thing is worked out after the other: pages are still answered meanwhile."""
 
 
@@ -25,7 +25,7 @@ class BackgroundValue:
         fault: What went wrong.
     """
 
-    def __init__(self, make: Callable[[Progress], Any]) -> None:
+    def __init__(self, make: Callable[[Progress], object]) -> None:
         self.stage = "waiting for its turn"
         self.value: Any = None
         self.fault: PollexError | None = None
@@ -51,17 +51,17 @@ class BackgroundValue:
     def note(self, text: str) -> None:
         """Ignore notes."""
 
-    def _work(self, make: Callable[[Progress], Any]) -> None:
+    def _work(self, make: Callable[[Progress], object]) -> None:
         try:
-            with TURN:
+            with WORK_LOCK:
                 self.value = make(self)
         except PollexError as error:
             self.fault = error
         except Exception as error:
             # the number leads from the page to the entry in the log
             number = secrets.token_hex(4)
-            log.error("%s", number, exc_info=error)
-            self.fault = Fault(
+            logger.error("%s", number, exc_info=error)
+            self.fault = RequestError(
                 f"unexpected {type(error).__name__}",
                 hint=f"the server's output has more under {number}",
             )

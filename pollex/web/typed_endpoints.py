@@ -10,31 +10,31 @@ from urllib.parse import urlsplit
 from pollex.errors import WrongUse
 from pollex.gateway.endpoint import require_http_address
 from pollex.gateway.redaction import find_secrets_in_address
-from pollex.web.faults import Fault, Forbidden
+from pollex.web.faults import Forbidden, RequestError
 from pollex.web.kept_commands import list_named_addresses
 from pollex.web.site import Site
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def require_endpoint(site: Site, base_url: str) -> None:
     """Refuse an address that a person typed and that this server may not ask.
 
     Raises:
-        Fault: It is no address, holds a key, or can't be looked up.
+        RequestError: It is no address, holds a key, or can't be looked up.
         Forbidden: It is one of this machine, its network or a metadata service, and others reach this server.
     """
     try:
         require_http_address(base_url)
     except WrongUse:
-        raise Fault(
+        raise RequestError(
             "the address is not an http(s) address",
             hint="give one that begins with https:// or http://",
         ) from None
     if base_url in list_named_addresses(site):
         return
     if find_secrets_in_address(base_url):
-        raise Fault(
+        raise RequestError(
             "the address holds a key or a password",
             hint="type it into the field Key",
         )
@@ -56,11 +56,11 @@ def require_endpoint(site: Site, base_url: str) -> None:
         )
 
 
-def resolve_host(host: str) -> list[Address]:
+def resolve_host(host: str) -> list[IpAddress]:
     """Return the addresses of a host.
 
     Raises:
-        Fault: There are none.
+        RequestError: There are none.
     """
     with suppress(ValueError):
         return [ipaddress.ip_address(host)]
@@ -71,9 +71,9 @@ def resolve_host(host: str) -> list[Address]:
     try:
         entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise Fault(f"there is no host {host[:80]!r}", hint="look at the address") from None
+        raise RequestError(f"there is no host {host[:80]!r}", hint="look at the address") from None
 
-    addresses: list[Address] = []
+    addresses: list[IpAddress] = []
     # a zone behind a percent sign is no part of the address
     for entry in entries:
         addresses.append(ipaddress.ip_address(str(entry[4][0]).partition("%")[0]))
@@ -81,18 +81,18 @@ def resolve_host(host: str) -> list[Address]:
     return addresses
 
 
-def is_public(address: Address) -> bool:
+def is_public(address: IpAddress) -> bool:
     """Return whether an address is one of the internet, also where it is written as another kind's."""
     # an IPv4 address within one of IPv6 counts as what it leads to
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
         if inner is not None:
             return is_public(inner)
-        if address in TRANSLATED:
+        if address in TRANSLATED_NETWORK:
             return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
 
     return address.is_global and not address.is_multicast
 
 
-TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+TRANSLATED_NETWORK = ipaddress.IPv6Network("64:ff9b::/96")
 """IPv4 addresses behind a translator (RFC 6052)."""

@@ -29,27 +29,27 @@ from pollex.services.bring import (
 from pollex.services.readings import LogReading, find_free_name, make_reading
 from pollex.store.folder import make_write_error
 from pollex.web import frame
-from pollex.web.faults import Clash, Fault
+from pollex.web.faults import RequestError, VersionConflict
 from pollex.web.forms import get_site
 from pollex.web.site import Site
-from pollex.web.views import ROUTES
+from pollex.web.views import PAGE_ROUTES
 
 # what is wrong with a form is told to whoever sent it, and not to the server's owner
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
-MOST_FILES = 200
-MOST_FIELDS = 8
-LONGEST_FIELD = 1000
-LONGEST_BOUNDARY = 200
-AT_ONCE = 4
+MAX_FILES = 200
+MAX_FIELDS = 8
+MAX_FIELD_CHARACTERS = 1000
+MAX_BOUNDARY_CHARACTERS = 200
+MAX_UPLOADS_AT_ONCE = 4
 """Uploads that are received at the same time."""
-PIECE = 1 << 20
+PIECE_BYTES = 1 << 20
 """Bytes that are gathered before they are written."""
-FILES = "files"
+FILES_FIELD = "files"
 """Name of the field that holds files; an input that is left empty sends one without a name."""
 
 
-class RefusedUpload(Fault):
+class RefusedUpload(RequestError):
     """An upload that is too large, or one too many."""
 
     status = 413
@@ -104,9 +104,9 @@ class ReceivedUpload:
     def _begin_part(self) -> None:
         self._headers.clear()
         self._parts += 1
-        if self._parts > MOST_FILES + MOST_FIELDS:
+        if self._parts > MAX_FILES + MAX_FIELDS:
             raise RefusedUpload(
-                f"more than {MOST_FILES} files at once",
+                f"more than {MAX_FILES} files at once",
                 hint="pack them as .zip",
             )
 
@@ -118,7 +118,7 @@ class ReceivedUpload:
     def _begin_content(self) -> None:
         kind, options = parse_options_header(self._headers.get(b"content-disposition", b""))
         if kind != b"form-data" or b"name" not in options:
-            raise Fault(
+            raise RequestError(
                 "a part of the form has no name",
                 hint="send it from the page Logs",
             )
@@ -129,10 +129,10 @@ class ReceivedUpload:
         # a part without a file's name is a plain field
         if b"filename" not in options:
             return
-        if self._field != FILES:
-            raise Fault(
+        if self._field != FILES_FIELD:
+            raise RequestError(
                 f"{self._field[:40]}: there is no such field",
-                hint=f"it is {FILES}",
+                hint=f"it is {FILES_FIELD}",
             )
 
         sent_title = options[b"filename"].decode("utf-8", "replace")
@@ -149,8 +149,8 @@ class ReceivedUpload:
         # a plain field stays in memory, so that it has to be short
         if self._file is None:
             self._text.extend(data[start:end])
-            if len(self._text) > LONGEST_FIELD:
-                raise Fault(
+            if len(self._text) > MAX_FIELD_CHARACTERS:
+                raise RequestError(
                     f"{self._field[:40]}: it is too long",
                     hint="send files as files",
                 )
@@ -171,7 +171,7 @@ class ReceivedUpload:
             # closed once its last piece is written
             self._closing.append(self._file)
             self._file = None
-        elif self._field != FILES:
+        elif self._field != FILES_FIELD:
             self.fields[self._field] = self._text.decode("utf-8", "replace")
 
     def _end(self) -> None:
@@ -180,7 +180,7 @@ class ReceivedUpload:
     @property
     def is_full(self) -> bool:
         """Whether so much was gathered that it is to be written."""
-        return self._gathered >= PIECE
+        return self._gathered >= PIECE_BYTES
 
     def write(self) -> None:
         """Write what was gathered, and close the files that came whole."""
@@ -210,7 +210,7 @@ def make_upload(path: str, address_of: Callable[[LogReading], str]) -> None:
     async def answer(request: Request) -> Response:
         site = get_site(request)
         site.require_writing()
-        if site.receiving >= AT_ONCE:
+        if site.receiving >= MAX_UPLOADS_AT_ONCE:
             raise RefusedUpload(
                 "four uploads are on their way already",
                 hint="wait for one to end",
@@ -234,14 +234,14 @@ def make_upload(path: str, address_of: Callable[[LogReading], str]) -> None:
 
         return RedirectResponse(address, 303)
 
-    ROUTES.append(Route(path, answer, methods=["POST"]))
+    PAGE_ROUTES.append(Route(path, answer, methods=["POST"]))
 
 
 async def receive_files(request: Request, site: Site) -> LogReading:
     """Receive files, and keep them as a log.
 
     Raises:
-        Fault: It is no form with files, its framing is broken, or no file is a log.
+        RequestError: It is no form with files, its framing is broken, or no file is a log.
         StoreFull: There is no room for it.
     """
     boundary = get_boundary(request)
@@ -255,7 +255,7 @@ async def receive_files(request: Request, site: Site) -> LogReading:
         reading = await run_in_threadpool(make_reading, store, "log")
         received = ReceivedUpload(reading, site.max_upload)
         await _read_body(request, received, boundary)
-        require_same_site(site, received.fields)
+        require_own_form(site, received.fields)
         return await run_in_threadpool(_keep_files, store, received)
     except BaseException as error:
         # also where the visitor went away, or the server stops
@@ -264,7 +264,7 @@ async def receive_files(request: Request, site: Site) -> LogReading:
         if isinstance(error, OSError):
             raise make_write_error(store, error) from error
         if isinstance(error, PollexError):
-            raise make_refusal(error) from error
+            raise make_request_error(error) from error
         raise
 
 
@@ -272,12 +272,12 @@ def get_boundary(request: Request) -> bytes:
     """Return what stands between the parts of a form.
 
     Raises:
-        Fault: It is no form with files.
+        RequestError: It is no form with files.
     """
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"")
-    if kind != b"multipart/form-data" or not 0 < len(boundary) <= LONGEST_BOUNDARY:
-        raise Fault("this is no form with files", hint="send it from the page Logs")
+    if kind != b"multipart/form-data" or not 0 < len(boundary) <= MAX_BOUNDARY_CHARACTERS:
+        raise RequestError("this is no form with files", hint="send it from the page Logs")
     return boundary
 
 
@@ -289,7 +289,7 @@ async def _read_body(
     """Read a form to its end.
 
     Raises:
-        Fault: It is cut off, or its framing is broken.
+        RequestError: It is cut off, or its framing is broken.
     """
     parser = received.parser(boundary)
     try:
@@ -301,30 +301,30 @@ async def _read_body(
         # what is left is less than a piece
         await run_in_threadpool(received.write)
     except ClientDisconnect:
-        raise Fault("the upload was cut off", hint="send it again") from None
+        raise RequestError("the upload was cut off", hint="send it again") from None
     except FormParserError as error:
-        raise Fault(f"the form can't be read: {error}"[:200], hint="send it again") from None
+        raise RequestError(f"the form can't be read: {error}"[:200], hint="send it again") from None
     finally:
         received.close()
 
     if not received.is_whole:
-        raise Fault("the upload ends too early", hint="send it again")
+        raise RequestError("the upload ends too early", hint="send it again")
 
 
-def require_same_site(site: Site, fields: Mapping[str, str]) -> None:
+def require_own_form(site: Site, fields: Mapping[str, str]) -> None:
     """Refuse a form of another server, and fields that no form has.
 
     Raises:
-        Clash: The page was made by another server.
-        Fault: There is an unknown field.
+        VersionConflict: The page was made by another server.
+        RequestError: There is an unknown field.
     """
     if stray := [name for name in fields if name != "site"]:
-        raise Fault(
+        raise RequestError(
             f"{stray[0][:40]}: there is no such field",
             hint="send it from the page Logs",
         )
     if fields.get("site", site.id) != site.id:
-        raise Clash("this page was made by another server", hint="load it again")
+        raise VersionConflict("this page was made by another server", hint="load it again")
 
 
 def _keep_files(store: Path, received: ReceivedUpload) -> LogReading:
@@ -338,10 +338,10 @@ def _keep_files(store: Path, received: ReceivedUpload) -> LogReading:
     )
 
 
-def make_refusal(error: PollexError) -> PollexError:
+def make_request_error(error: PollexError) -> PollexError:
     """Return an error about what somebody sent or named as one that says so to a browser."""
-    if isinstance(error, Fault | StoreFull):
+    if isinstance(error, RequestError | StoreFull):
         return error
 
-    kind = RefusedUpload if isinstance(error, FilesTooLarge) else Fault
+    kind = RefusedUpload if isinstance(error, FilesTooLarge) else RequestError
     return kind(error.what, where=error.where, hint=error.advice)

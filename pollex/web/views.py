@@ -35,10 +35,10 @@ from pollex.text import make_json_values
 from pollex.web import frame
 from pollex.web.children import Child
 from pollex.web.forms import (
-    AS_FILE,
-    Fields,
-    Form,
+    AS_FILE_PARAMETER,
     OpenForm,
+    PrefixedFields,
+    RequestForm,
     answer_form,
     get_site,
     read_body,
@@ -47,15 +47,15 @@ from pollex.web.forms import (
 from pollex.web.queues import get_queue
 from pollex.web.site import NamedSet, Site
 
-Data = dict[str, Any]
+PageData = dict[str, Any]
 """What a template is filled with, or JSON."""
-Done = tuple[str, dict[str, object]]
+NextPage = tuple[str, dict[str, object]]
 """The address of the page that comes next, and what a script is told."""
-Found = Data | Response
-Handler = Callable[..., Any]
-F = TypeVar("F", bound=Handler)
+PageAnswer = PageData | Response
+PageFunction = Callable[..., Any]
+PageFunctionType = TypeVar("PageFunctionType", bound=PageFunction)
 
-ROUTES: list[Route] = []
+PAGE_ROUTES: list[Route] = []
 """Those of all pages, once `list_every_route` has imported them."""
 
 
@@ -63,11 +63,11 @@ def list_every_route() -> list[Route]:
     """Import the modules of all pages, and return their routes, those with a part that varies last."""
     for module in list_modules_in_part("web.pages").values():
         import_module(module)
-    return sorted(ROUTES, key=lambda route: "{" in route.path)
+    return sorted(PAGE_ROUTES, key=lambda route: "{" in route.path)
 
 
 @dataclass(frozen=True)
-class AskedArgument:
+class PageArguments:
     """What a page's function asks for.
 
     Attributes:
@@ -76,10 +76,10 @@ class AskedArgument:
         finders: Arguments that are found by an id, in the address or the form.
         fields: Arguments that are fields of the form; behind an underscore where the bare name
             means something else.
-        open: The argument that takes all `Fields` that only the page knows.
+        open: The argument that takes all `PrefixedFields` that only the page knows.
     """
 
-    form: type[Form]
+    form: type[RequestForm]
     parts: Mapping[str, str]
     finders: Mapping[str, Callable[[Site, str], object]]
     fields: Mapping[str, str]
@@ -87,7 +87,7 @@ class AskedArgument:
     open: str
 
     @classmethod
-    def read_signature(cls, function: Handler, path: str) -> AskedArgument:
+    def read_signature(cls, function: PageFunction, path: str) -> PageArguments:
         """Read a function's arguments."""
         kinds = get_type_hints(function, include_extras=True)
         parameters = inspect.signature(function).parameters
@@ -110,18 +110,21 @@ class AskedArgument:
         # arguments that take all fields whose names begin in some ways
         beginnings = {}
         for parameter in parameters:
-            if get_origin(kinds[parameter]) is Annotated and kinds[parameter].__origin__ is Fields:
+            if (
+                get_origin(kinds[parameter]) is Annotated
+                and kinds[parameter].__origin__ is PrefixedFields
+            ):
                 beginnings[parameter] = kinds[parameter].__metadata__
 
         # what neither the address nor the server gives is a field of the form
         fields = {}
         for name, field_name in plain.items():
-            if name not in {*parts, *OTHERS, *beginnings}:
+            if name not in {*parts, *SERVER_ARGUMENTS, *beginnings}:
                 fields[name] = field_name
 
         # things that are found by their id come as text; a field without a default is needed
         defaults = {name: parameters[name].default for name in fields}
-        declared: Data = {}
+        declared: PageData = {}
         for name, field in fields.items():
             declared[field] = (
                 str if name in finders else kinds[name],
@@ -129,8 +132,8 @@ class AskedArgument:
             )
 
         # unknown fields are an error, unless an argument takes them
-        base: type[Form] = kinds.get("form", OpenForm if beginnings else Form)
-        form: type[Form] = create_model(
+        base: type[RequestForm] = kinds.get("form", OpenForm if beginnings else RequestForm)
+        form: type[RequestForm] = create_model(
             function.__name__,
             __base__=base,
             **declared,
@@ -142,14 +145,14 @@ class AskedArgument:
             parts,
             finders,
             fields,
-            frozenset(OTHERS.intersection(parameters)),
+            frozenset(SERVER_ARGUMENTS.intersection(parameters)),
             "".join(beginnings),
         )
 
-    def given(self, request: Request, form: Form, *, as_json: bool = False) -> Data:
+    def given(self, request: Request, form: RequestForm, *, as_json: bool = False) -> PageData:
         """Return the arguments of a request."""
         site = get_site(request)
-        others: Data = {
+        others: PageData = {
             "site": site,
             "form": form,
             "request": request,
@@ -168,7 +171,7 @@ class AskedArgument:
         return arguments | {name: others[name] for name in self.others}
 
 
-FINDERS: Mapping[object, Callable[[Site, str], object]] = {
+FINDERS_BY_TYPE: Mapping[object, Callable[[Site, str], object]] = {
     Run: Site.run,
     NamedSet: Site.set,
     Child: lambda site, id_: site.children.find(id_),
@@ -181,19 +184,19 @@ class Findable(Protocol):
 
     @classmethod
     def find_in(cls, site: Site, id_: str) -> Self:
-        """Return the one with that id. Raises NotThere where there is none."""
+        """Return the one with that id. Raises NotFound where there is none."""
 
 
 def get_finder(kind: object) -> Callable[[Site, str], object] | None:
     """Return what finds the argument of a page by its id; None for an argument of another kind."""
-    return FINDERS.get(kind) or getattr(kind, "find_in", None)
+    return FINDERS_BY_TYPE.get(kind) or getattr(kind, "find_in", None)
 
 
-OTHERS = {"site", "form", "request", "as_json"}
+SERVER_ARGUMENTS = {"site", "form", "request", "as_json"}
 
 
 @contextmanager
-def telling_damage(site: Site) -> Iterator[None]:
+def explain_store_damage(site: Site) -> Iterator[None]:
     """Tell what nobody expected as damage of the store, where somebody changed that.
 
     Raises:
@@ -215,7 +218,7 @@ def page(
     *,
     here: str = "",
     api: str = "",
-) -> Callable[[F], F]:
+) -> Callable[[PageFunctionType], PageFunctionType]:
     """Make a page of a function; its template is filled with what it returns, its form, and what was found.
 
     What it returns may name another template, and headers.
@@ -226,19 +229,19 @@ def page(
         api: Address of its JSON, where that is not its own under /api.
     """
 
-    def made(function: F) -> F:
-        request_form = AskedArgument.read_signature(function, path)
+    def made(function: PageFunctionType) -> PageFunctionType:
+        request_form = PageArguments.read_signature(function, path)
         has_json = "as_json" in request_form.others or bool(api)
 
         def answer(request: Request) -> Response:
-            with telling_damage(get_site(request)):
+            with explain_store_damage(get_site(request)):
                 return show(request)
 
         def show(request: Request) -> Response:
             as_json = has_json and frame.wants_json(request.scope)
             form = read_query(request, request_form.form)
             arguments = request_form.given(request, form, as_json=as_json)
-            answered_with: Found = function(**arguments)
+            answered_with: PageAnswer = function(**arguments)
             if isinstance(answered_with, Response):
                 return answered_with
             # programs get JSON, and so does everybody where the page has no template
@@ -250,7 +253,7 @@ def page(
                 )
 
             site = get_site(request)
-            about: Data = {
+            about: PageData = {
                 "template": template,
                 "here": here,
                 "site": site.id,
@@ -263,7 +266,7 @@ def page(
                 | answered_with
             )
             # the page as a file, where the address asks for one
-            if AS_FILE not in request.query_params:
+            if AS_FILE_PARAMETER not in request.query_params:
                 return shown
 
             name = re.sub(r"[^\w-]+", "-", request.url.path).strip("-") or "home"
@@ -272,20 +275,20 @@ def page(
 
         # JSON has an address under /api, unless the page names another
         for route_path in (path, *([api or f"/api{path}"] if has_json else [])):
-            ROUTES.append(Route(route_path, answer))
+            PAGE_ROUTES.append(Route(route_path, answer))
         return function
 
     return made
 
 
-def post(path: str) -> Callable[[F], F]:
+def post(path: str) -> Callable[[PageFunctionType], PageFunctionType]:
     """Make what takes a form, in a thread: its function leads to the page that comes next, or tells what was done."""
 
-    def made(function: F) -> F:
-        request_form = AskedArgument.read_signature(function, path)
+    def made(function: PageFunctionType) -> PageFunctionType:
+        request_form = PageArguments.read_signature(function, path)
 
-        def do(request: Request, form: Form) -> Any:
-            with telling_damage(get_site(request)):
+        def do(request: Request, form: RequestForm) -> Any:
+            with explain_store_damage(get_site(request)):
                 return function(**request_form.given(request, form))
 
         async def answer(request: Request) -> Response:
@@ -296,7 +299,7 @@ def post(path: str) -> Callable[[F], F]:
                 return answered_with
             return answer_form(request, *answered_with)
 
-        ROUTES.append(Route(path, answer, methods=["POST"]))
+        PAGE_ROUTES.append(Route(path, answer, methods=["POST"]))
         return function
 
     return made

@@ -19,7 +19,7 @@ from concurrent.futures import TimeoutError as NotYet
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -27,12 +27,12 @@ from pollex.errors import PollexError
 from pollex.services.readings import find_reading_of_columns
 from pollex.store.seal import read_json_object
 from pollex.store.tables import format_current_time
-from pollex.text import escape_controls, is_unicode_path
+from pollex.text import JsonDict, escape_controls, is_unicode_path
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.use_case import iterate_options
 from pollex.web import links
 from pollex.web.alerts import Alert
-from pollex.web.begun import find_free_path, find_set_word
+from pollex.web.begun import find_free_path, write_set_word
 from pollex.web.children import Child
 from pollex.web.controls import make_option_words
 from pollex.web.logs_at_hand import may_be_log
@@ -40,23 +40,23 @@ from pollex.web.site import Site
 from pollex.web.typed_endpoints import require_endpoint
 from pollex.web.webhook import tell_webhook
 
-log = logging.getLogger("pollex.web")
+logger = logging.getLogger("pollex.web")
 
-WATCHED_FILE = "watched.json"
+WATCHED_FILE_NAME = "watched.json"
 """File of the store with all that is known of folders that are looked at."""
 DEFAULT_MINUTES = 5.0
-SECONDS_OF_TICK = 2.0
+SECONDS_BETWEEN_TICKS = 2.0
 """Seconds between two looks at what is at work; folders are looked at each so many minutes."""
-MOST_FILES = 2_000
+MAX_FILES_REMEMBERED = 2_000
 """Files that are remembered; the oldest go."""
-MOST_ALERTS = 200
-MOST_AT_ONCE = 4
+MAX_ALERTS = 200
+MAX_COMMANDS_AT_ONCE = 4
 """Commands of folders that wait at the same time: other people's commands have room beside them."""
-WATCH_GATE = "mean(p) drops by 0.03"
-FEWEST_CONVERSATIONS_WATCHED = 20
+WATCH_CONDITION = "mean(p) drops by 0.03"
+MIN_CONVERSATIONS_WATCHED = 20
 """Conversations of a file below which nothing is compared."""
 
-State = Literal["settling", "new", "scoring", "checking", "done", "failed"]
+FileState = Literal["settling", "new", "scoring", "checking", "done", "failed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class WatchedFile:
 
     path: str
     mark: str
-    state: State = "settling"
+    state: FileState = "settling"
     child: str = ""
     run: str = ""
     why: str = ""
@@ -100,7 +100,7 @@ class OfferedFolder(BaseModel):
     minutes: float = Field(DEFAULT_MINUTES, ge=0.1, le=10_000)
 
 
-class Offer(BaseModel):
+class WatchingOffer(BaseModel):
     """What a file that this machine didn't write would have looked at and told of: it waits for a yes."""
 
     folders: list[OfferedFolder] = Field(default=[], max_length=100)
@@ -109,7 +109,7 @@ class Offer(BaseModel):
     files: dict[str, WatchedFile] = {}
 
     @classmethod
-    def of(cls, path: Path) -> Offer | None:
+    def of(cls, path: Path) -> WatchingOffer | None:
         """Return what a file names; None where it names nothing, or is damaged."""
         try:
             offer = cls.model_validate(read_json_object(path) or {})
@@ -145,7 +145,7 @@ class Watcher:
     with_text: bool = False
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
     told: str = ""
-    offer: Offer | None = None
+    offer: WatchingOffer | None = None
     lock: Lock = field(default_factory=Lock)
     _looked: dict[str, float] = field(default_factory=dict)
     _stopping: Event = field(default_factory=Event)
@@ -154,10 +154,10 @@ class Watcher:
     def of(cls, site: Site) -> Watcher:
         """Return the watcher of a store, with what an earlier server knew."""
         watcher = cls(site)
-        path = site.store.folder / WATCHED_FILE
-        known = site.seal.read_fields(WATCHED_FILE, path)
+        path = site.store.folder / WATCHED_FILE_NAME
+        known = site.seal.read_fields(WATCHED_FILE_NAME, path)
         if known is None:
-            watcher.offer = Offer.of(path)
+            watcher.offer = WatchingOffer.of(path)
             return watcher
 
         # folders of the server's command are left out: each start names them anew
@@ -172,7 +172,7 @@ class Watcher:
         watcher.with_text = known["with_text"]
         watcher.secret = known["secret"]
         if known["offer"]:
-            watcher.offer = Offer.model_validate(known["offer"])
+            watcher.offer = WatchingOffer.model_validate(known["offer"])
         return watcher
 
     def start(self) -> None:
@@ -259,11 +259,11 @@ class Watcher:
         return [alert for alert in reversed(self.alerts) if not alert.is_seen]
 
     def _work(self) -> None:
-        while not self._stopping.wait(SECONDS_OF_TICK):
+        while not self._stopping.wait(SECONDS_BETWEEN_TICKS):
             try:
                 self.look()
             except Exception:  # a folder may hold anything, and the next look is another one
-                log.exception("a look at the folders failed")
+                logger.exception("a look at the folders failed")
 
     def look(self) -> None:
         """Look at the folders whose time has come, and at what is at work."""
@@ -335,20 +335,20 @@ class Watcher:
         named = self.site.set_at_home()
         # commands of all pages count, not those of folders alone
         waiting = [child for child in self.site.children.by_id.values() if not child.over]
-        if named is None or len(waiting) >= MOST_AT_ONCE:
+        if named is None or len(waiting) >= MAX_COMMANDS_AT_ONCE:
             return
 
         path = Path(file.path)
         try:
             # options of reading as a log of the same columns has them; a new file for the scores
-            words = ["score", file.path, f"--rubrics={find_set_word(self.site, named)}"]
+            words = ["score", file.path, f"--rubrics={write_set_word(self.site, named)}"]
             words += self._reading_words(path)
             out = find_free_path(self.site.store.folder, f"scores-{path.stem}.parquet")
             words += [f"--out={out}", f"--store={self.site.store.folder}", "--json"]
             child = self.site.children.start(
                 f"Score {path.name}",
                 words,
-                back=links.WATCH,
+                back=links.WATCH_PATH,
             )
         except PollexError as error:
             # it isn't tried again: its page says why
@@ -372,7 +372,7 @@ class Watcher:
         for name, value in (like.options if like else {}).items():
             # options that scoring doesn't have are left out
             if name in options:
-                words.extend(make_option_words(options[name], _option_value(value)))
+                words.extend(make_option_words(options[name], _format_option_value(value)))
 
         return words
 
@@ -400,9 +400,9 @@ class Watcher:
             return
 
         # the gate's condition is about the mean probability
-        words = ["check", run, f"--against={against}", f"--fail-if={WATCH_GATE}"]
+        words = ["check", run, f"--against={against}", f"--fail-if={WATCH_CONDITION}"]
         words += [
-            f"--rubrics={find_set_word(self.site, named)}",
+            f"--rubrics={write_set_word(self.site, named)}",
             f"--store={self.site.store.folder}",
         ]
         try:
@@ -410,7 +410,7 @@ class Watcher:
             checking = self.site.children.start(
                 f"Check {name} against {against}",
                 [*words, "--json"],
-                back=links.WATCH,
+                back=links.WATCH_PATH,
             )
         except PollexError:
             return  # too much waits: the next look starts it
@@ -446,7 +446,7 @@ class Watcher:
 
         alerts = list(self._alerts_of(file, child))
         with self.lock:
-            self.alerts = [*self.alerts, *alerts][-MOST_ALERTS:]
+            self.alerts = [*self.alerts, *alerts][-MAX_ALERTS:]
 
         self._note(key, replace(file, state="done"))
         # outside of the lock, as the address may be slow to answer
@@ -462,54 +462,81 @@ class Watcher:
     def _alerts_of(self, file: WatchedFile, child: Child) -> Iterator[Alert]:
         """Yield what is worse than before by more than chance."""
         comparison = child.told["comparison"]
-        if min(comparison["sizes"]) < FEWEST_CONVERSATIONS_WATCHED:
+        if min(comparison["sizes"]) < MIN_CONVERSATIONS_WATCHED:
             return
 
-        named = self.site.set_at_home()
-        # what all alerts of the file have in common
-        about: dict[str, Any] = {
-            "n": comparison["sizes"][1],
-            "file": Path(file.path).name,
-            "run": file.run,
-            "against": self._baseline(file.run),
-            "child": child.id,
-            "rubrics": named.id if named else "",
-        }
         for rubric in comparison["rubrics"]:
             change = rubric["difference"]
             # worse: a DSAT rubric that holds more often, or a SAT rubric that holds less often
             if rubric["moved"] and (change["value"] > 0) == (rubric["polarity"] == "dsat"):
-                names = ("text", "polarity", "before", "after")
-                shown = {name: rubric[name] for name in names}
-                ends = {"low": change["low"], "high": change["high"]}
-                yield Alert(rubric=rubric["id"], **shown, **ends, **about)
+                yield self._make_alert(
+                    file,
+                    child,
+                    rubric=rubric["id"],
+                    text=rubric["text"],
+                    polarity=rubric["polarity"],
+                    means=(rubric["before"], rubric["after"]),
+                    change=change,
+                )
 
         # the mean probability, where the gate's condition failed
-        change = comparison["probability"]
         if child.told["failed"]:
             before, after = comparison["means"]
-            ends = {"low": change["low"], "high": change["high"]}
-            text = "The mean probability of a thumb up dropped."
-            yield Alert(
+            yield self._make_alert(
+                file,
+                child,
                 rubric="",
-                text=text,
+                text="The mean probability of a thumb up dropped.",
                 polarity="dsat",
-                before=before,
-                after=after,
-                **ends,
-                **about,
+                means=(before, after),
+                change=comparison["probability"],
             )
+
+    def _make_alert(
+        self,
+        file: WatchedFile,
+        child: Child,
+        *,
+        rubric: str,
+        text: str,
+        polarity: str,
+        means: tuple[float | None, float | None],
+        change: JsonDict,
+    ) -> Alert:
+        """Make an alert of a file.
+
+        Args:
+            rubric: Its id; empty for the mean probability.
+            means: Before, and in the file.
+            change: The difference of both, with the ends of its interval.
+        """
+        rubric_set = self.site.set_at_home()
+        return Alert(
+            rubric=rubric,
+            text=text,
+            polarity=polarity,
+            before=means[0],
+            after=means[1],
+            low=change["low"],
+            high=change["high"],
+            n=child.told["comparison"]["sizes"][1],
+            file=Path(file.path).name,
+            run=file.run,
+            against=self._baseline(file.run),
+            child=child.id,
+            rubrics=rubric_set.id if rubric_set else "",
+        )
 
     def _note(self, key: str, file: WatchedFile) -> None:
         with self.lock:
             self.files[key] = file
-            for old in list(self.files)[: max(0, len(self.files) - MOST_FILES)]:
+            for old in list(self.files)[: max(0, len(self.files) - MAX_FILES_REMEMBERED)]:
                 del self.files[old]
             self._keep()
 
     def _keep(self) -> None:
         """Write down what is known, for the store's owner alone."""
-        about: Mapping[str, Any] = {
+        about: Mapping[str, object] = {
             "folders": [asdict(folder) for folder in self.folders.values()],
             "files": {key: asdict(file) for key, file in self.files.items()},
             "alerts": [asdict(alert) for alert in self.alerts],
@@ -518,17 +545,17 @@ class Watcher:
             "secret": self.secret,
             "offer": self.offer.model_dump() if self.offer else None,
         }
-        path = self.site.store.folder / WATCHED_FILE
+        path = self.site.store.folder / WATCHED_FILE_NAME
         # written beside it and then moved there, so that the file is whole at any moment
-        draft = path.with_name(f".{WATCHED_FILE}.{secrets.token_hex(4)}")
+        draft = path.with_name(f".{WATCHED_FILE_NAME}.{secrets.token_hex(4)}")
         opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(opened, "w", encoding="utf-8") as file:
-            json.dump(self.site.seal.sign_fields(WATCHED_FILE, about), file)
+            json.dump(self.site.seal.sign_fields(WATCHED_FILE_NAME, about), file)
 
         draft.replace(path)
 
 
-def _option_value(value: Any) -> Any:
+def _format_option_value(value: object) -> object:
     """Return a value of reading as an option takes it."""
     if isinstance(value, list):
         return tuple(value)

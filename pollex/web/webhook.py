@@ -7,21 +7,20 @@ import hmac
 import json
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pollex.errors import PollexError
 from pollex.web.alerts import Alert
 from pollex.web.site import Site
 from pollex.web.typed_endpoints import require_endpoint
 
-SIGNATURE = "X-Pollex-Signature"
+SIGNATURE_HEADER = "X-Pollex-Signature"
 RETRY_WAITS_SECONDS = (0.0, 2.0, 10.0)
 """Seconds before each try."""
 WEBHOOK_TIMEOUT_SECONDS = 10.0
 """Seconds that an answer may take."""
 
 
-def make_webhook_message(alerts: Sequence[Alert], *, with_text: bool) -> dict[str, Any]:
+def make_webhook_message(alerts: Sequence[Alert], *, with_text: bool) -> dict[str, object]:
     """Return what is told of alerts: ids and figures; the words of rubrics only where that was said."""
     names = ("rubric", "polarity", "before", "after", "low", "high", "n", "run", "against", "time")
     rows = []
@@ -57,11 +56,11 @@ def tell_webhook(
         # each try has a time and a signature of its own
         moment = str(int(time.time()))
         signed = f"t={moment},v1={sign_message(secret, moment, body)}"
-        headers = {"Content-Type": "application/json", SIGNATURE: signed}
+        headers = {"Content-Type": "application/json", SIGNATURE_HEADER: signed}
         try:
             # what its name leads to may be another machine by now
             require_endpoint(site, address)
-            status = _post(address, body, headers)
+            status = _send_message(address, body, headers)
         except PollexError as error:
             return f"not told: {error.what}"
         except httpx2.HTTPError as error:
@@ -78,7 +77,7 @@ def tell_webhook(
     return answer
 
 
-def _post(address: str, body: bytes, headers: Mapping[str, str]) -> int:
+def _send_message(address: str, body: bytes, headers: Mapping[str, str]) -> int:
     """Send a message; return the status of the answer, whose text is never read: it may have no end."""
     import httpx2  # it takes a tenth of a second, and few servers tell anybody
 

@@ -8,17 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pollex.rooms import find_module, list_hooks
+from pollex.text import JsonDict
 from pollex.usecases.use_case import USE_CASES_BY_MODULE, UseCase
-from pollex.web.faults import NotThere
+from pollex.web.faults import NotFound
+from pollex.web.hooks import TemplateValues
 
-MOST_COST = 5.0
-MOST_CALLS = 20_000
+if TYPE_CHECKING:
+    from pollex.services.results import Result
+
+DEFAULT_MAX_COST = 5.0
+DEFAULT_MAX_CALLS = 20_000
 """Limits of a run that somebody begins in the browser and sets none for."""
 
-NOT_ON_FORMS: Mapping[str, str] = {
+REASONS_NOT_ON_FORMS: Mapping[str, str] = {
     "store": "it is the store that this server shows",
     "resume": "a run's page goes on with it",
     "verbose": "the page of the command shows all that it says",
@@ -69,7 +74,7 @@ class UseCaseDoor:
     button: str
     first: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
-    usual: Mapping[str, Any] = field(default_factory=dict)
+    usual: Mapping[str, object] = field(default_factory=dict)
     needs_set: bool = True
     needs_model: bool = False
     sends: str = "The words of the conversations, and what is asked about them,"
@@ -84,7 +89,7 @@ class UseCaseDoor:
         return self.verb.replace(" ", "-")
 
     @property
-    def use_case(self) -> type[UseCase[Any]]:
+    def use_case(self) -> type[UseCase[Result]]:
         """The class whose fields the form has."""
         # the module of a use case is imported when its form is needed
         home = find_module("usecases", self.verb.partition(" ")[0])
@@ -95,7 +100,7 @@ class UseCaseDoor:
 
     def reason_against(self, name: str) -> str | None:
         """Return why the form has no such field; None where it has."""
-        return self.left_out.get(name) or NOT_ON_FORMS.get(name)
+        return self.left_out.get(name) or REASONS_NOT_ON_FORMS.get(name)
 
 
 @dataclass(frozen=True)
@@ -110,10 +115,10 @@ class ResultView:
 
     verb: str
     template: str
-    figures: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    figures: Callable[[JsonDict], TemplateValues]
 
 
-DEFAULT_LIMITS = {"max_cost": MOST_COST, "max_calls": MOST_CALLS}
+DEFAULT_LIMITS = {"max_cost": DEFAULT_MAX_COST, "max_calls": DEFAULT_MAX_CALLS}
 
 
 def list_doors() -> tuple[UseCaseDoor, ...]:
@@ -122,12 +127,12 @@ def list_doors() -> tuple[UseCaseDoor, ...]:
 
 
 def get_door(slug: str) -> UseCaseDoor:
-    """Return a door. Raises NotThere where there is none."""
+    """Return a door. Raises NotFound where there is none."""
     for door in list_doors():
         if door.slug == slug:
             return door
 
-    raise NotThere(
+    raise NotFound(
         f"nothing called {slug[:60]!r} can be begun here",
         hint=f"what can be: {', '.join(door.slug for door in list_doors())}",
     )

@@ -1,18 +1,19 @@
 """Use cases of the core that have a door in the browser, in the order in which people need them."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
+from pollex.text import JsonDict
 from pollex.web.doors.hooks import DEFAULT_LIMITS, ResultView, UseCaseDoor
+from pollex.web.hooks import TemplateValues
 
 
-def make_result_view(name: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+def make_result_view(name: str) -> Callable[[JsonDict], TemplateValues]:
     """Return a function of `pollex.web.results`, which needs the module of these hooks."""
 
-    def figures(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    def figures(result: JsonDict) -> TemplateValues:
         from pollex.web import results  # as said
 
-        shown: Mapping[str, Any] = getattr(results, name)(result)
+        shown: TemplateValues = getattr(results, name)(result)
         return shown
 
     return figures

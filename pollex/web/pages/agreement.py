@@ -25,21 +25,21 @@ from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow, LabelSheetRow, dump_json
 from pollex.web import links
-from pollex.web.faults import Clash, Fault
-from pollex.web.forms import Person, Words
+from pollex.web.faults import RequestError, VersionConflict
+from pollex.web.forms import LongText, Person
 from pollex.web.listing import load_run_columns
 from pollex.web.questions import unpack_sheet
-from pollex.web.queues import QUESTION
+from pollex.web.queues import THUMB_QUESTION
 from pollex.web.site import Site
-from pollex.web.views import Data, Done, iterate_csv_lines, page, post, send_file
+from pollex.web.views import NextPage, PageData, iterate_csv_lines, page, post, send_file
 
 
-@page(links.AGREEMENT, "agreement.html", here="Label", api="/api/agreement")
-def agree(site: Site, as_json: bool, question: str = "") -> Data:
+@page(links.AGREEMENT_PATH, "agreement.html", here="Label", api="/api/agreement")
+def show_agreement(site: Site, as_json: bool, question: str = "") -> PageData:
     """Show how far annotators agree, with each other and with the log."""
     questions = list_asked_questions(site.store)
     # without a question: the first that people answered, which is the thumb where there is one
-    question = question or next(iter(questions), QUESTION)
+    question = question or next(iter(questions), THUMB_QUESTION)
     opinions_here = read_opinions_in_words(site.store, question)
     # people who had seen the score don't count
     people = []
@@ -57,7 +57,10 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
             "question": question,
             "questions": questions,
             "all": measure_agreement(people),
-            "pairs": [{"people": [a, b], "alpha": alpha} for a, b, alpha in measure_pairs(people)],
+            "pairs": [
+                {"people": [a, b], "alpha": alpha}
+                for a, b, alpha in measure_agreement_of_pairs(people)
+            ],
             "with_oneself": measure_self_agreement(site.store, question),
             "each_with_oneself": each_with_oneself,
         }
@@ -84,14 +87,14 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
         if len(names) > 1
         else {},
         "all": measure_agreement(people),
-        "pairs": measure_pairs(people),
-        "log": measure_agreement([*people, *log]) if question == QUESTION else None,
-        "rubrics": measure_agreement([*people, *rubrics]) if question == QUESTION else None,
+        "pairs": measure_agreement_of_pairs(people),
+        "log": measure_agreement([*people, *log]) if question == THUMB_QUESTION else None,
+        "rubrics": measure_agreement([*people, *rubrics]) if question == THUMB_QUESTION else None,
         "judge": measure_agreement([*people, *judge]) if judge else None,
         "ensembles": _measure_ensembles(rated, people, question),
         "n": len(people),
         "random": sum(person.drawn == "random" for person in people),
-        "disputed": len(list_disputed(opinions_here)),
+        "disputed": len(list_disputed_texts(opinions_here)),
     }
 
 
@@ -129,7 +132,10 @@ def _read_other_opinions(
     return rows
 
 
-SAID = "SELECT conversation, arg_max(chosen, seq) AS chosen FROM answers WHERE question = ? GROUP BY conversation"
+CHOSEN_ANSWERS_QUERY = (
+    "SELECT conversation, arg_max(chosen, seq) AS chosen FROM answers WHERE question = ? GROUP BY "
+    "conversation"
+)
 
 
 def _read_judge_opinions(
@@ -147,7 +153,7 @@ def _read_judge_opinions(
                 texts[person.conversation] = person
 
         # the judge's answer is the place of an option
-        for row in site.store.ask(run, SAID, [question.id]):
+        for row in site.store.ask(run, CHOSEN_ANSWERS_QUERY, [question.id]):
             about = texts.get(row["conversation"])
             chosen = row["chosen"]
             if about is not None and chosen is not None and chosen < len(values):
@@ -169,14 +175,14 @@ def _read_judge_opinions(
     return rows
 
 
-Rated = tuple[Run, Question, Mapping[str, str]]
+RatingRun = tuple[Run, Question, Mapping[str, str]]
 """A run that rated texts, its question as people are asked it, and the option agreed on by text."""
 
 
-def _list_rating_runs(site: Site) -> list[Rated]:
+def _list_rating_runs(site: Site) -> list[RatingRun]:
     # how the ratings of a run are read, by its command
     readers = {kind.command: kind.ratings for kind in list_hooks(RunRatingReader)}
-    rated: list[Rated] = []
+    rated: list[RatingRun] = []
     for run in site.runs():
         # unfinished runs have not rated all texts yet
         if run.command not in readers or run.finished is None:
@@ -189,7 +195,7 @@ def _list_rating_runs(site: Site) -> list[Rated]:
 
 
 def _measure_ensembles(
-    rated: Sequence[Rated],
+    rated: Sequence[RatingRun],
     people: list[Opinion],
     question: str,
 ) -> list[tuple[Run, Figure]]:
@@ -210,7 +216,7 @@ def _measure_ensembles(
         same = question_asked.id == question
         if same:
             values = {option: option for option in options}
-        elif question == QUESTION:
+        elif question == THUMB_QUESTION:
             values = thumbs
         else:
             values = {}
@@ -238,7 +244,7 @@ def _measure_ensembles(
 
 
 @page("/api/export")
-def export(
+def export_labels(
     site: Site,
     sources: str = "person,adjudicated",
     drawn: Literal["all", "random"] = "all",
@@ -250,7 +256,7 @@ def export(
     if shape == "long":
         questions = list_asked_questions(site.store)
     else:
-        questions = [QUESTION]
+        questions = [THUMB_QUESTION]
 
     opinions_all = []
     for question in questions:
@@ -282,7 +288,7 @@ def export(
     # a log has one label for each text, so that people's answers are settled first
     return send_file(
         "labels.jsonl",
-        links.NDJSON,
+        links.NDJSON_CONTENT_TYPE,
         _iterate_log_rows(site, list(settle_opinions(opinions_all).values())),
     )
 
@@ -295,7 +301,7 @@ def _iterate_log_rows(site: Site, opinions: list[Opinion]) -> Iterator[str]:
         }
         for conversation in iterate_conversations(site.store, run, ids=list(by_conversation)):
             opinion = by_conversation[conversation.id]
-            row: Data = {
+            row: PageData = {
                 "id": conversation.id,
                 "messages": format_openai_messages(conversation),
                 "thumbs": opinion.value,
@@ -314,24 +320,24 @@ def _iterate_log_rows(site: Site, opinions: list[Opinion]) -> Iterator[str]:
             )
 
 
-Option = tuple[str | float, str]
-Reason = Annotated[str, Field(min_length=1, max_length=2000)]
-THUMBS: tuple[Option, ...] = (("up", "up"), ("down", "down"))
+OptionWords = tuple[str | float, str]
+ReasonText = Annotated[str, Field(min_length=1, max_length=2000)]
+THUMB_OPTIONS: tuple[OptionWords, ...] = (("up", "up"), ("down", "down"))
 
 
-@page(links.ADJUDICATE, "adjudicate.html", here="Label")
-def adjudicate(site: Site, question: str = "") -> Data:
+@page(links.ADJUDICATE_PATH, "adjudicate.html", here="Label")
+def show_adjudication(site: Site, question: str = "") -> PageData:
     """Show the text on which annotators differ most, without their names."""
     questions_by_id = list_sheet_questions(site.store)
     # disputed texts by question; those of questions whose words are lost are left out
     left = {}
     for question_id in list_asked_questions(site.store):
-        if (question_id == QUESTION or question_id in questions_by_id) and (
-            differing := list_disputed(read_opinions(site.store, question_id))
+        if (question_id == THUMB_QUESTION or question_id in questions_by_id) and (
+            differing := list_disputed_texts(read_opinions(site.store, question_id))
         ):
             left[question_id] = differing
 
-    question = question or next(iter(left), QUESTION)
+    question = question or next(iter(left), THUMB_QUESTION)
     of = left.get(question, {})
     # the text whose answers lie farthest apart comes first
     text = max(of, key=lambda text_hash: measure_spread(of[text_hash]), default="")
@@ -384,22 +390,24 @@ def measure_spread(opinions: Sequence[Opinion]) -> float:
     return 1 - max(Counter(values).values()) / len(values)
 
 
-def list_options(question: str, sheet_questions: dict[str, SheetQuestion]) -> tuple[Option, ...]:
+def list_options(
+    question: str, sheet_questions: dict[str, SheetQuestion]
+) -> tuple[OptionWords, ...]:
     """Return the options of a question, each with its words."""
     if question in sheet_questions:
         return sheet_questions[question].options
-    return THUMBS
+    return THUMB_OPTIONS
 
 
 @post("/api/adjudications")
-def decide(
+def keep_decision(
     site: Site,
     text: str,
     who: Person,
-    value: Words,
-    reason: Reason,
-    question: str = QUESTION,
-) -> Done:
+    value: LongText,
+    reason: ReasonText,
+    question: str = THUMB_QUESTION,
+) -> NextPage:
     """Keep a decision as a label of its own."""
     # nobody else labels between the look at the answers and the decision
     with site.turn:
@@ -409,11 +417,11 @@ def decide(
         chosen = next((option for option, _ in options if str(option) == value), None)
         if chosen is None:
             hint = f"take one of {', '.join(str(value) for value, _ in options)}"
-            raise Fault(f"{value[:80]!r} is no option of the question", hint=hint)
+            raise RequestError(f"{value[:80]!r} is no option of the question", hint=hint)
         # somebody else may have decided it meanwhile
-        opinions_here = list_disputed(read_opinions(site.store, question)).get(text)
+        opinions_here = list_disputed_texts(read_opinions(site.store, question)).get(text)
         if opinions_here is None:
-            raise Clash(
+            raise VersionConflict(
                 "the annotators no longer disagree about this text",
                 hint="go on with the next one",
             )
@@ -438,7 +446,7 @@ def decide(
         )
         site.store.keep([label, LabelSheetRow(label.id, comment=reason, saw=("others",))])
 
-    return links.address(links.ADJUDICATE, question=question), {"label": label.id}
+    return links.make_address(links.ADJUDICATE_PATH, question=question), {"label": label.id}
 
 
 def list_asked_questions(store: Store) -> list[str]:
@@ -511,7 +519,7 @@ def read_opinions_in_words(store: Store, question: str, *, again: bool = False) 
     return [replace(opinion, value=str(opinion.value)) for opinion in opinions_found]
 
 
-def measure_pairs(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
+def measure_agreement_of_pairs(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
     """Compute the agreement of each pair of annotators."""
     people = sorted({opinion.annotator for opinion in of})
     rows: list[tuple[str, str, Figure]] = []
@@ -526,7 +534,7 @@ def measure_pairs(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
     return rows
 
 
-def list_disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
+def list_disputed_texts(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     """Return, by text, differing answers that are not adjudicated yet."""
     decided = set()
     for opinion in of:

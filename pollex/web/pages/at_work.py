@@ -1,25 +1,24 @@
 """What is at work: commands that the browser started, runs that go on, and those that stopped before their end."""
 
 import shlex
-from typing import Any
 
 from pollex.store.runs import Run
 from pollex.web import links
-from pollex.web.begun import find_run_of_child, get_fault
+from pollex.web.begun import find_run_of_child, get_failure_of_child
 from pollex.web.children import Child
-from pollex.web.faults import Clash
+from pollex.web.faults import VersionConflict
 from pollex.web.kept_commands import go_on_with_run, read_kept_command, require_confirmation
-from pollex.web.pages.runs import ENDED, list_stopped_runs, measure_progress
+from pollex.web.pages.runs import ENDED_STATUSES, list_stopped_runs, measure_progress
 from pollex.web.results import show_result
 from pollex.web.site import SCORING_COMMANDS, Site
-from pollex.web.views import Data, Done, page, post
+from pollex.web.views import NextPage, PageData, page, post
 
-LAST = 10
+MAX_ENDED_SHOWN = 10
 """Commands that have ended and are still listed."""
 
 
-@page(links.AT_WORK, "at_work.html", here="At work")
-def at_work(site: Site, as_json: bool) -> Data:
+@page(links.AT_WORK_PATH, "at_work.html", here="At work")
+def show_work(site: Site, as_json: bool) -> PageData:
     """List what goes on, what stopped, and what has ended since the server's start."""
     children = []
     for child in reversed(site.children.by_id.values()):
@@ -32,7 +31,9 @@ def at_work(site: Site, as_json: bool) -> Data:
             ended.append(child)
 
     if as_json:
-        return {"commands": [make_state_json(child) for child in (*children, *ended[:LAST])]}
+        return {
+            "commands": [make_state_json(child) for child in (*children, *ended[:MAX_ENDED_SHOWN])]
+        }
 
     every = [(run, site.status(run)) for run in site.runs()]
     # runs of these commands stand with them, and not once more among the others
@@ -51,15 +52,15 @@ def at_work(site: Site, as_json: bool) -> Data:
         "stopped": [
             (run, status, read_kept_command(site, run)) for run, status in list_stopped_runs(every)
         ],
-        "ended": ended[:LAST],
+        "ended": ended[:MAX_ENDED_SHOWN],
         "folder": site.store.folder,
     }
 
 
-def get_progress(site: Site, child: Child) -> Data:
+def get_progress(site: Site, child: Child) -> PageData:
     """Return the run that a command makes, and how far that is; no run before it has begun one."""
     run = find_run_of_child(site, child)
-    fault = get_fault(child)
+    fault = get_failure_of_child(child)
     # a command that made a queue leads to it
     queue = ""
     if isinstance(child.told, dict):
@@ -71,7 +72,7 @@ def get_progress(site: Site, child: Child) -> Data:
     return {
         "run": run,
         "status": status,
-        "pulse": measure_progress(site, run) if status not in ENDED else None,
+        "pulse": measure_progress(site, run) if status not in ENDED_STATUSES else None,
         "folder": site.store.folder,
         "queue": queue,
         "fault": fault,
@@ -93,12 +94,12 @@ def find_changes_page(site: Site, run: Run) -> str:
     )
     before = ids[ids.index(new) + 1 :] if new else []
     if before:
-        return links.address(links.SET_DIFF, a=before[0], b=new)
+        return links.make_address(links.SET_DIFF_PATH, a=before[0], b=new)
     return ""
 
 
-@page(f"{links.CHILDREN}/{{child}}", "child.html", here="At work")
-def shown(site: Site, child: Child, as_json: bool) -> Data:
+@page(f"{links.CHILDREN_PATH}/{{child}}", "child.html", here="At work")
+def show_child(site: Site, child: Child, as_json: bool) -> PageData:
     """Show a command; once it is done, what it came to."""
     if as_json:
         return make_state_json(child)
@@ -118,15 +119,15 @@ def shown(site: Site, child: Child, as_json: bool) -> Data:
     }
 
 
-@page(f"{links.CHILDREN}/{{child}}/live", "child_live.html")
-def live(site: Site, child: Child) -> Data:
+@page(f"{links.CHILDREN_PATH}/{{child}}/live", "child_live.html")
+def show_child_live(site: Site, child: Child) -> PageData:
     """Return the part of the page that tells how far the command is."""
     return get_progress(site, child) | {
         "headers": {"X-Pollex-Ended": "again" if child.over else ""}
     }
 
 
-def make_state_json(child: Child) -> dict[str, Any]:
+def make_state_json(child: Child) -> PageData:
     """Return what is known of a command, as JSON values."""
     return {
         "id": child.id,
@@ -138,23 +139,23 @@ def make_state_json(child: Child) -> dict[str, Any]:
 
 
 @post("/api/children/{child}/stop")
-def stop(child: Child) -> Done:
+def stop_child(child: Child) -> NextPage:
     """End a command; what it has done is kept."""
     child.stop()
-    return f"{links.CHILDREN}/{child.id}", make_state_json(child)
+    return f"{links.CHILDREN_PATH}/{child.id}", make_state_json(child)
 
 
 @post("/api/runs/{run}/go-on")
-def go_on_with(
+def go_on_with_stopped_run(
     site: Site,
     run: Run,
     confirmed: str = "",
     key: str = "",
-) -> Done:
+) -> NextPage:
     """Go on with a run that stopped, by the command that the store keeps, once somebody has said yes to it."""
     require_confirmation(site, run, confirmed)
     if site.status(run) in ("running", "stalled"):
-        raise Clash(f"{run.id} is at work", hint="wait until it has ended")
+        raise VersionConflict(f"{run.id} is at work", hint="wait until it has ended")
 
     # kept for the address, where the command that starts now looks for it
     command = read_kept_command(site, run)
@@ -163,9 +164,9 @@ def go_on_with(
 
     child = go_on_with_run(site, run)
     if child is None:
-        raise Clash(
+        raise VersionConflict(
             f"no command began {run.id}",
             hint="start it again where it was started, with `resume`",
         )
 
-    return f"{links.CHILDREN}/{child.id}", {"child": child.id}
+    return f"{links.CHILDREN_PATH}/{child.id}", {"child": child.id}

@@ -2,25 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from pollex.errors import PollexError
+from pollex.text import JsonDict
 from pollex.web import frame, links
 from pollex.web.begun import (
     CommandForm,
     find_form,
-    get_fault,
-    is_planned_first,
+    get_failure_of_child,
     read_form,
     remember_form,
+    shows_plan_first,
     start_command,
 )
 from pollex.web.children import Child
 from pollex.web.controls import (
-    AMONG_MODEL,
+    MODEL_OPTIONS,
     PROFILE_PREFIX,
     Control,
     asks_a_model,
@@ -30,30 +31,30 @@ from pollex.web.controls import (
     names_a_model,
 )
 from pollex.web.doors.hooks import UseCaseDoor, get_door, list_doors
-from pollex.web.forms import Fields, Words
+from pollex.web.forms import LongText, PrefixedFields
 from pollex.web.line_changes import LineChange, list_line_changes
-from pollex.web.logs_at_hand import list_logs_at_hand
+from pollex.web.logs_at_hand import list_available_logs
 from pollex.web.site import SCORING_COMMANDS, Site
-from pollex.web.views import Data, Done, page, post
+from pollex.web.views import NextPage, PageData, page, post
 
-Typed = Annotated[Fields, "o-", "domain-", "assistant-"]
+TypedFields = Annotated[PrefixedFields, "o-", "domain-", "assistant-"]
 """The fields of a use case by name, and those of the domain profile and of the assistant's model."""
-LOOK = "look"
+LOOK_FIELD = "look"
 DRAFT = "draft"
 """What a button of a form does that has a model draft the domain profile first."""
 DRAFT_DOOR = "domain-draft"
-TAKEN_OVER = ("o-rubrics", "o-prompt")
+FIELDS_TAKEN_OVER = ("o-rubrics", "o-prompt")
 """Fields that the form of one use case takes over from that of another."""
 
 
-@page(links.BEGIN, "begin_list.html", here="Begin")
-def begin_list(site: Site) -> Data:
+@page(links.BEGIN_PATH, "begin_list.html", here="Begin")
+def list_use_cases(site: Site) -> PageData:
     """List what can be begun here."""
     return {"doors": list_doors(), "has_set": bool(site.sets())}
 
 
-@page(f"{links.BEGIN}/{{door}}", here="Begin")
-def begin(
+@page(f"{links.BEGIN_PATH}/{{door}}", here="Begin")
+def show_use_case_form(
     site: Site,
     door_id: str,
     begun: str = "",
@@ -61,7 +62,7 @@ def begin(
     rubrics: str = "",
     against: str = "",
     target: str = "",
-    sentence: Words = "",
+    sentence: LongText = "",
     drafted: str = "",
     people: bool = False,
 ) -> Response:
@@ -89,7 +90,7 @@ def begin(
     if isinstance(before, CommandForm):
         # from another form the set, the prompt and the log are taken over
         taken_over = {}
-        for name in TAKEN_OVER:
+        for name in FIELDS_TAKEN_OVER:
             taken_over[name] = before.typed.get(name, "")
 
         # a sentence that is to be tried stands behind the prompt
@@ -174,10 +175,10 @@ def _show_form(
     front.sort(key=lambda control: door.first.index(control.option.name))
     of_model = []
     for control in controls:
-        if control.option.name in AMONG_MODEL:
+        if control.option.name in MODEL_OPTIONS:
             of_model.append(control)
 
-    of_model.sort(key=lambda control: AMONG_MODEL.index(control.option.name))
+    of_model.sort(key=lambda control: MODEL_OPTIONS.index(control.option.name))
     rest = []
     for control in controls:
         if control not in (*front, *of_model):
@@ -203,7 +204,7 @@ def _show_form(
         names_model=names_a_model(door.use_case),
         groups=group_controls(rest),
         values=values,
-        logs=list_logs_at_hand(site),
+        logs=list_available_logs(site),
         chosen_logs=logs,
         runs=scoring_runs,
         sets=list(site.sets().values()),
@@ -255,13 +256,13 @@ def begin_from_form(
     site: Site,
     request: Request,
     door_id: str,
-    typed: Typed,
+    typed: TypedFields,
     log: tuple[str, ...] = (),
     profile: str = "",
     key: str = "",
     key_of_assistant: str = "",
     do: str = "",
-) -> Done | Response:
+) -> NextPage | Response:
     """Begin what a form asks for; or show its plan, or its command alone."""
     # a button of another form drafts the profile from what is typed there
     door = get_door(DRAFT_DOOR if do == DRAFT else door_id)
@@ -273,10 +274,10 @@ def begin_from_form(
     form_fields = lines | {"profile": profile}
     try:
         # a look at the command keeps no key
-        keys = ("", "") if do == LOOK else (key, key_of_assistant)
+        keys = ("", "") if do == LOOK_FIELD else (key, key_of_assistant)
         begun = read_form(site, door, form_fields, log, *keys)
     except PollexError as fault:
-        if do == LOOK and frame.wants_json(request.scope):
+        if do == LOOK_FIELD and frame.wants_json(request.scope):
             error = {
                 "ok": False,
                 "error": fault.what,
@@ -291,7 +292,7 @@ def begin_from_form(
         return _show_form(site, get_door(door_id), form_fields, log, fault)
 
     # only a look: nothing is remembered or started
-    if do == LOOK:
+    if do == LOOK_FIELD:
         if frame.wants_json(request.scope):
             return JSONResponse(
                 {"ok": True, "command": begun.command} | _fill_changes_part(form_fields)
@@ -300,39 +301,39 @@ def begin_from_form(
 
     remember_form(site, begun)
     # what asks a model starts only after somebody has seen its plan
-    if is_planned_first(begun):
+    if shows_plan_first(begun):
         child = start_command(site, begun, planned=True)
-        return f"{links.PLAN}/{begun.id}", {"plan": begun.id, "child": child.id}
+        return f"{links.PLAN_PATH}/{begun.id}", {"plan": begun.id, "child": child.id}
 
     child = start_command(site, begun)
-    return f"{links.CHILDREN}/{child.id}", {"child": child.id}
+    return f"{links.CHILDREN_PATH}/{child.id}", {"child": child.id}
 
 
-@page(f"{links.PLAN}/{{begun}}", "plan.html", here="Begin")
-def plan(site: Site, begun_id: str) -> Data:
+@page(f"{links.PLAN_PATH}/{{begun}}", "plan.html", here="Begin")
+def show_plan(site: Site, begun_id: str) -> PageData:
     """Show what a command would ask, what it may cost, and what leaves this machine."""
     begun = find_form(site, begun_id)
-    child = site.children.last_of(f"{links.PLAN}/{begun.id}")
+    child = site.children.last_of(f"{links.PLAN_PATH}/{begun.id}")
     return {
         "begun": begun,
         "child": child,
         "run": None,
         "planned": _read_plan(child),
-        "fault": get_fault(child) if child is not None else "",
+        "fault": get_failure_of_child(child) if child is not None else "",
         "stages": _list_stages(child),
         "redacts": begun.typed.get("o-redact", ""),
         "keyed": bool(begun.asking and begun.asking.environment(site.keys).get("OPENAI_API_KEY")),
     }
 
 
-@page(f"{links.PLAN}/{{begun}}/live", "child_live.html")
-def plan_live(site: Site, begun_id: str) -> Data:
+@page(f"{links.PLAN_PATH}/{{begun}}/live", "child_live.html")
+def show_plan_live(site: Site, begun_id: str) -> PageData:
     """Return the part of a plan's page that tells how far the counting is."""
-    child = site.children.last_of(f"{links.PLAN}/{find_form(site, begun_id).id}")
+    child = site.children.last_of(f"{links.PLAN_PATH}/{find_form(site, begun_id).id}")
     over = child is None or child.over
     fault = ""
     if child is not None:
-        fault = get_fault(child)
+        fault = get_failure_of_child(child)
 
     return {
         "child": child,
@@ -342,14 +343,14 @@ def plan_live(site: Site, begun_id: str) -> Data:
     }
 
 
-def _read_plan(child: Child | None) -> dict[str, Any]:
+def _read_plan(child: Child | None) -> JsonDict:
     """Return what a dry run told; nothing before its end."""
     if child is None or not isinstance(child.told, dict) or "plan" not in child.told:
         return {}
     return child.told
 
 
-def _list_stages(child: Child | None) -> list[dict[str, Any]]:
+def _list_stages(child: Child | None) -> list[PageData]:
     """Return a row for each stage of a plan, with what is likely beside what is most."""
     planned = _read_plan(child)
     likely = planned.get("likely", {})
@@ -365,8 +366,8 @@ def _list_stages(child: Child | None) -> list[dict[str, Any]]:
     return rows
 
 
-@post(f"/api{links.PLAN}/{{begun}}/start")
-def begin_planned(site: Site, begun_id: str) -> Done:
+@post(f"/api{links.PLAN_PATH}/{{begun}}/start")
+def begin_planned_command(site: Site, begun_id: str) -> NextPage:
     """Begin what was planned."""
     child = start_command(site, find_form(site, begun_id))
-    return f"{links.CHILDREN}/{child.id}", {"child": child.id}
+    return f"{links.CHILDREN_PATH}/{child.id}", {"child": child.id}

@@ -18,14 +18,14 @@ from pollex.rubrics.worth import measure_share
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.calibrated import (
-    FEWEST_LABELS,
-    SOURCES,
-    Source,
+    MIN_LABELS,
+    WORDS_BY_LABEL_SOURCE,
+    LabelSource,
     draw_reliability_of_run,
-    find_tails,
-    find_usable,
+    find_sure_predictions,
     make_bands,
     make_score_bands,
+    mask_usable_rows,
     measure_drift,
     measure_share_outside,
     measure_subgroups_of_run,
@@ -36,22 +36,22 @@ from pollex.web.lens import RunColumns
 from pollex.web.likeness import measure_drift_of_set
 from pollex.web.listing import find_scoring_run, load_measured_columns, load_run_columns
 from pollex.web.site import SCORING_COMMANDS, NamedSet, Site
-from pollex.web.views import Data, page
+from pollex.web.views import PageData, page
 
 if TYPE_CHECKING:
     from pollex.measures.drift import StabilityIndex
 
-MOST_RUNS = 5
+MAX_RUNS_COMPARED = 5
 
 
-@page(links.CALIBRATION, "calibration.html", here="Calibration")
-def calibration(
+@page(links.CALIBRATION_PATH, "calibration.html", here="Calibration")
+def show_calibration(
     site: Site,
     run: str = "",
-    source: Source = "log",
+    source: LabelSource = "log",
     by: str = "",
     time: str = "",
-) -> Data:
+) -> PageData:
     """Show bands, tails, subgroups, and drift beside other runs."""
     calibrators = [*list_calibrators_of_rooms(site)]
     # nothing was scored: only calibrators that were named at the start can be shown
@@ -70,10 +70,10 @@ def calibration(
             (other_run.id, load_run_columns(site, other_run))
             for other_run in every
             if other_run.id != chosen.id and other_run.finished
-        ][:MOST_RUNS]
+        ][:MAX_RUNS_COMPARED]
 
-    labels = int(find_usable(lens).sum())
-    enough = labels >= FEWEST_LABELS
+    labels = int(mask_usable_rows(lens).sum())
+    enough = labels >= MIN_LABELS
     named = site.set_of(chosen)
     fields = list_fields(site, chosen, lens)
     times = find_time_fields(fields)
@@ -82,17 +82,17 @@ def calibration(
         "run": chosen,
         "runs": every,
         "source": source,
-        "sources": SOURCES,
+        "sources": WORDS_BY_LABEL_SOURCE,
         "named": named,
         "calibrators": calibrators,
         "labels": labels,
         "by_folds": bool(lens.measured),
-        "fewest": FEWEST_LABELS,
+        "fewest": MIN_LABELS,
         "enough": enough,
         "bands": make_bands(lens) if enough else [],
         "score_bands": make_score_bands(lens) if enough else [],
         "diagram": draw_reliability_of_run(lens) if enough else None,
-        "tails": find_tails(lens) if enough else [],
+        "tails": find_sure_predictions(lens) if enough else [],
         "subgroups": measure_subgroups_of_run(lens, fields.get(by)) if enough else [],
         "fields": [*fields],
         "times": [*times],
@@ -108,8 +108,8 @@ def calibration(
     }
 
 
-@page(f"{links.CALIBRATION}/{{calibrator}}", "set_calibrator.html", here="Calibration")
-def calibrator(site: Site, calibrator_id: str) -> Data:
+@page(f"{links.CALIBRATION_PATH}/{{calibrator}}", "set_calibrator.html", here="Calibration")
+def show_calibrator(site: Site, calibrator_id: str) -> PageData:
     """Show the calibrator of a rubric set, or one that a room has."""
     shown = list_calibrators_of_rooms(site).get(calibrator_id)
     if shown is not None:
@@ -129,18 +129,18 @@ def _find_set(site: Site, name: str) -> NamedSet:
     return site.set(name)
 
 
-KEPT = "SELECT id, arg_max(metadata, seq) AS metadata FROM conversations GROUP BY id"
-MOST_FIELDS = 30
-MOST_WEEKS = 60
-LATEST = 1e11
+METADATA_QUERY = "SELECT id, arg_max(metadata, seq) AS metadata FROM conversations GROUP BY id"
+MAX_FIELDS = 30
+MAX_WEEKS = 60
+LARGEST_TIME_IN_SECONDS = 1e11
 """Numbers over this are times in milliseconds, those under it in seconds."""
 
-Values = Mapping[str, str]
+ValuesByConversation = Mapping[str, str]
 """By conversation."""
 
 
 @dataclass(frozen=True)
-class Week:
+class WeekOfConversations:
     """Conversations of one week, beside those that the rubrics were learned from.
 
     Attributes:
@@ -161,35 +161,37 @@ class Week:
     outside: Figure | None
 
 
-def list_fields(site: Site, run: Run, lens: RunColumns) -> dict[str, Values]:
+def list_fields(site: Site, run: Run, lens: RunColumns) -> dict[str, ValuesByConversation]:
     """Return the fields of a run's conversations that have one value each, by name."""
 
-    def read() -> dict[str, Values]:
+    def read() -> dict[str, ValuesByConversation]:
         # values by field and conversation
         by_run: dict[str, dict[str, str]] = defaultdict(dict)
-        for row in site.store.ask(run.id, KEPT):
-            for name, value in _iterate_flat(json.loads(row["metadata"] or "{}")):
+        for row in site.store.ask(run.id, METADATA_QUERY):
+            for name, value in _iterate_flat_fields(json.loads(row["metadata"] or "{}")):
                 by_run[name][row["id"]] = value
 
         # fields that most conversations have
         most = Counter({name: len(values) for name, values in by_run.items()}).most_common(
-            MOST_FIELDS
+            MAX_FIELDS
         )
         return {name: by_run[name] for name, _ in most}
 
     return site.kept(("fields", lens.version), read)
 
 
-def _iterate_flat(fields: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
+def _iterate_flat_fields(
+    fields: Mapping[str, object], before: str = ""
+) -> Iterator[tuple[str, str]]:
     """Yield names and values; fields within a field have both names, joined by a dot."""
     for name, value in fields.items():
         if isinstance(value, dict) and not before:
-            yield from _iterate_flat(value, f"{name}.")
+            yield from _iterate_flat_fields(value, f"{name}.")
         elif isinstance(value, str | int | float):
             yield f"{before}{name}", str(value)
 
 
-def find_time_fields(fields: Mapping[str, Values]) -> dict[str, Values]:
+def find_time_fields(fields: Mapping[str, ValuesByConversation]) -> dict[str, ValuesByConversation]:
     """Return the fields that hold times."""
     # the first fifty values are enough to tell
     return {
@@ -214,7 +216,7 @@ def parse_moment(value: str) -> datetime | None:
             return moment
         return moment.replace(tzinfo=UTC)
 
-    seconds = number / 1000 if number > LATEST else number
+    seconds = number / 1000 if number > LARGEST_TIME_IN_SECONDS else number
     # between 1973 and 2286: other numbers are no times
     if 1e8 < seconds < 1e10:
         return datetime.fromtimestamp(seconds, UTC)
@@ -239,10 +241,10 @@ def read_learned_netsat(site: Site, named: NamedSet | None) -> Floats | None:
 
 def make_weeks(
     lens: RunColumns,
-    values: Values,
+    values: ValuesByConversation,
     rubric_set: RubricSet | None,
     learned: Floats | None,
-) -> list[Week]:
+) -> list[WeekOfConversations]:
     """Return the last weeks that a field's times lie in, the first one first.
 
     Args:
@@ -255,8 +257,8 @@ def make_weeks(
             day = moment.astimezone(UTC).date()
             rows[day - timedelta(days=day.weekday())].append(lens.place[id_])
 
-    usable = find_usable(lens)
-    last = sorted(rows)[-MOST_WEEKS:]
+    usable = mask_usable_rows(lens)
+    last = sorted(rows)[-MAX_WEEKS:]
     return [
         _make_week(lens, begins, np.array(rows[begins]), usable[rows[begins]], rubric_set, learned)
         for begins in last
@@ -270,13 +272,13 @@ def _make_week(
     labeled: Bools,
     rubric_set: RubricSet | None,
     learned: Floats | None,
-) -> Week:
+) -> WeekOfConversations:
     p = lens.probability[rows]
     netsat = lens.netsat[rows]
     labels = lens.label[rows][labeled]
     probabilities = p[~np.isnan(p)]
 
-    return Week(
+    return WeekOfConversations(
         begins,
         len(probabilities),
         float(probabilities.mean()) if len(probabilities) else float("nan"),

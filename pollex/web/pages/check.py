@@ -8,17 +8,17 @@ from pollex.errors import WrongUse
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.runs import Run
 from pollex.web import links
-from pollex.web.faults import Fault
+from pollex.web.faults import RequestError
 from pollex.web.listing import find_scoring_run, load_run_columns
-from pollex.web.pages.compare import MOST, compare_by_one_set
+from pollex.web.pages.compare import MAX_CONVERSATIONS_COMPARED, compare_by_one_set
 from pollex.web.site import SCORING_COMMANDS, NamedSet, Site
-from pollex.web.views import Data, page
+from pollex.web.views import PageData, page
 
-LIMIT = 0.03
+DEFAULT_LIMIT = 0.03
 
 
-@page(links.CHECK, "check.html", here="Runs")
-def check(
+@page(links.CHECK_PATH, "check.html", here="Runs")
+def show_check(
     site: Site,
     as_json: bool,
     run: str = "",
@@ -28,7 +28,7 @@ def check(
     limit: float | None = None,
     again: bool = False,
     strict: bool = False,
-) -> Data:
+) -> PageData:
     """Let people choose a baseline and a condition; show whether it fails, passes or is undecided.
 
     Args:
@@ -48,7 +48,7 @@ def check(
             again=again,
             strict=strict,
         )
-        data: Data = verdicts["result"].as_json()
+        data: PageData = verdicts["result"].as_json()
         return data | {"unscored": verdicts["unscored"]}
 
     of = find_scoring_run(site, run)
@@ -62,7 +62,7 @@ def check(
         "baselines": _list_baselines(site, of, named),
         "against": baseline,
         "choices": list_check_choices(named.rubric_set) if named else {},
-        "limit": LIMIT if limit is None else limit,
+        "limit": DEFAULT_LIMIT if limit is None else limit,
         "checked": check_run(site, of, baseline, conditions, again=again, strict=strict)
         if baseline and conditions
         else None,
@@ -98,7 +98,7 @@ def check_run(
     *,
     again: bool,
     strict: bool,
-) -> Data:
+) -> PageData:
     """Check a run against another.
 
     Returns:
@@ -106,7 +106,7 @@ def check_run(
         conversations of both runs without a probability, which are left out.
 
     Raises:
-        Fault: One rubric set has not scored both, they are too many for a page, or a condition
+        RequestError: One rubric set has not scored both, they are too many for a page, or a condition
             can't be read, or can't be looked at again and again.
     """
     from pollex.services.check import check_runs  # SciPy comes with it, and takes half a second
@@ -116,8 +116,8 @@ def check_run(
     sets = [site.set_of(against), site.set_of(run)]
     comparison = compare_by_one_set(site, (against, run), lenses, sets)
     if comparison is None or sets[0] is None:
-        what = f"one rubric set must have scored both runs, up to {MOST:,} conversations each"
-        raise Fault(
+        what = f"one rubric set must have scored both runs, up to {MAX_CONVERSATIONS_COMPARED:,} conversations each"
+        raise RequestError(
             what,
             hint="`pollex check` scores what is not scored, and takes as many as there are",
         )
@@ -135,7 +135,7 @@ def check_run(
             **options,
         )
     except WrongUse as error:
-        raise Fault(error.what, hint=error.advice) from error
+        raise RequestError(error.what, hint=error.advice) from error
 
     scored = [~np.isnan(lens.probability) for lens in lenses]
     seen_count = int((~lenses[0].unseen & scored[0]).sum())

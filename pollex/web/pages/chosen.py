@@ -17,30 +17,30 @@ from pollex.store.tables import (
     format_current_time,
 )
 from pollex.web import links
-from pollex.web.faults import Clash, Fault, NotThere
-from pollex.web.forms import Person, Short, Words
-from pollex.web.queues import CHOSEN, QUESTION, get_queue, list_queues
-from pollex.web.said import keep_said
+from pollex.web.faults import NotFound, RequestError, VersionConflict
+from pollex.web.forms import LongText, Person, ShortText
+from pollex.web.queues import CHOSEN_KIND, THUMB_QUESTION, get_queue, list_queues
+from pollex.web.said import keep_new_answers
 from pollex.web.site import Site
-from pollex.web.views import Done, post
+from pollex.web.views import NextPage, post
 
-Ids = Annotated[tuple[str, ...], Field(max_length=500)]
+ConversationIds = Annotated[tuple[str, ...], Field(max_length=500)]
 
 
 @post("/api/chosen")
-def choose(
+def put_into_queue(
     site: Site,
     run: Run,
-    id_: Ids,
+    id_: ConversationIds,
     queue: str = "",
-    name: Short = "",
+    name: ShortText = "",
     reading: bool = False,
     of: str = "",
     who: str = "",
-) -> Done:
+) -> NextPage:
     """Put conversations into a queue."""
     if not id_:
-        raise Fault(
+        raise RequestError(
             "no conversation is ticked",
             hint="tick those that are to be in the queue",
         )
@@ -54,9 +54,9 @@ def choose(
 
     back = ""
     if reading:
-        back = links.conversation(run.id, id_[0], of=of, who=who)
+        back = links.link_to_conversation(run.id, id_[0], of=of, who=who)
 
-    return back or f"{links.LABEL}/{into.id}", {"queue": into.id, "added": len(rows)}
+    return back or f"{links.LABEL_PATH}/{into.id}", {"queue": into.id, "added": len(rows)}
 
 
 def _get_or_make_queue(
@@ -67,7 +67,7 @@ def _get_or_make_queue(
 ) -> QueueRow:
     if not queue_id:
         if not name:
-            raise Fault(
+            raise RequestError(
                 "the new queue has no name",
                 hint="give it one, or choose a queue that is there",
             )
@@ -76,7 +76,7 @@ def _get_or_make_queue(
         return QueueRow(
             secrets.token_hex(4),
             name,
-            CHOSEN,
+            CHOSEN_KIND,
             run.id,
             0.0,
             1,
@@ -86,7 +86,7 @@ def _get_or_make_queue(
 
     queue = get_queue(site.store, queue_id)
     if queue.run != run.id:
-        raise Fault(
+        raise RequestError(
             f"this queue is of {queue.run}",
             hint="choose one of the same run",
         )
@@ -97,7 +97,7 @@ def _get_or_make_queue(
 def _make_rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[ChosenConversationRow]:
     """Return rows of the conversations that are not in the queue yet."""
     queued = set()
-    for row in site.store.rows(IN_QUEUE, [queue.id]):
+    for row in site.store.rows(CONVERSATIONS_IN_QUEUE_QUERY, [queue.id]):
         queued.add(row["conversation"])
 
     # each once, in the order in which they were ticked
@@ -111,7 +111,7 @@ def _make_rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[Chosen
         text_hash_by_id[conversation.id] = conversation.text_hash
 
     if missing := [id_ for id_ in ids_wanted if id_ not in text_hash_by_id]:
-        raise NotThere(
+        raise NotFound(
             f"this run has no conversation {missing[0]!r}",
             hint="its list has those there are",
         )
@@ -125,8 +125,8 @@ def _make_rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[Chosen
     return rows
 
 
-IN_QUEUE = "SELECT conversation FROM chosen WHERE queue = ?"
-OF_CONVERSATION = """
+CONVERSATIONS_IN_QUEUE_QUERY = "SELECT conversation FROM chosen WHERE queue = ?"
+QUEUES_OF_CONVERSATION_QUERY = """
     SELECT q.id, q.name FROM chosen AS c JOIN queues AS q ON q.id = c.queue WHERE q.run = ? AND c.conversation = ?
     ORDER BY c.rowid
 """
@@ -138,7 +138,7 @@ def list_queues_with(
     conversation: str,
 ) -> tuple[list[dict[str, str]], list[QueueRow]]:
     """Return the queues that a conversation was put into, and all others of its run."""
-    within = site.store.rows(OF_CONVERSATION, [run.id, conversation])
+    within = site.store.rows(QUEUES_OF_CONVERSATION_QUERY, [run.id, conversation])
     names = {row["id"] for row in within}
     other_queues = []
     for queue in list_queues(site.store):
@@ -149,25 +149,25 @@ def list_queues_with(
 
 
 @post("/api/thumbs")
-def thumb(
+def keep_thumb(
     site: Site,
     run: Run,
     id_: str,
     who: Person,
     value: Literal["up", "down"],
-    comment: Words = "",
+    comment: LongText = "",
     of: str = "",
-) -> Done:
+) -> NextPage:
     """Keep a thumb; one that was given blind, in a queue, is not changed by it."""
     conversation = next(iterate_conversations(site.store, run.id, ids=[id_]), None)
     if conversation is None:
-        raise NotThere(
+        raise NotFound(
             "this run has no such conversation",
             hint="the list of its conversations has those there are",
         )
 
     with site.turn:
-        opinions_here = read_opinions(site.store, QUESTION)
+        opinions_here = read_opinions(site.store, THUMB_QUESTION)
         own_opinion = None
         for opinion in opinions_here:
             if (opinion.annotator, opinion.text_hash) == (who, conversation.text_hash):
@@ -175,14 +175,14 @@ def thumb(
                 break
         if own_opinion is not None and own_opinion.drawn != VOLUNTARY_SELECTION:
             what = f"{who} has labeled it before, without seeing its score"
-            raise Clash(what, hint="the queue is where that answer is changed")
+            raise VersionConflict(what, hint="the queue is where that answer is changed")
         # the score was seen: the label is voluntary, and no figure counts it
         label = LabelRow(
             who,
             conversation.text_hash,
             conversation.id,
             run.id,
-            QUESTION,
+            THUMB_QUESTION,
             dump_json(value),
             drawn=VOLUNTARY_SELECTION,
         )
@@ -193,10 +193,10 @@ def thumb(
                 others = True
                 break
         saw = ("prediction", "others") if others else ("prediction",)
-        (label_kept,) = keep_said(
+        (label_kept,) = keep_new_answers(
             site.store,
             [(label, LabelSheetRow(label.id, comment=comment, saw=saw))],
         )
 
-    back = links.conversation(run.id, conversation.id, of=of, who=who)
+    back = links.link_to_conversation(run.id, conversation.id, of=of, who=who)
     return back, {"label": label_kept}

@@ -24,36 +24,36 @@ from pollex.store.resume import read_settings_behind_digests
 from pollex.store.runs import Run
 from pollex.store.settings_told import describe_fingerprint_differences as changed_parts
 from pollex.web import links
-from pollex.web.faults import Fault
-from pollex.web.frame import given
+from pollex.web.faults import RequestError
+from pollex.web.frame import format_option_value
 from pollex.web.lens import RunColumns
 from pollex.web.listing import load_run_columns
 from pollex.web.model_calls import list_calls
-from pollex.web.pages.runs import count_run
+from pollex.web.pages.runs import count_parts_of_run
 from pollex.web.site import SCORING_COMMANDS, NamedSet, Site
-from pollex.web.views import Data, page
+from pollex.web.views import PageData, page
 
 if TYPE_CHECKING:
     from pollex.services.compare import SampleComparison
 
-FLIPS = 50
-MOST = 10_000
+MAX_FLIPS_SHOWN = 50
+MAX_CONVERSATIONS_COMPARED = 10_000
 """Conversations of a run that a page compares rubric by rubric; more take the command line."""
 
 
-@page(links.COMPARE, "compare.html", here="Runs")
-def compare(
+@page(links.COMPARE_PATH, "compare.html", here="Runs")
+def show_comparison(
     site: Site,
     request: Request,
     as_json: bool,
     a: str = "",
     b: str = "",
     run: str = "",
-) -> Data | Response:
+) -> PageData | Response:
     """Show two runs side by side."""
     # runs that were ticked in the list: their comparison has an address of its own
     if run:
-        return _redirect_ticked(site, request.query_params.getlist("run"))
+        return _redirect_to_ticked_runs(site, request.query_params.getlist("run"))
 
     scoring = [run for run in site.runs() if run.command in SCORING_COMMANDS]
     # without two runs the page only offers those that can be chosen
@@ -77,7 +77,7 @@ def compare(
         thetas.append(named.rubric_set.theta if named else None)
 
     flips = []
-    for i in pairs.flips[:FLIPS].tolist():
+    for i in pairs.flips[:MAX_FLIPS_SHOWN].tolist():
         flips.append(
             (
                 *pairs.ids[i],
@@ -96,11 +96,12 @@ def compare(
         "beside": describe_both_sets(site, (before, after), (of_a, of_b), sets, pairs),
         "comparison": compare_by_one_set(site, (before, after), (of_a, of_b), sets),
         "one_scale": "NetSAT" in figures,
-        "too_many": _have_same_rubrics(sets) and max(len(of_a), len(of_b)) > MOST,
+        "too_many": _have_same_rubrics(sets)
+        and max(len(of_a), len(of_b)) > MAX_CONVERSATIONS_COMPARED,
         "drawing": draw_scatter(pairs, (thetas[0], thetas[1])),
         "differ": changed_parts(before.fingerprint, after.fingerprint, *behind),
         "arguments": _list_argument_changes(before, after),
-        "counts": (count_run(site, before), count_run(site, after)),
+        "counts": (count_parts_of_run(site, before), count_parts_of_run(site, after)),
         "rubrics": diff_sets(sets[0].rubric_set, sets[1].rubric_set)
         if sets[0] and sets[1]
         else None,
@@ -108,10 +109,10 @@ def compare(
     }
 
 
-def _redirect_ticked(site: Site, names: list[str]) -> Response:
+def _redirect_to_ticked_runs(site: Site, names: list[str]) -> Response:
     """Lead to two runs that were ticked in the list, the earlier one first."""
     if len(names) != 2:
-        raise Fault(
+        raise RequestError(
             "two runs are compared, no more and no fewer",
             hint="tick two in the list of runs",
         )
@@ -123,7 +124,7 @@ def _redirect_ticked(site: Site, names: list[str]) -> Response:
         key=every.index,
         reverse=True,
     )
-    return RedirectResponse(links.address(links.COMPARE, a=a, b=b), 303)
+    return RedirectResponse(links.make_address(links.COMPARE_PATH, a=a, b=b), 303)
 
 
 def _compare_runs(
@@ -160,7 +161,11 @@ def compare_by_one_set(
 ) -> SampleComparison | None:
     """Return what `pollex compare` finds, where one rubric set scored both runs."""
     named = sets[0]
-    if named is None or not _have_same_rubrics(sets) or max(map(len, lenses)) > MOST:
+    if (
+        named is None
+        or not _have_same_rubrics(sets)
+        or max(map(len, lenses)) > MAX_CONVERSATIONS_COMPARED
+    ):
         return None
 
     # SciPy comes with it, and takes half a second
@@ -183,12 +188,18 @@ def _list_argument_changes(a: Run, b: Run) -> list[tuple[str, str, str]]:
     names = sorted(a.arguments.keys() | b.arguments.keys())
     settings = []
     for name in names:
-        settings.append((name, given(a.arguments.get(name)), given(b.arguments.get(name))))
+        settings.append(
+            (
+                name,
+                format_option_value(a.arguments.get(name)),
+                format_option_value(b.arguments.get(name)),
+            )
+        )
 
     return [row for row in settings if row[1] != row[2]]
 
 
-def _make_comparison_json(pairs: PairedTexts, figures: dict[str, object]) -> Data:
+def _make_comparison_json(pairs: PairedTexts, figures: dict[str, object]) -> PageData:
     flips = []
     for i in pairs.flips.tolist():
         flips.append(
@@ -211,9 +222,9 @@ def _make_comparison_json(pairs: PairedTexts, figures: dict[str, object]) -> Dat
     }
 
 
-POINTS = 4000
+MAX_RESAMPLED_PAIRS = 4000
 """Pairs that intervals are computed from, drawn at random where there are more."""
-DRAWN = 1500
+MAX_POINTS_DRAWN = 1500
 """Points of the drawing."""
 RESAMPLES = 400
 
@@ -310,8 +321,8 @@ def estimate_differences(
     rng = np.random.default_rng(0)
     # pairs with a score on both sides; of very many a sample
     rows_known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
-    if len(rows_known) > POINTS:
-        rows_known = np.sort(rng.choice(rows_known, POINTS, replace=False))
+    if len(rows_known) > MAX_RESAMPLED_PAIRS:
+        rows_known = np.sort(rng.choice(rows_known, MAX_RESAMPLED_PAIRS, replace=False))
 
     probability = a.probability[pairs.rows[0]], b.probability[pairs.rows[1]]
     # NetSAT of two sets can't be subtracted, probabilities can
@@ -335,7 +346,7 @@ def estimate_differences(
         differences[name] = replace(figure, n=len(rows_known))
 
     # AUC needs thumbs up and down that neither set was learned from
-    labeled_rows = np.intersect1d(rows_known, find_labeled_unseen(pairs, a, b))
+    labeled_rows = np.intersect1d(rows_known, mask_labeled_unseen_pairs(pairs, a, b))
     up = pairs.label[labeled_rows] == 1
     if up.any() and not up.all():
         differences["AUC"] = estimate_auc_difference(
@@ -349,103 +360,119 @@ def estimate_differences(
     return differences
 
 
-def find_labeled_unseen(pairs: PairedTexts, a: RunColumns, b: RunColumns) -> Ints:
+def mask_labeled_unseen_pairs(pairs: PairedTexts, a: RunColumns, b: RunColumns) -> Ints:
     """Return the pairs with a thumb and two scores that neither rubric set was learned from `[pair]`."""
     is_seen = ~(a.unseen[pairs.rows[0]] & b.unseen[pairs.rows[1]])
     scored = ~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1])
     return np.flatnonzero(scored & (pairs.label >= 0) & ~is_seen)
 
 
+SCATTER_LEFT = 40
+SCATTER_RIGHT = 410
+SCATTER_TOP = 10
+SCATTER_BOTTOM = 320
+"""Pixels of the plot's sides within its drawing, which has labels on the left and below."""
+
+
 def draw_scatter(pairs: PairedTexts, thetas: tuple[float | None, float | None]) -> Markup:
     """Draw b's NetSAT over a's, with θ as lines; changed labels are filled."""
-    rows_known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
-    if not len(rows_known):
+    scored_rows = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
+    if not len(scored_rows):
         return Markup("")
 
     # a sample of the points is enough to see their shape
-    if len(rows_known) <= DRAWN:
-        shown = rows_known
+    if len(scored_rows) <= MAX_POINTS_DRAWN:
+        drawn_rows = scored_rows
     else:
-        shown = np.random.default_rng(0).choice(rows_known, DRAWN, replace=False)
+        drawn_rows = np.random.default_rng(0).choice(scored_rows, MAX_POINTS_DRAWN, replace=False)
 
     # the same scale on both axes, with some room around the points
-    every = np.concatenate([pairs.netsat[0][rows_known], pairs.netsat[1][rows_known]])
-    low = float(every.min()) - 1
-    high = float(every.max()) + 1
-    across = Axis(low, high, 40, 410)
-    up = Axis(low, high, 320, 10)
-    flipped = set(pairs.flips.tolist())
+    scores = np.concatenate([pairs.netsat[0][scored_rows], pairs.netsat[1][scored_rows]])
+    low = float(scores.min()) - 1
+    high = float(scores.max()) + 1
+    across = Axis(low, high, SCATTER_LEFT, SCATTER_RIGHT)
+    up = Axis(low, high, SCATTER_BOTTOM, SCATTER_TOP)
+
+    changed_rows = set(pairs.flips.tolist())
     points = []
-    for i in shown.tolist():
+    for row in drawn_rows.tolist():
         points.append(
             make_element(
                 "circle",
-                cx=across(float(pairs.netsat[0][i])),
-                cy=up(float(pairs.netsat[1][i])),
+                cx=across(float(pairs.netsat[0][row])),
+                cy=up(float(pairs.netsat[1][row])),
                 r=3,
-                class_="changed" if i in flipped else "point",
+                class_="changed" if row in changed_rows else "point",
             )
         )
 
-    # the diagonal, on which both scores are equal, and θ of both sets
+    caption = (
+        f"NetSAT of both runs for {len(drawn_rows)} of {len(scored_rows)} texts; "
+        f"{len(changed_rows)} changed their label"
+    )
+    lines = _draw_scatter_lines(across, up, thetas)
+    labels = _draw_scatter_labels(across, up)
+    return make_svg(caption, lines, labels, points, width=420, height=345)
+
+
+def _draw_scatter_lines(
+    across: Axis,
+    up: Axis,
+    thetas: tuple[float | None, float | None],
+) -> list[Markup]:
+    """Draw the diagonal, on which both scores are equal, and θ of both sets where they have one."""
+    low = across.low
+    high = across.high
     lines = [
         make_element(
             "line", x1=across(low), y1=up(low), x2=across(high), y2=up(high), class_="axis"
         )
     ]
-    if thetas[0] is not None:
+    theta_across, theta_up = thetas
+    if theta_across is not None:
+        x = across(theta_across)
         lines.append(
-            make_element(
-                "line",
-                x1=across(thetas[0]),
-                x2=across(thetas[0]),
-                y1=10,
-                y2=320,
-                class_="theta",
-            )
+            make_element("line", x1=x, x2=x, y1=SCATTER_TOP, y2=SCATTER_BOTTOM, class_="theta")
         )
 
-    if thetas[1] is not None:
+    if theta_up is not None:
+        y = up(theta_up)
         lines.append(
-            make_element(
-                "line",
-                x1=40,
-                x2=410,
-                y1=up(thetas[1]),
-                y2=up(thetas[1]),
-                class_="theta",
-            )
+            make_element("line", x1=SCATTER_LEFT, x2=SCATTER_RIGHT, y1=y, y2=y, class_="theta")
         )
 
-    # each number stands on both axes
+    return lines
+
+
+def _draw_scatter_labels(across: Axis, up: Axis) -> list[Markup]:
+    """Draw the numbers of both axes; each stands on both."""
     labels = []
-    for value in choose_ticks(low, high, 6):
+    for value in choose_ticks(across.low, across.high, 6):
         labels.append(
-            (
-                make_element(
-                    "text",
-                    format_tick(value),
-                    x=across(value),
-                    y=336,
-                    text_anchor="middle",
-                    class_="tick",
-                ),
-                make_element(
-                    "text",
-                    format_tick(value),
-                    x=34,
-                    y=up(value) + 4,
-                    text_anchor="end",
-                    class_="tick",
-                ),
+            make_element(
+                "text",
+                format_tick(value),
+                x=across(value),
+                y=SCATTER_BOTTOM + 16,
+                text_anchor="middle",
+                class_="tick",
+            )
+        )
+        labels.append(
+            make_element(
+                "text",
+                format_tick(value),
+                x=SCATTER_LEFT - 6,
+                y=up(value) + 4,
+                text_anchor="end",
+                class_="tick",
             )
         )
 
-    caption = f"NetSAT of both runs for {len(shown)} of {len(rows_known)} texts; {len(flipped)} changed their label"
-    return make_svg(caption, lines, labels, points, width=420, height=345)
+    return labels
 
 
-PRICES = (Price(0.15, 0.60), Price(1, 4), Price(3, 15))
+EXAMPLE_PRICES = (Price(0.15, 0.60), Price(1, 4), Price(3, 15))
 """What a million tokens cost, read and written: a small, a middling and a large model."""
 
 
@@ -474,7 +501,7 @@ def describe_both_sets(
     lenses: Sequence[RunColumns],
     sets: Sequence[NamedSet | None],
     pairs: PairedTexts,
-) -> list[Data]:
+) -> list[PageData]:
     """Return both runs where the first set is built-in and the second has a model; else none.
 
     Returns:
@@ -492,7 +519,7 @@ def describe_both_sets(
         return []
 
     # both sets are measured on thumbs that neither was learned from
-    rows = find_labeled_unseen(pairs, lenses[0], lenses[1])
+    rows = mask_labeled_unseen_pairs(pairs, lenses[0], lenses[1])
     up = pairs.label[rows] == 1
     descriptions = []
     for place, (run, named) in enumerate(zip(runs, (first, second), strict=True)):
@@ -522,7 +549,7 @@ def _describe_set(
     rubric_set: RubricSet,
     netsat: np.ndarray,
     up: np.ndarray,
-) -> Data:
+) -> PageData:
     leading = []
     for rubric in rubric_set.rubrics:
         if rubric.headlined:
@@ -543,5 +570,5 @@ def _describe_set(
         "auc": _estimate_auc_beside(rubric_set, netsat, up),
         "calls": len(calls),
         "tokens": tokens,
-        "costs": [(price, price.cost(*tokens)) for price in PRICES],
+        "costs": [(price, price.cost(*tokens)) for price in EXAMPLE_PRICES],
     }

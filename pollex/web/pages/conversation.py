@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from markupsafe import Markup
@@ -25,24 +25,24 @@ from pollex.store.runs import Run
 from pollex.store.tables import ScoreRow
 from pollex.store.traces import ConversationTrace, collect_conversation_trace
 from pollex.web import drawings, links
-from pollex.web.faults import NotThere
-from pollex.web.filters import FLAGS
+from pollex.web.faults import NotFound
+from pollex.web.filters import WORDS_BY_FLAG
 from pollex.web.listing import make_listing, read_list_form
 from pollex.web.pages.chosen import list_queues_with
-from pollex.web.queues import QUESTION
+from pollex.web.queues import THUMB_QUESTION
 from pollex.web.site import NamedSet, Site
-from pollex.web.views import Data, page
+from pollex.web.views import PageData, page
 
 
-@page(links.CONVERSATION, "conversation.html", here="Conversations")
-def conversation(
+@page(links.CONVERSATION_PATH, "conversation.html", here="Conversations")
+def show_conversation(
     site: Site,
     as_json: bool,
     run: Run,
     id_: str,
     of: str = "",
     who: str = "",
-) -> Data:
+) -> PageData:
     """Show a conversation beside the reasons for its score."""
     trace, rubrics, named, sums = find_trace(site, run, id_)
     if as_json:
@@ -79,7 +79,7 @@ def conversation(
         moves = {}
 
     people = []
-    for opinion in read_opinions(site.store, QUESTION):
+    for opinion in read_opinions(site.store, THUMB_QUESTION):
         if opinion.text_hash == trace.conversation.text_hash:
             people.append(opinion)
     return {
@@ -88,7 +88,7 @@ def conversation(
         "told_move": describe_move,
         "parts_shown": sort_by_effect(sums.parts, moves, good=is_good(score)),
         "trace": trace,
-        "flags": FLAGS,
+        "flags": WORDS_BY_FLAG,
         "turns": mark_quotes(trace.conversation, trace.extraction, rubrics),
         "sums": sums,
         "named": named,
@@ -160,15 +160,15 @@ def sort_by_effect(
     return sorted(parts, key=place)
 
 
-MUCH, SOME = 0.1, 0.02
+LARGE_MOVE, SMALL_MOVE = 0.1, 0.02
 """Changes of a probability from which on a rubric moves it much, or at all."""
 
 
 def describe_move(move: float) -> str:
     """Say in words what an answer does to the probability of a thumb up."""
-    if abs(move) < SOME:
+    if abs(move) < SMALL_MOVE:
         return "hardly changes it"
-    return f"makes a thumb up {'much ' if abs(move) >= MUCH else ''}{'more' if move > 0 else 'less'} likely"
+    return f"makes a thumb up {'much ' if abs(move) >= LARGE_MOVE else ''}{'more' if move > 0 else 'less'} likely"
 
 
 def draw_netsat_scale(netsat: float, rubric_set: RubricSet) -> Markup:
@@ -210,12 +210,12 @@ def find_trace(
     """Return a conversation's trace in a run, and the rubrics of its score.
 
     Raises:
-        NotThere: The run did not use it; the remedy says which run did.
+        NotFound: The run did not use it; the remedy says which run did.
     """
     try:
         trace = collect_conversation_trace(site.store, run.id, id_)
     except WrongUse as error:
-        raise NotThere(
+        raise NotFound(
             error.what,
             hint="the list of its conversations has those there are",
         ) from None
@@ -230,25 +230,25 @@ def find_trace(
     return trace, rubrics, named, explain_netsat(rubrics, trace.answers, rule, never)
 
 
-ALIKE = """
+OTHER_SCORES_QUERY = """
     SELECT c.id, arg_max(s.netsat, s.seq) AS netsat, arg_max(s.probability, s.seq) AS probability
     FROM conversations AS c JOIN scores AS s ON s.conversation = c.id WHERE c.text_hash = ? GROUP BY c.id
 """
 
 
-def list_other_scores(site: Site, run: Run, trace: ConversationTrace) -> list[dict[str, Any]]:
+def list_other_scores(site: Site, run: Run, trace: ConversationTrace) -> list[PageData]:
     """Return what other runs said of the same text, the last five of them."""
     others = [other_run for other_run in site.runs() if other_run.id != run.id][:5]
     text = trace.conversation.text_hash
     rows = []
     for other in others:
-        for row in site.store.ask(other.id, ALIKE, [text]):
+        for row in site.store.ask(other.id, OTHER_SCORES_QUERY, [text]):
             rows.append(row | {"run": other.id})
     return rows
 
 
-Rule = Literal["auto", "expected", "mode"]
-MIDDLE = 5.0
+ValueRule = Literal["auto", "expected", "mode"]
+MIDDLE_ANSWER_VALUE = 5.0
 """Value of an answer that neither agrees nor disagrees."""
 
 
@@ -278,7 +278,7 @@ class Contribution:
         """Distance of the answer from the middle."""
         if self.value is None:
             return -1.0
-        return abs(self.value - MIDDLE)
+        return abs(self.value - MIDDLE_ANSWER_VALUE)
 
 
 @dataclass(frozen=True)
@@ -320,7 +320,7 @@ class NetsatExplanation:
 def explain_netsat(
     rubrics: Sequence[Rubric],
     answers: Mapping[str, Answer | Unanswered],
-    rule: Rule = "auto",
+    rule: ValueRule = "auto",
     never: Mapping[str, float] | None = None,
 ) -> NetsatExplanation:
     """Take a NetSAT apart into what each rubric adds.
@@ -336,7 +336,7 @@ def explain_netsat(
                 rubric,
                 answers.get(rubric.id),
                 rule,
-                (never or {}).get(rubric.id, MIDDLE),
+                (never or {}).get(rubric.id, MIDDLE_ANSWER_VALUE),
             )
         )
 
@@ -346,7 +346,7 @@ def explain_netsat(
 def _make_contribution(
     rubric: Rubric,
     answer: Answer | Unanswered | None,
-    rule: Rule,
+    rule: ValueRule,
     never: float,
 ) -> Contribution:
     if not isinstance(answer, Answer):

@@ -15,13 +15,13 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from pollex.formats.write import write_rows
 from pollex.store.runs import Run
 from pollex.web import drawings, frame, links
-from pollex.web.calibrated import Source
-from pollex.web.faults import Clash, Fault
+from pollex.web.calibrated import LabelSource
+from pollex.web.faults import RequestError, VersionConflict
 from pollex.web.filters import FACETS, combine_masks
 from pollex.web.lens import RunColumns
 from pollex.web.likeness import measure_unlikeness
 from pollex.web.listing import (
-    RANGES,
+    TITLES_OF_RANGES,
     ListedConversation,
     ListForm,
     Listing,
@@ -38,9 +38,9 @@ from pollex.web.listing import search_texts as batches_of
 from pollex.web.queues import list_queues
 from pollex.web.reasons import find_reasons
 from pollex.web.site import SCORING_COMMANDS, Site
-from pollex.web.views import Data, iterate_csv_lines, page, send_file
+from pollex.web.views import PageData, iterate_csv_lines, page, send_file
 
-COLUMNS = (
+LIST_COLUMNS = (
     ("place", "Conversation", False),
     ("probability", "Verdict", False),
     ("", "Why", False),
@@ -50,28 +50,28 @@ COLUMNS = (
 """Column to sort by, head, and whether it is a number."""
 
 
-TITLES = {name: title for name, (title, _, _) in FACETS.items()} | {
+FACET_TITLES = {name: title for name, (title, _, _) in FACETS.items()} | {
     "side": "Part of the split",
     "group": "Group",
     "flag": "Odd about the text",
 }
 
 
-WHOSE: dict[Source, str] = {
+WORDS_BY_LABEL_SOURCE: dict[LabelSource, str] = {
     "log": "in the log",
     "person": "of people",
     "adjudicated": "as adjudicated",
 }
-FROM_PEOPLE = "SELECT 1 FROM labels WHERE question = 'thumb' AND annotator <> '' LIMIT 1"
+THUMBS_OF_PEOPLE_QUERY = "SELECT 1 FROM labels WHERE question = 'thumb' AND annotator <> '' LIMIT 1"
 
 
-@page(links.CONVERSATIONS, "conversations.html", here="Conversations")
-def conversations(
+@page(links.CONVERSATIONS_PATH, "conversations.html", here="Conversations")
+def show_conversations(
     site: Site,
     form: ListForm,
     request: Request,
     as_json: bool,
-) -> Data | Response:
+) -> PageData | Response:
     """Show a window of the list, or only its rows on request."""
     listing = make_listing(site, form)
     if as_json:
@@ -125,10 +125,10 @@ def conversations(
         "reasons": _find_reasons(site, listing),
         "unlike": measure_unlikeness(site, listing.run),
         "runs": [run for run in site.runs() if run.command in SCORING_COMMANDS],
-        "titles": TITLES | {"thumb": f"Thumb {WHOSE[form.source]}"},
-        "sources": WHOSE if site.store.value(FROM_PEOPLE) else {},
-        "columns": COLUMNS,
-        "ranges": RANGES,
+        "titles": FACET_TITLES | {"thumb": f"Thumb {WORDS_BY_LABEL_SOURCE[form.source]}"},
+        "sources": WORDS_BY_LABEL_SOURCE if site.store.value(THUMBS_OF_PEOPLE_QUERY) else {},
+        "columns": LIST_COLUMNS,
+        "ranges": TITLES_OF_RANGES,
         "queues": queues_of_run,
         "drawing": drawings.draw_histogram("NetSAT", counted, marks) if counted else None,
         "reach": (float(counted.edges[0]), float(counted.edges[-1])) if counted else None,
@@ -148,7 +148,7 @@ def _find_reasons(site: Site, listing: Listing) -> dict[str, str]:
 
 
 @page("/api/conversations/file")
-def download(
+def send_list_file(
     site: Site,
     form: ListForm,
     kind: Literal["csv", "jsonl", "parquet"] = "csv",
@@ -163,7 +163,7 @@ def download(
         )
 
     lines = (json.dumps(make_row_json(row), ensure_ascii=False) + "\n" for row in listing.every())
-    return send_file("conversations.jsonl", links.NDJSON, lines)
+    return send_file("conversations.jsonl", links.NDJSON_CONTENT_TYPE, lines)
 
 
 def _send_parquet(listing: Listing) -> Response:
@@ -172,7 +172,7 @@ def _send_parquet(listing: Listing) -> Response:
         path = Path(folder) / "conversations.parquet"
         types = {}
         for field in fields(ListedConversation):
-            types[field.name] = TYPES[str(field.type)]
+            types[field.name] = DUCKDB_TYPES[str(field.type)]
         write_rows(path, map(make_row_json, listing.every()), types)
         return send_file(
             "conversations.parquet",
@@ -190,13 +190,13 @@ def _iterate_table(listing: Listing) -> Iterator[Iterable[object]]:
 
 def _require_version(listing: Listing) -> None:
     if listing.form.version not in ("", listing.lens.version):
-        raise Clash(
+        raise VersionConflict(
             "more conversations have come since",
             hint="load the list again",
         )
 
 
-TYPES = {
+DUCKDB_TYPES = {
     "int": "BIGINT",
     "str": "VARCHAR",
     "float": "DOUBLE",
@@ -205,16 +205,16 @@ TYPES = {
 
 
 @page("/api/conversations/search")
-def search(site: Site, form: ListForm, request: Request) -> Response:
+def send_search_hits(site: Site, form: ListForm, request: Request) -> Response:
     """Send the first `n` hits a line each, and a line of progress a batch, until all is read or nobody listens."""
     if not form.q:
-        raise Fault("there are no words to look for", hint="give q=WORDS")
+        raise RequestError("there are no words to look for", hint="give q=WORDS")
 
     run = find_scoring_run(site, form.run)
     lens = add_labels(site, load_run_columns(site, run), form.source)
     return StreamingResponse(
         _iterate_hits(request, site, run, lens, form),
-        media_type=links.NDJSON,
+        media_type=links.NDJSON_CONTENT_TYPE,
     )
 
 
@@ -270,5 +270,5 @@ def _index_rows(
     return rows
 
 
-def _dump_line(data: Data) -> str:
+def _dump_line(data: PageData) -> str:
     return json.dumps(data, ensure_ascii=False) + "\n"

@@ -5,7 +5,7 @@ import os
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import ValidationError
@@ -30,21 +30,21 @@ from pollex.store.resume import iterate_conversations
 from pollex.store.runs import Run
 from pollex.store.tables import DraftRow, dump_json, format_current_time, load_json
 from pollex.web import frame, links
-from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Fields, Place
+from pollex.web.faults import NotFound, RequestError
+from pollex.web.forms import PrefixedFields, RowIndex
 from pollex.web.listing import find_run_that_asked
 from pollex.web.site import NamedSet, Site
-from pollex.web.views import Data, Done, page, post, send_file
+from pollex.web.views import NextPage, PageData, page, post, send_file
 
-NEW = "new"
+NEW_RUBRIC_ID = "new"
 
 
-Typed = Annotated[Fields, "text-", "polarity-", "on-", "anew-", "remove-", "judge"]
+TypedFields = Annotated[PrefixedFields, "text-", "polarity-", "on-", "anew-", "remove-", "judge"]
 """The fields of a draft, by rubric: `text-ID`, `on-ID` and the like; `new` is one more."""
 
 
 @post("/api/drafts")
-def begin(site: Site, named: NamedSet) -> Done:
+def begin_draft(site: Site, named: NamedSet) -> NextPage:
     """Begin a draft with a set as it is."""
     row = _make_row(
         secrets.token_hex(4),
@@ -53,7 +53,7 @@ def begin(site: Site, named: NamedSet) -> Done:
         make_entries(named.rubric_set.rubrics, named.rubric_set.off),
     )
     site.store.keep([row])
-    return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": 1}
+    return f"{links.DRAFTS_PATH}/{row.id}", {"draft": row.id, "version": 1}
 
 
 def _make_row(
@@ -67,10 +67,10 @@ def _make_row(
 
 
 def get_draft(site: Site, id_: str) -> tuple[DraftRow, tuple[EditEntry, ...], NamedSet]:
-    """Return the last version of a draft, its entries, and the set that it began with. Raises NotThere."""
+    """Return the last version of a draft, its entries, and the set that it began with. Raises NotFound."""
     rows = site.store.rows("SELECT * FROM drafts WHERE id = ? ORDER BY version DESC LIMIT 1", [id_])
     if not rows:
-        raise NotThere(
+        raise NotFound(
             "there is no such draft",
             hint="begin one on the page of a rubric set",
         )
@@ -83,8 +83,8 @@ def get_draft(site: Site, id_: str) -> tuple[DraftRow, tuple[EditEntry, ...], Na
     )
 
 
-@page(f"{links.DRAFTS}/{{draft}}")
-def draft(site: Site, draft_id: str, as_json: bool) -> Data | Response:
+@page(f"{links.DRAFTS_PATH}/{{draft}}")
+def show_draft(site: Site, draft_id: str, as_json: bool) -> PageData | Response:
     """Show a draft to edit."""
     row, entries, named = get_draft(site, draft_id)
     if as_json:
@@ -127,7 +127,7 @@ def _show_page(
         new=new,
         named=named,
         written=written,
-        earlier=site.store.rows(EARLIER, [row.id, row.version]),
+        earlier=site.store.rows(EARLIER_VERSIONS_QUERY, [row.id, row.version]),
         run=run,
         left=left,
         judges={
@@ -140,13 +140,13 @@ def _show_page(
     )
 
 
-EARLIER = (
+EARLIER_VERSIONS_QUERY = (
     "SELECT version, time FROM drafts WHERE id = ? AND version < ? ORDER BY version DESC LIMIT 50"
 )
 
 
 def _read_typed_entries(
-    entries: Sequence[EditEntry], form_fields: Mapping[str, Any]
+    entries: Sequence[EditEntry], form_fields: Mapping[str, object]
 ) -> list[EditEntry]:
     """Return the entries with what a form says of them; those that it doesn't have as they are."""
     # empty words leave the old ones; a box that isn't ticked sends nothing
@@ -171,7 +171,7 @@ def _read_typed_entries(
 
 
 def _read_edited_entries(
-    entries: Sequence[EditEntry], form_fields: Mapping[str, Any]
+    entries: Sequence[EditEntry], form_fields: Mapping[str, object]
 ) -> list[EditEntry]:
     """Return the entries as a form has them, without those that it removes."""
     entries_left = []
@@ -184,14 +184,14 @@ def _read_edited_entries(
         entries_left,
         {f"text-{entry.name}": entry.text for entry in entries_left} | dict(form_fields),
     )
-    if words := " ".join(str(form_fields.get(f"text-{NEW}", "")).split()):
+    if words := " ".join(str(form_fields.get(f"text-{NEW_RUBRIC_ID}", "")).split()):
         try:
             new = EditEntry(
                 text=words,
-                polarity=form_fields.get(f"polarity-{NEW}", "sat"),
+                polarity=form_fields.get(f"polarity-{NEW_RUBRIC_ID}", "sat"),
             )
         except ValidationError as error:
-            raise Fault(
+            raise RequestError(
                 "the new rubric has more than 2,000 characters",
                 hint="say it in one sentence",
             ) from error
@@ -201,21 +201,21 @@ def _read_edited_entries(
             entries_typed.append(new.model_copy(update={"id": new.name}))
 
     if not any(entry.on for entry in entries_typed):
-        raise Fault(NONE_ON, hint="switch one on")
+        raise RequestError(NO_RUBRIC_ON_FAULT, hint="switch one on")
     return entries_typed
 
 
-NONE_ON = "no rubric is on"
+NO_RUBRIC_ON_FAULT = "no rubric is on"
 
 
 @post("/api/drafts/{draft}")
-def keep(
+def keep_draft(
     site: Site,
     draft_id: str,
     request: Request,
     version: int,
-    given: Typed,
-) -> Done | Response:
+    given: TypedFields,
+) -> NextPage | Response:
     """Keep a new version of a draft; what was typed over an older one comes back beside the newer."""
     # nobody else keeps a version between the comparison and the write
     with site.turn:
@@ -235,7 +235,7 @@ def keep(
                 )
                 return JSONResponse(error, 409)
 
-            new = " ".join(str(given.get(f"text-{NEW}", "")).split())
+            new = " ".join(str(given.get(f"text-{NEW_RUBRIC_ID}", "")).split())
             return _show_page(
                 site,
                 row,
@@ -253,18 +253,18 @@ def keep(
         )
         site.store.keep([row_kept])
 
-    return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": row_kept.version}
+    return f"{links.DRAFTS_PATH}/{row.id}", {"draft": row.id, "version": row_kept.version}
 
 
 @post("/api/drafts/{draft}/again")
-def take_again(site: Site, draft_id: str, version: Place) -> Done:
+def restore_version(site: Site, draft_id: str, version: RowIndex) -> NextPage:
     """Keep an earlier version of a draft as its newest: nothing is lost by it."""
     with site.turn:
         row, _, named = get_draft(site, draft_id)
         sql = "SELECT payload FROM drafts WHERE id = ? AND version = ?"
         payload = site.store.value(sql, [row.id, version])
         if payload is None:
-            raise NotThere(
+            raise NotFound(
                 f"the draft has no version {version}",
                 hint="its page has those there are",
             )
@@ -279,10 +279,10 @@ def take_again(site: Site, draft_id: str, version: Place) -> Done:
         )
         site.store.keep([draft_row])
 
-    return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": draft_row.version}
+    return f"{links.DRAFTS_PATH}/{row.id}", {"draft": row.id, "version": draft_row.version}
 
 
-def _make_draft_json(row: DraftRow, entries: Sequence[EditEntry]) -> dict[str, Any]:
+def _make_draft_json(row: DraftRow, entries: Sequence[EditEntry]) -> PageData:
     entries_json = [entry.model_dump(mode="json") for entry in entries]
     return {
         "draft": row.id,
@@ -293,7 +293,7 @@ def _make_draft_json(row: DraftRow, entries: Sequence[EditEntry]) -> dict[str, A
 
 
 @post("/api/drafts/{draft}/preview")
-def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Response:  # noqa: ARG001 - the form's
+def preview_draft(site: Site, draft_id: str, version: int, given: TypedFields) -> Response:  # noqa: ARG001 - the form's
     """Show what the words in the form would do, under the old θ; nothing is kept."""
     row, entries, named = get_draft(site, draft_id)
     on, _ = apply_edits(
@@ -303,7 +303,7 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
     )
     run = find_run_that_asked(site, named)
     if run is None:
-        raise NotThere(
+        raise NotFound(
             "no run in this store has asked these rubrics",
             hint="score with the set first",
         )
@@ -372,19 +372,19 @@ def _apply_draft(named: NamedSet, entries: Sequence[EditEntry]) -> RubricSet:
 
 
 @post("/api/drafts/{draft}/refit")
-def refit(site: Site, draft_id: str, judge: str = "") -> Done:
+def refit_draft(site: Site, draft_id: str, judge: str = "") -> NextPage:
     """Fit a draft again on the conversations of the set's run: a command of its own."""
     row, entries, named = get_draft(site, draft_id)
     run = find_run_that_asked(site, named)
     if run is None:
-        raise Fault(
+        raise RequestError(
             "no run in this store has asked these rubrics",
             hint="take the file home, and use `pollex refit`",
         )
 
     # the model's options stand on the command line, its key in the environment
     asking, keys = _make_model_words(site, run, named, entries, judge)
-    folder, grouped = write_for_command(site, run, row, _apply_draft(named, entries))
+    folder, grouped = write_draft_for_command(site, run, row, _apply_draft(named, entries))
     arguments = [
         "refit",
         str(folder / "log.jsonl"),
@@ -405,12 +405,12 @@ def refit(site: Site, draft_id: str, judge: str = "") -> Done:
     child = site.children.start(
         words,
         arguments,
-        back=links.SETS,
+        back=links.SETS_PATH,
         remove=[folder],
         environment=keys,
     )
 
-    return f"{links.CHILDREN}/{child.id}", {"child": child.id}
+    return f"{links.CHILDREN_PATH}/{child.id}", {"child": child.id}
 
 
 def _make_model_words(
@@ -423,7 +423,7 @@ def _make_model_words(
     """Return the options and the environment of a refit by the model that answered a set's rubrics.
 
     Raises:
-        Fault: It has to be asked, and no profile of it is named.
+        RequestError: It has to be asked, and no profile of it is named.
     """
     if named.rubric_set.judge.built_in:
         return [], {}
@@ -435,7 +435,7 @@ def _make_model_words(
         return options_of_refit, {"POLLEX_MODEL": ""}
     if (options := judges.get(judge)) is None:
         what = f"{named.rubric_set.judge.name} answered these rubrics, and has to be asked about new words"
-        raise Fault(
+        raise RequestError(
             what,
             hint="choose a profile of it; `pollex serve --profiles FILE` names them",
         )
@@ -455,8 +455,8 @@ def _make_model_words(
     }
 
 
-@page(f"{links.DRAFTS}/{{draft}}/file")
-def as_file(site: Site, draft_id: str) -> Response:
+@page(f"{links.DRAFTS_PATH}/{{draft}}/file")
+def send_draft_file(site: Site, draft_id: str) -> Response:
     """Send a draft as the file that people edit beside a set."""
     row, entries, _ = get_draft(site, draft_id)
     return send_file(
@@ -466,7 +466,7 @@ def as_file(site: Site, draft_id: str) -> Response:
     )
 
 
-THUMBS = {"positive": "up", "negative": "down"}
+THUMBS_BY_LABEL = {"positive": "up", "negative": "down"}
 
 
 def list_judge_profiles(site: Site, named: NamedSet) -> dict[str, ModelOptions]:
@@ -486,7 +486,7 @@ def compute_cost(options: ModelOptions, prompt: int, completion: int) -> float |
     return None
 
 
-def write_for_command(
+def write_draft_for_command(
     site: Site,
     run: Run,
     row: DraftRow,
@@ -512,15 +512,15 @@ def write_for_command(
         os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8"
     ) as file:
         for conversation in iterate_conversations(site.store, run.id):
-            fields: dict[str, Any] = {
+            fields: dict[str, object] = {
                 "id": conversation.id,
                 "messages": format_openai_messages(conversation),
                 "group": conversation.group or conversation.id,
             }
             grouped |= conversation.group is not None
             # a label that is no thumb is left out
-            if conversation.label.value in THUMBS:
-                fields["thumbs"] = THUMBS[conversation.label.value]
+            if conversation.label.value in THUMBS_BY_LABEL:
+                fields["thumbs"] = THUMBS_BY_LABEL[conversation.label.value]
             file.write(json.dumps(fields) + "\n")
 
     return folder, grouped

@@ -10,32 +10,32 @@ from starlette.responses import JSONResponse, Response
 from pollex.rooms import list_hooks
 from pollex.store.tables import AnnotatorRow, RevocationRow, format_current_time
 from pollex.web import frame, links
-from pollex.web.faults import NotThere
-from pollex.web.forms import Short
-from pollex.web.guests import hash_token, list_links
+from pollex.web.faults import NotFound
+from pollex.web.forms import ShortText
+from pollex.web.guests import hash_token, list_guest_links
 from pollex.web.hooks import GuestDoor
 from pollex.web.site import Site
-from pollex.web.views import Data, Done, page, post
+from pollex.web.views import NextPage, PageData, page, post
 
-READS = "read"
+READER_ROOM = "read"
 """What links are made for that open all pages, to read alone."""
 
-Number = Annotated[int, Field(ge=0, le=500)]
-Names = Annotated[str, Field(max_length=8000)]
+GuestCount = Annotated[int, Field(ge=0, le=500)]
+GuestNames = Annotated[str, Field(max_length=8000)]
 
 
 @post("/api/guests")
-def invite(
+def invite_guests(
     site: Site,
     request: Request,
-    room: Short,
+    room: ShortText,
     place: str,
-    names: Names = "",
-    count: Number = 0,
+    names: GuestNames = "",
+    count: GuestCount = 0,
 ) -> Response:
     """Make links for new guests; they are shown once."""
     shown = _find_page(site, room, place)
-    before = len(list_links(site.store, site.seal, shown))
+    before = len(list_guest_links(site.store, site.seal, shown))
     every = []
     for name in names.splitlines():
         if name.strip():
@@ -53,7 +53,7 @@ def invite(
     )
     addresses = []
     for name, token in tokens:
-        addresses.append((name, links.address(links.ENTER, token=token)))
+        addresses.append((name, links.make_address(links.ENTER_PATH, token=token)))
 
     if request.headers.get("content-type", "").startswith("application/json"):
         return JSONResponse(
@@ -65,8 +65,8 @@ def invite(
 
     base = f"{request.url.scheme}://{request.url.netloc}"
     # links to read are made on the page Share, others on the page that they open
-    back = links.SHARED if room == READS else shown
-    about: Data = {"page": back, "reads": room == READS}
+    back = links.SHARING_PATH if room == READER_ROOM else shown
+    about: PageData = {"page": back, "reads": room == READER_ROOM}
 
     return frame.answer_page(
         "invited.html",
@@ -79,33 +79,33 @@ def invite(
 
 
 @page("/api/guests")
-def guests(site: Site, room: Short, place: str) -> Data:
+def show_guests(site: Site, room: ShortText, place: str) -> PageData:
     """List the guests of a queue or study."""
-    return {"guests": list_links(site.store, site.seal, _find_page(site, room, place))}
+    return {"guests": list_guest_links(site.store, site.seal, _find_page(site, room, place))}
 
 
 def _find_page(site: Site, room: str, place: str) -> str:
-    """Return the page that a guest's link opens. Raises NotThere where there is none."""
-    if room == READS:
-        return links.HOME
+    """Return the page that a guest's link opens. Raises NotFound where there is none."""
+    if room == READER_ROOM:
+        return links.HOME_PATH
 
     for door in list_hooks(GuestDoor):
         if door.name == room:
             door.require(site, place)
             return f"{door.pages}/{place}"
 
-    raise NotThere("there are no such pages", hint="a queue or a study has guests")
+    raise NotFound("there are no such pages", hint="a queue or a study has guests")
 
 
 @post("/api/guests/{guest}/revocation")
-def revoke(site: Site, guest_id: str) -> Done:
+def revoke_link(site: Site, guest_id: str) -> NextPage:
     """Take a guest's link back; what they answered stays."""
     shown = site.store.value("SELECT page FROM annotators WHERE id = ?", [guest_id])
     if shown is None:
-        raise NotThere("there is no such link", hint="the page has those there are")
+        raise NotFound("there is no such link", hint="the page has those there are")
     # taken back twice is no error
     if not site.store.value("SELECT annotator FROM revocations WHERE annotator = ?", [guest_id]):
         site.store.keep([RevocationRow(guest_id, format_current_time())])
 
-    back = links.SHARED if shown == links.HOME else shown
-    return back or links.LABEL, {"guest": guest_id}
+    back = links.SHARING_PATH if shown == links.HOME_PATH else shown
+    return back or links.LABEL_PATH, {"guest": guest_id}

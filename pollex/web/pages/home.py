@@ -18,20 +18,23 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import describe_nothing_leading
 from pollex.web import links
 from pollex.web.hooks import find_waiting_work, list_links_of, list_panels
-from pollex.web.likeness import estimate_good
+from pollex.web.likeness import estimate_good_share
 from pollex.web.pages.compare import find_built_in_run
 from pollex.web.pages.run_states import describe_status
 from pollex.web.pages.runs import measure_progress
 from pollex.web.pages.sets import SupportedRubric, support_rubrics
 from pollex.web.site import SCORING_COMMANDS, NamedSet, Site
-from pollex.web.views import Data, page
+from pollex.web.views import PageData, page
 
-LAST = 5
-SIDES: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
+MAX_RUNS_SHOWN = 5
+TITLES_BY_POLARITY: tuple[tuple[Polarity, str], ...] = (
+    ("dsat", "What goes wrong"),
+    ("sat", "What goes well"),
+)
 
 
-@page(links.HOME, "home.html", here="Home")
-def home(site: Site) -> Data:
+@page(links.HOME_PATH, "home.html", here="Home")
+def show_home(site: Site) -> PageData:
     """Show what was learned, what goes on, and the last runs."""
     every = [(run, site.status(run)) for run in site.runs()]
     run_ids = {run.id for run, _ in every}
@@ -42,7 +45,9 @@ def home(site: Site) -> Data:
         if work := find_waiting_work(site, run):
             waiting.append(work)
     return {
-        "runs": [(run, describe_status(site, run, status)) for run, status in every[:LAST]],
+        "runs": [
+            (run, describe_status(site, run, status)) for run, status in every[:MAX_RUNS_SHOWN]
+        ],
         "total": len(every),
         "live": [
             (run, status, measure_progress(site, run))
@@ -52,16 +57,16 @@ def home(site: Site) -> Data:
         "with_scores": next((run for run, _ in every if run.command in SCORING_COMMANDS), None),
         # the last run whose probabilities say how many conversations are good
         "scored": next(
-            ((run, good) for run, _ in every if (good := estimate_good(site, run))), None
+            ((run, good) for run, _ in every if (good := estimate_good_share(site, run))), None
         ),
         # commands of this page, such as the replay of the example
         "started": [
             child
             for child in site.children.by_id.values()
-            if child.back == links.HOME and child.state != "done"
+            if child.back == links.HOME_PATH and child.state != "done"
         ],
         "waiting": waiting,
-        "left": site.store.rows(LEFT),
+        "left": site.store.rows(LAST_LABELED_QUEUE_QUERY),
         "folder": site.store.folder,
         "named": named,
         "in_store": named is not None and named.run in run_ids,
@@ -71,7 +76,7 @@ def home(site: Site) -> Data:
         else None,
         "panels": list_panels("home.html", site, named=named),
         "ways_on": list_ways_on(named),
-    } | findings_of(rubric_set)
+    } | list_findings(rubric_set)
 
 
 def list_ways_on(named: NamedSet | None) -> dict[str, list[tuple[str, str]]]:
@@ -84,15 +89,15 @@ def list_ways_on(named: NamedSet | None) -> dict[str, list[tuple[str, str]]]:
     return ways
 
 
-def findings_of(rubric_set: RubricSet | None) -> Data:
+def list_findings(rubric_set: RubricSet | None) -> PageData:
     """Return what was learned, by the sections of the page; empty ones where nothing was."""
     rubrics = rubric_set.rubrics if rubric_set else ()
     sides = {}
     strongest = {}
     nothing = ""
     if rubric_set is not None:
-        for kind, title in SIDES:
-            sides[title] = list_leading(rubric_set, kind)
+        for kind, title in TITLES_BY_POLARITY:
+            sides[title] = list_leading_headlines(rubric_set, kind)
             strongest[title] = list_strongest_hints(rubrics, kind)
         if not any(sides.values()):
             nothing = describe_nothing_leading(rubrics, rubric_set.data)
@@ -110,11 +115,11 @@ def findings_of(rubric_set: RubricSet | None) -> Data:
         "along": list_along_with_circumstances(rubrics),
         "beside_findings": beside_findings,
         "to_check": list_unexpected_rubrics(rubrics),
-        "topics": list_topics_apart(rubric_set.segments)[:LAST] if rubric_set else [],
+        "topics": list_topics_apart(rubric_set.segments)[:MAX_RUNS_SHOWN] if rubric_set else [],
     }
 
 
-LEFT = """
+LAST_LABELED_QUEUE_QUERY = """
     SELECT q.id, q.name, count(DISTINCT CASE WHEN s.skip = '' THEN l.text_hash END) AS labeled
     FROM queues AS q JOIN leases AS l ON l.queue = q.id LEFT JOIN sheets AS s ON s.lease = l.id
     GROUP BY q.id ORDER BY max(l.rowid) DESC LIMIT 1
@@ -122,13 +127,13 @@ LEFT = """
 """The queue that somebody labeled last."""
 
 
-def list_leading(
+def list_leading_headlines(
     rubric_set: RubricSet, kind: Polarity
 ) -> list[tuple[SupportedRubric, tuple[ChosenRubric, ...]]]:
     """Return the first five headlines of a kind, in their order, each with its near twins."""
     every = {rubric.rubric.id: rubric for rubric in support_rubrics(rubric_set, kind)}
     pairs: list[tuple[SupportedRubric, tuple[ChosenRubric, ...]]] = []
-    for headline in list_headlines(rubric_set.rubrics, kind)[:LAST]:
+    for headline in list_headlines(rubric_set.rubrics, kind)[:MAX_RUNS_SHOWN]:
         pairs.append((every[headline.rubric.id], headline.also))
 
     return pairs

@@ -27,9 +27,9 @@ from pollex.store.tables import (
     format_current_time,
 )
 from pollex.web import links
-from pollex.web.faults import Clash, Fault, NotThere
-from pollex.web.forms import Answers, Fields, Person, Words
-from pollex.web.guests import find_guest, list_links, require_name
+from pollex.web.faults import NotFound, RequestError, VersionConflict
+from pollex.web.forms import AnswerFields, LongText, Person, PrefixedFields
+from pollex.web.guests import find_guest, list_guest_links, require_guest_name
 from pollex.web.listing import find_scoring_run, load_run_columns
 from pollex.web.logs_at_hand import find_log_of_run
 from pollex.web.questions import (
@@ -40,37 +40,37 @@ from pollex.web.questions import (
     unpack_sheet,
 )
 from pollex.web.queues import (
-    KINDS,
-    QUESTION,
-    RANDOM,
+    QUEUE_KINDS,
+    RANDOM_DRAW,
+    THUMB_QUESTION,
     UNDONE_ANSWER,
     choose_next_lease,
-    count_left,
+    count_progress,
     get_lease,
     get_queue,
     list_queues,
     repeat_answers,
 )
-from pollex.web.said import keep_said
+from pollex.web.said import keep_new_answers
 from pollex.web.site import SCORING_COMMANDS, Site, count_seconds_since
-from pollex.web.views import Data, Done, page, post
+from pollex.web.views import NextPage, PageData, page, post
 
-Share = Annotated[float, Field(ge=0, le=1)]
-People = Annotated[int, Field(ge=1, le=20)]
-Why = Annotated[str, Field(max_length=500)]
+ShareNumber = Annotated[float, Field(ge=0, le=1)]
+PeopleCount = Annotated[int, Field(ge=1, le=20)]
+SkipReason = Annotated[str, Field(max_length=500)]
 Milliseconds = Annotated[float, Field(ge=0)]
 
 
-@page(links.LABEL, "queues.html", here="Label")
-def queues(site: Site) -> Data:
+@page(links.LABEL_PATH, "queues.html", here="Label")
+def show_queues(site: Site) -> PageData:
     """List the queues, with how far each is."""
     queue_rows = []
     for queue in list_queues(site.store):
         queue_rows.append(
             (
                 queue,
-                KINDS[queue.kind][0],
-                count_left(site.store, queue, load_run_columns(site, site.run(queue.run))),
+                QUEUE_KINDS[queue.kind][0],
+                count_progress(site.store, queue, load_run_columns(site, site.run(queue.run))),
             )
         )
 
@@ -81,7 +81,7 @@ def queues(site: Site) -> Data:
 
     return {
         "queues": queue_rows,
-        "kinds": KINDS,
+        "kinds": QUEUE_KINDS,
         "runs": scored,
         "site_of": site,
         "again": find_learning_again(site),
@@ -89,10 +89,10 @@ def queues(site: Site) -> Data:
     }
 
 
-FEW = 20
+MIN_NEW_LABELS = 20
 """New labels after which it is worth to learn again."""
 
-NEW_LABELS = """
+NEW_LABELS_QUERY = """
     SELECT b.run AS run, count(DISTINCT b.text_hash) AS n FROM labels AS b
     WHERE b.question = ? AND b.value <> ? AND b.time > coalesce(
         (SELECT max(started) FROM runs WHERE command IN ('learn', 'refit')), '')
@@ -102,14 +102,14 @@ NEW_LABELS = """
 
 def find_learning_again(site: Site) -> dict[str, object] | None:
     """Return where to learn again with labels that are newer than the last rubrics; None while they are few."""
-    rows = site.store.rows(NEW_LABELS, [QUESTION, dump_json(None)])
+    rows = site.store.rows(NEW_LABELS_QUERY, [THUMB_QUESTION, dump_json(None)])
     number = sum(row["n"] for row in rows)
-    if number < FEW:
+    if number < MIN_NEW_LABELS:
         return None
 
     # the log behind the run with the most new labels, if it is still at hand
     log = find_log_of_run(site, site.run(rows[0]["run"]))
-    return {"n": number, "address": links.begin("learn", log=log, people=True)}
+    return {"n": number, "address": links.link_to_form("learn", log=log, people=True)}
 
 
 @post("/api/queues")
@@ -118,13 +118,13 @@ def make_queue(
     name: Person,
     kind: Literal["telling", "unsure", "window", "differs", "random", "filter"] = "unsure",
     run: str = "",
-    random_share: Share = 0.2,
-    repeat_share: Share = 0.05,
-    overlap: People = 1,
-    filter_: Words = "",
+    random_share: ShareNumber = 0.2,
+    repeat_share: ShareNumber = 0.05,
+    overlap: PeopleCount = 1,
+    filter_: LongText = "",
     ask: str = "thumb",
     questionnaire: str = "",
-) -> Done:
+) -> NextPage:
     """Make a queue of a run's conversations."""
     of = find_scoring_run(site, run)
     # questions are copied into the queue, so that they stay when the set changes
@@ -142,7 +142,7 @@ def make_queue(
     queue = QueueRow(*about, filter_, sheet, repeat_share)
     site.store.keep([queue])
 
-    return f"{links.LABEL}/{queue.id}", {"queue": queue.id}
+    return f"{links.LABEL_PATH}/{queue.id}", {"queue": queue.id}
 
 
 def _list_questions(
@@ -159,12 +159,12 @@ def _list_questions(
     if ask in list_bundled_questionnaires():
         return load_questionnaire(ask)
     if ask != "rubrics":
-        raise Fault(
+        raise RequestError(
             f"there is no questionnaire {ask!r:.60}",
             hint="ask a thumb, the run's rubrics, or a questionnaire",
         )
     if (named := site.set_of(run)) is None:
-        raise NotThere(
+        raise NotFound(
             "the rubric set of this run isn't here",
             hint="name its file at the start",
             option="rubrics",
@@ -173,23 +173,23 @@ def _list_questions(
     return make_rubric_questions(named.rubric_set)
 
 
-@page(f"{links.LABEL}/{{queue}}", "sheet.html", here="Label")
-def sheet(
+@page(f"{links.LABEL_PATH}/{{queue}}", "sheet.html", here="Label")
+def show_sheet(
     site: Site,
     queue: QueueRow,
     request: Request,
     lease: str = "",
-) -> Data:
+) -> PageData:
     """Show the conversation at hand, and nothing that anybody or any model said of it."""
     run = site.run(queue.run)
-    left = count_left(site.store, queue, load_run_columns(site, run))
+    left = count_progress(site.store, queue, load_run_columns(site, run))
     lease_row = None
     if lease:
         lease_row = get_lease(site.store, lease)
 
     # an address may be typed by hand
     if lease_row and lease_row.queue != queue.id:
-        raise Clash(
+        raise VersionConflict(
             "this lease is of another queue",
             hint="ask for the next conversation",
         )
@@ -215,7 +215,7 @@ def sheet(
 
     return {
         "again": None if find_guest(request) or site.read_only else find_learning_again(site),
-        "words": KINDS[queue.kind][0],
+        "words": QUEUE_KINDS[queue.kind][0],
         "left": left,
         "lease": lease_row,
         "questions": questions,
@@ -225,7 +225,7 @@ def sheet(
         and site.store.value("SELECT label FROM sheets WHERE lease = ?", [lease_row.id]),
         "before": _find_lease_before(site, queue, lease_row),
         "guest": find_guest(request),
-        "guests": list_links(site.store, site.seal, f"{links.LABEL}/{queue.id}"),
+        "guests": list_guest_links(site.store, site.seal, f"{links.LABEL_PATH}/{queue.id}"),
     }
 
 
@@ -243,18 +243,18 @@ def _find_lease_before(site: Site, queue: QueueRow, lease: LeaseRow | None) -> s
 
 
 @post("/api/queues/{queue}/next")
-def give_next(
+def lead_to_next_sheet(
     site: Site,
     queue: QueueRow,
     request: Request,
     who: Person,
-) -> Done:
+) -> NextPage:
     """Give an annotator the next conversation of a queue."""
-    require_name(request, who, queue.id)
-    return _give_next(site, queue, who)
+    require_guest_name(request, who, queue.id)
+    return _lease_next_conversation(site, queue, who)
 
 
-def _give_next(site: Site, queue: QueueRow, who: str) -> Done:
+def _lease_next_conversation(site: Site, queue: QueueRow, who: str) -> NextPage:
     # one after another, so that no two people get the same lease
     with site.turn:
         lease, passed = choose_next_lease(
@@ -271,35 +271,35 @@ def _give_next(site: Site, queue: QueueRow, who: str) -> Done:
         if rows:
             site.store.keep(rows)
 
-    address = links.address(
-        f"{links.LABEL}/{queue.id}",
+    address = links.make_address(
+        f"{links.LABEL_PATH}/{queue.id}",
         lease=lease.id if lease else None,
     )
     return address, {"lease": lease and lease.id, "conversation": lease and lease.conversation}
 
 
 @post("/api/labels")
-def keep(
+def keep_answers(
     site: Site,
     request: Request,
     lease_id: str,
     who: Person,
-    answers: Answers,
+    answers: AnswerFields,
     value: Literal["up", "down"] | None = None,
-    skip: Why = "",
-    comment: Words = "",
+    skip: SkipReason = "",
+    comment: LongText = "",
     shown_ms: Milliseconds = 0,
-) -> Done | Response:
+) -> NextPage | Response:
     """Keep an answer to each question, or a thumb, or why there is none; it is on the disk before this answers."""
     with site.turn:
         lease = require_lease(site, request, lease_id, who)
         queue = get_queue(site.store, lease.queue)
         # the label that this answer replaces, by question: an answer can be changed
-        earlier_labels = site.store.rows(BEFORE, [lease.id])
+        earlier_labels = site.store.rows(LABELS_OF_LEASE_QUERY, [lease.id])
         before = {row["question"]: row["id"] for row in earlier_labels}
         # an answer that counted as drawn at random still does once it is changed
-        if RANDOM in {row["drawn"] for row in earlier_labels}:
-            drawn = RANDOM
+        if RANDOM_DRAW in {row["drawn"] for row in earlier_labels}:
+            drawn = RANDOM_DRAW
         else:
             drawn = lease.drawn
 
@@ -331,11 +331,11 @@ def keep(
             rows.append((label, sheet))
 
         # the main question is the last one
-        label_id = keep_said(site.store, rows)[-1]
+        label_id = keep_new_answers(site.store, rows)[-1]
 
     # programs get the label's id, people the next conversation
     if request.headers.get("content-type", "").startswith("application/json"):
-        replaces = before.get(QUESTION)
+        replaces = before.get(THUMB_QUESTION)
         return JSONResponse(
             {
                 "ok": True,
@@ -344,21 +344,21 @@ def keep(
             }
         )
 
-    return _give_next(site, queue, who)
+    return _lease_next_conversation(site, queue, who)
 
 
 @post("/api/labels/{id}/undo")
-def undo(
+def undo_answers(
     site: Site,
     id_: str,
     request: Request,
     who: Person,
-) -> Done:
+) -> NextPage:
     """Take a sheet's answers back; its conversation comes again while its lease lasts."""
     with site.turn:
         lease_id = site.store.value("SELECT lease FROM sheets WHERE label = ?", [id_])
         if not lease_id:
-            raise NotThere(
+            raise NotFound(
                 "no queue gave such a label",
                 hint="take back one that a queue's sheet kept",
             )
@@ -367,11 +367,11 @@ def undo(
         run = get_queue(site.store, lease.queue).run
         # the answers that hold now, by question: later rows replace earlier ones
         label_ids = {}
-        for row in site.store.rows(BEFORE, [lease.id]):
+        for row in site.store.rows(LABELS_OF_LEASE_QUERY, [lease.id]):
             label_ids[row["question"]] = row["id"]
 
         if id_ not in label_ids.values():
-            raise Clash(
+            raise VersionConflict(
                 "this answer was changed since",
                 hint="take the newer one back",
             )
@@ -395,7 +395,9 @@ def undo(
 
         site.store.keep(rows)
 
-    return links.address(f"{links.LABEL}/{lease.queue}", lease=lease.id), {"lease": lease.id}
+    return links.make_address(f"{links.LABEL_PATH}/{lease.queue}", lease=lease.id), {
+        "lease": lease.id
+    }
 
 
 def require_lease(
@@ -407,19 +409,19 @@ def require_lease(
     """Return a lease that somebody holds.
 
     Raises:
-        Clash: It is another's, or over.
+        VersionConflict: It is another's, or over.
         Forbidden: The guest who asks is somebody else.
     """
     lease = get_lease(site.store, lease_id)
-    require_name(request, who, lease.queue)
+    require_guest_name(request, who, lease.queue)
     if lease.annotator != who:
-        raise Clash(
+        raise VersionConflict(
             "another annotator has this conversation",
             hint="ask for the next one",
         )
 
     if lease.until < format_current_time():
-        raise Clash(
+        raise VersionConflict(
             "you had this conversation for more than 15 minutes",
             hint="ask for the next one",
         )
@@ -427,7 +429,7 @@ def require_lease(
     return lease
 
 
-BEFORE = """
+LABELS_OF_LEASE_QUERY = """
     SELECT l.question, l.id, l.drawn FROM sheets AS s JOIN labels AS l ON l.id = s.label WHERE s.lease = ?
     ORDER BY s.rowid
 """
@@ -436,23 +438,25 @@ BEFORE = """
 def _read_answers(
     questions: Sequence[SheetQuestion],
     conversation: Conversation,
-    answers: Fields,
+    answers: PrefixedFields,
     value: str | None,
     skip: str,
 ) -> list[tuple[str, str | float | None, str]]:
     """Return question, value, and why there is none, for each question of a sheet; all that apply are wanted."""
     # who skips the conversation skips all of its questions
     if skip and value is None:
-        return [(question.id, None, skip) for question in questions] or [(QUESTION, None, skip)]
+        return [(question.id, None, skip) for question in questions] or [
+            (THUMB_QUESTION, None, skip)
+        ]
     # a queue without questions asks for a thumb
     if not questions:
         if value is None or skip:
-            raise Fault(
+            raise RequestError(
                 "give a value, or why you skip it",
                 hint="value: up or down; skip: a reason",
             )
 
-        return [(QUESTION, value, "")]
+        return [(THUMB_QUESTION, value, "")]
 
     applying = []
     for question in questions:

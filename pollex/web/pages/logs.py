@@ -32,38 +32,38 @@ from pollex.services.readings import (
     make_reading,
     remove_reading,
 )
-from pollex.text import format_size
+from pollex.text import JsonDict, format_size
 from pollex.web import frame, links
-from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Fields, Short
+from pollex.web.faults import NotFound, RequestError
+from pollex.web.forms import PrefixedFields, ShortText
 from pollex.web.log_forms import (
-    COUNTS,
-    MAPPINGS,
+    MAPPING_OPTIONS,
     PART_WORDS,
     ROLE_WORDS,
+    WORDS_BY_COUNT,
     list_option_fields,
     read_options,
 )
 from pollex.web.site import Site
 from pollex.web.typed_endpoints import require_endpoint
-from pollex.web.uploads import make_refusal, make_upload
-from pollex.web.views import Data, Done, page, post
+from pollex.web.uploads import make_request_error, make_upload
+from pollex.web.views import NextPage, PageData, page, post
 
-HERE = "Logs"
-PATIENCE = 20.0
+MENU_ENTRY = "Logs"
+MAX_WAIT_SECONDS = 20.0
 """Seconds that a page waits for what is read; then it says that it is being read."""
 
-Given = Annotated[Fields, "col-", "who-", "val-", "opt-"]
+ReadingFields = Annotated[PrefixedFields, "col-", "who-", "val-", "opt-"]
 """What the form of a reading sends: see `log_forms`."""
-Address = Annotated[str, Field(max_length=2000)]
-Keys = Annotated[Fields, "key-"]
+AddressText = Annotated[str, Field(max_length=2000)]
+KeyFields = Annotated[PrefixedFields, "key-"]
 """Keys of a tool, by the variable that its own client uses: they are in memory alone."""
 
-make_upload(links.UPLOAD, lambda reading: links.log(reading.id))
+make_upload(links.UPLOAD_PATH, lambda reading: links.link_to_log(reading.id))
 
 
 @dataclass(frozen=True)
-class Tool:
+class PullableTool:
     """A tool whose logs can be pulled.
 
     Attributes:
@@ -84,7 +84,7 @@ class Tool:
     project: bool
 
 
-def list_tools() -> list[Tool]:
+def list_tools() -> list[PullableTool]:
     """Return the tools whose logs can be pulled."""
     return [_make_tool(interface) for interface in list_interfaces()]
 
@@ -94,7 +94,7 @@ def list_interfaces() -> list[ToolInterface]:
     return [interface for logs in list_hooks(LogSourceTools) for interface in logs.interfaces()]
 
 
-def _make_tool(interface: ToolInterface) -> Tool:
+def _make_tool(interface: ToolInterface) -> PullableTool:
     # an address is known where the tool has a usual one, or a variable of the server names one
     names, usual = interface.url
     is_addressed = bool(usual) or any(os.environ.get(name) for name in names)
@@ -103,7 +103,7 @@ def _make_tool(interface: ToolInterface) -> Tool:
     optional = {name: bool(os.environ.get(name)) for name in interface.optional}
     variable = names[0] if names else ""
 
-    return Tool(
+    return PullableTool(
         interface.name,
         variable,
         usual,
@@ -114,8 +114,8 @@ def _make_tool(interface: ToolInterface) -> Tool:
     )
 
 
-@page(links.LOGS, "logs.html", here=HERE)
-def logs(site: Site, as_json: bool) -> Data:
+@page(links.LOGS_PATH, "logs.html", here=MENU_ENTRY)
+def show_logs(site: Site, as_json: bool) -> PageData:
     """Show the logs that were brought, and the ways to bring one."""
     readings = list_readings(site.store.folder, kept_only=False)
     if as_json:
@@ -139,7 +139,7 @@ def logs(site: Site, as_json: bool) -> Data:
     }
 
 
-def make_log_json(reading: LogReading) -> Data:
+def make_log_json(reading: LogReading) -> PageData:
     """Return a log as JSON; no path of the server is in it."""
     # the fields of a reading without its files and folder, which are paths of the server
     names = ("id", "name", "titles", "options", "is_kept", "conversations", "created", "notes")
@@ -147,48 +147,48 @@ def make_log_json(reading: LogReading) -> Data:
 
 
 def get_reading(site: Site, log_id: str) -> LogReading:
-    """Return a log by its id. Raises NotThere where there is none."""
+    """Return a log by its id. Raises NotFound where there is none."""
     try:
         return find_reading(site.store.folder, log_id)
     except WrongUse as error:
-        raise NotThere("there is no such log", hint=error.advice) from None
+        raise NotFound("there is no such log", hint=error.advice) from None
 
 
-@page(f"{links.LOGS}/{{log}}", "log.html", here=HERE)
-def log(
+@page(f"{links.LOGS_PATH}/{{log}}", "log.html", here=MENU_ENTRY)
+def show_log(
     site: Site,
     log_id: str,
-    given: Given,
+    given: ReadingFields,
     as_json: bool,
-    name: Short = "",
-) -> Data:
+    name: ShortText = "",
+) -> PageData:
     """Show what was read of a log, as it was kept or as a form asks for it."""
-    return _show_log(site, log_id, given, as_json=as_json, name=name)
+    return _fill_log_page(site, log_id, given, as_json=as_json, name=name)
 
 
-@page(f"{links.LOGS}/{{log}}/part")
-def log_part(
+@page(f"{links.LOGS_PATH}/{{log}}/part")
+def show_log_part(
     site: Site,
     log_id: str,
-    given: Given,
-    name: Short = "",
+    given: ReadingFields,
+    name: ShortText = "",
 ) -> Response:
     """Show the same without its frame, for a script that puts it in place."""
-    shown = _show_log(site, log_id, given, name=name)
+    shown = _fill_log_page(site, log_id, given, name=name)
     # tells the script whether to ask for this part again
     headers = {"X-Pollex-Ended": "" if shown["is_waiting"] else "yes"}
-    about: Data = {"site": site.id, "read_only": site.read_only}
+    about: PageData = {"site": site.id, "read_only": site.read_only}
     return frame.answer_page("log_read.html", headers=headers, **about, **shown)
 
 
-def _show_log(
+def _fill_log_page(
     site: Site,
     log_id: str,
-    form_fields: Mapping[str, Any],
+    form_fields: Mapping[str, object],
     *,
     as_json: bool = False,
     name: str = "",
-) -> Data:
+) -> PageData:
     """Return what the page of a log shows; for a program the view alone."""
     reading = get_reading(site, log_id)
     like: LogReading | None = None
@@ -210,7 +210,7 @@ def _show_log(
         return {"log": make_log_json(reading), "view": view}
 
     # the command that fetches the log, shown while no file has come
-    child = site.children.last_of(links.log(reading.id))
+    child = site.children.last_of(links.link_to_log(reading.id))
     return {
         "reading": reading,
         "view": view,
@@ -218,27 +218,27 @@ def _show_log(
         "child": child if child is not None and not reading.files else None,
         "is_waiting": view is None,
         "has_set": bool(site.sets()),
-        "is_changed": view is not None and _differ(view["options"], reading.options),
+        "is_changed": view is not None and _have_other_options(view["options"], reading.options),
         "asked": f"?{urlencode(form_fields)}" if form_fields else "",
         "typed_name": name or reading.name,
         "fields": list_option_fields(),
-        "mappings": MAPPINGS,
+        "mappings": MAPPING_OPTIONS,
         "part_words": PART_WORDS,
         "role_words": ROLE_WORDS,
-        "counts": COUNTS,
+        "counts": WORDS_BY_COUNT,
     }
 
 
-def _differ(options: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+def _have_other_options(options: Mapping[str, object], others: Mapping[str, object]) -> bool:
     return dict(options) != dict(others)
 
 
 def _get_view(
     site: Site,
     reading: LogReading,
-    options: Mapping[str, Any],
-    seconds: float = PATIENCE,
-) -> dict[str, Any] | None:
+    options: Mapping[str, object],
+    seconds: float = MAX_WAIT_SECONDS,
+) -> JsonDict | None:
     """Return what is read of a log with some options; None while it is being read.
 
     Raises:
@@ -250,18 +250,18 @@ def _get_view(
 
     # checked at each look, as the server may be started anew with fewer folders to read
     require_still_allowed(reading, site.roots)
-    future: Future[dict[str, Any]] = site.reader.look(reading.sources, options)
+    future: Future[JsonDict] = site.reader.look(reading.sources, options)
     try:
         view = future.result(seconds)
     except NotYet:
         # reading goes on beside, and a later look finds what came of it
         return None
 
-    titled: dict[str, Any] = _put_titles(reading, view)
+    titled: JsonDict = _put_titles(reading, view)
     return titled
 
 
-def _put_titles(reading: LogReading, value: Any) -> Any:
+def _put_titles(reading: LogReading, value: object) -> Any:
     """Return a value with the titles of files in place of the server's paths, in all its texts."""
     if isinstance(value, str):
         return reading.with_titles(value)
@@ -280,8 +280,8 @@ def _put_titles(reading: LogReading, value: Any) -> Any:
 def _read_as_before(
     site: Site,
     reading: LogReading,
-    view: dict[str, Any],
-) -> tuple[LogReading | None, dict[str, Any] | None]:
+    view: JsonDict,
+) -> tuple[LogReading | None, JsonDict | None]:
     """Return an earlier log of the same columns with what is read in its way; else the view as it is."""
     columns = [column["path"] for column in view["columns"]]
     like = find_reading_of_columns(site.store.folder, columns)
@@ -296,23 +296,23 @@ def _read_as_before(
     return like, in_its_way
 
 
-def _make_fault_view(error: PollexError, options: Mapping[str, Any]) -> dict[str, Any]:
+def _make_fault_view(error: PollexError, options: Mapping[str, object]) -> JsonDict:
     """Return the view of a log that wasn't read, and why."""
     # empty lists, so that the page needs no case of its own for a log with an error
     lists = ("facts", "left_out", "notes", "columns", "values", "speakers", "talks")
     told_error = {"what": error.what, "where": error.where}
     told_error |= {"remedy": error.hint, "advice": error.advice}
-    empty: dict[str, Any] = {name: [] for name in lists}
+    empty: JsonDict = {name: [] for name in lists}
     return empty | {"error": told_error, "options": options, "offer": {}, "proposed": False}
 
 
 @post("/api/logs/{log}/reading")
-def keep(
+def keep_log_reading(
     site: Site,
     log_id: str,
-    given: Given,
-    name: Short = "",
-) -> Done:
+    given: ReadingFields,
+    name: ShortText = "",
+) -> NextPage:
     """Keep how a log is read, under a name."""
     reading = get_reading(site, log_id)
     try:
@@ -324,13 +324,13 @@ def keep(
 
         view = _get_view(site, reading, options)
     except PollexError as error:
-        raise make_refusal(error) from error
+        raise make_request_error(error) from error
 
     if view is None:
-        raise Fault("it is still being read", hint="keep it once it was read")
+        raise RequestError("it is still being read", hint="keep it once it was read")
     if view["error"]:
         told_error = view["error"]
-        raise Fault(
+        raise RequestError(
             told_error["what"],
             where=told_error["where"],
             hint=told_error["advice"],
@@ -349,24 +349,24 @@ def keep(
             )
         )
 
-    return links.log(kept_reading.id), {"log": kept_reading.id, "name": kept_reading.name}
+    return links.link_to_log(kept_reading.id), {"log": kept_reading.id, "name": kept_reading.name}
 
 
 @post("/api/logs/{log}/removal")
-def remove(site: Site, log_id: str) -> Done:
+def remove_log(site: Site, log_id: str) -> NextPage:
     """Remove a log with its files; what was learned from it stays."""
     reading = get_reading(site, log_id)
     # a command that still fetches it would write into a folder that is gone
-    child = site.children.last_of(links.log(reading.id))
+    child = site.children.last_of(links.link_to_log(reading.id))
     if child is not None:
         child.stop()
 
     remove_reading(reading)
-    return links.LOGS, {"removed": reading.id}
+    return links.LOGS_PATH, {"removed": reading.id}
 
 
 @post("/api/logs/place")
-def place(site: Site, place_: str) -> Done:
+def bring_named_place(site: Site, place_: str) -> NextPage:
     """Bring what is at a place that the server may read."""
     try:
         reading = keep_place_as_log(
@@ -376,27 +376,27 @@ def place(site: Site, place_: str) -> Done:
             site.max_upload,
         )
     except PollexError as error:
-        raise make_refusal(error) from error
+        raise make_request_error(error) from error
 
-    return links.log(reading.id), {"log": reading.id}
+    return links.link_to_log(reading.id), {"log": reading.id}
 
 
 @post("/api/logs/bundled")
-def bundled(site: Site) -> Done:
+def bring_bundled_log(site: Site) -> NextPage:
     """Bring the log that comes with pollex."""
     reading = keep_bundled_log(site.store.folder)
-    return links.log(reading.id), {"log": reading.id}
+    return links.link_to_log(reading.id), {"log": reading.id}
 
 
 @post("/api/logs/pull")
-def pull(
+def pull_logs(
     site: Site,
-    tool: Short,
-    keys: Keys,
-    project: Short = "",
-    since: Short = "",
-    url: Address = "",
-) -> Done:
+    tool: ShortText,
+    keys: KeyFields,
+    project: ShortText = "",
+    since: ShortText = "",
+    url: AddressText = "",
+) -> NextPage:
     """Begin to fetch the logs of a tool; its keys are given to the command alone, by its environment.
 
     The server's own keys go where its owner sends them, and to no address that a visitor types.
@@ -405,14 +405,14 @@ def pull(
     interface = by_name.get(tool)
     if interface is None:
         names = ", ".join(tool.name for tool in list_tools())
-        raise Fault(f"{tool!r:.40} can't be pulled from", hint=f"one of: {names}")
+        raise RequestError(f"{tool!r:.40} can't be pulled from", hint=f"one of: {names}")
     if interface.project and not project:
-        raise Fault(f"{tool} has projects", hint="name one")
+        raise RequestError(f"{tool} has projects", hint="name one")
     # a visitor's address is checked before keys are sent there
     if url:
         require_endpoint(site, url)
 
-    environment = make_environment(interface, keys, url)
+    environment = make_pull_environment(interface, keys, url)
     store = site.store.folder
     # kept before any file has come, so that its page can show how far the command is
     title = f"{tool} {project}".strip()
@@ -432,38 +432,38 @@ def pull(
     child = site.children.start(
         f"Fetching the logs of {title}",
         arguments,
-        back=links.log(reading.id),
+        back=links.link_to_log(reading.id),
         environment=environment,
         after=keep_pulled,
     )
-    return f"{links.CHILDREN}/{child.id}", {"child": child.id, "log": reading.id}
+    return f"{links.CHILDREN_PATH}/{child.id}", {"child": child.id, "log": reading.id}
 
 
-def make_environment(
+def make_pull_environment(
     interface: ToolInterface,
-    keys: Mapping[str, Any],
+    keys: Mapping[str, object],
     url: str = "",
 ) -> dict[str, str]:
     """Return what a command that pulls finds in its environment, beside the server's own.
 
     Raises:
-        Fault: A key is none of the tool's, or missing for the address.
+        RequestError: A key is none of the tool's, or missing for the address.
     """
     typed = _read_variables(interface, keys)
     # the tool's address is the server's own: its keys may go there
     if not url:
         return typed
-    if not _is_owners(interface, url):
+    if not _is_owners_address(interface, url):
         typed = _blank_server_keys(interface, typed)
 
     return typed | {interface.url[0][0]: url}
 
 
-def _read_variables(interface: ToolInterface, keys: Mapping[str, Any]) -> dict[str, str]:
+def _read_variables(interface: ToolInterface, keys: Mapping[str, object]) -> dict[str, str]:
     """Return the variables of a tool that were typed.
 
     Raises:
-        Fault: One of them is none of the tool's, or no line.
+        RequestError: One of them is none of the tool's, or no line.
     """
     typed = {}
     for name, value in keys.items():
@@ -473,16 +473,16 @@ def _read_variables(interface: ToolInterface, keys: Mapping[str, Any]) -> dict[s
     # any other variable could change how the command itself works
     secrets_of_tool = (*interface.keys, *interface.optional)
     if stray := [name for name in typed if name not in secrets_of_tool]:
-        raise Fault(
+        raise RequestError(
             f"{stray[0]:.60} is no key of {interface.name}",
             hint="use the form",
         )
     if any(not value.isprintable() or len(value) > 500 for value in typed.values()):
-        raise Fault("a key is no line of text", hint="type it again")
+        raise RequestError("a key is no line of text", hint="type it again")
     return typed
 
 
-def _is_owners(interface: ToolInterface, url: str) -> bool:
+def _is_owners_address(interface: ToolInterface, url: str) -> bool:
     """Tell whether an address is one that the server's owner named, or the usual one of the tool."""
     names, usual = interface.url
     addresses = [usual, *(os.environ.get(name, "") for name in names)]
@@ -494,10 +494,10 @@ def _blank_server_keys(interface: ToolInterface, typed: Mapping[str, str]) -> di
     """Return the variables that were typed, and empty ones in place of the server's own.
 
     Raises:
-        Fault: The tool has to have one that nobody typed.
+        RequestError: The tool has to have one that nobody typed.
     """
     if missing := [name for name in interface.keys if not typed.get(name)]:
-        raise Fault(
+        raise RequestError(
             "the keys of this server go only to addresses that its owner named",
             hint=f"type {' and '.join(missing)}, too",
         )

@@ -7,15 +7,15 @@ from starlette.responses import Response
 from pollex.store.outputs import OutputFile, list_outputs
 from pollex.text import format_size
 from pollex.web import links
-from pollex.web.faults import NotThere
-from pollex.web.guests import list_links
+from pollex.web.faults import NotFound
+from pollex.web.guests import list_guest_links
 from pollex.web.queues import list_queues
 from pollex.web.site import Site
-from pollex.web.views import Data, page, send_file
+from pollex.web.views import PageData, page, send_file
 
 
-@page(links.SHARED, "pass_on.html", here="Share")
-def pass_on(site: Site) -> Data:
+@page(links.SHARING_PATH, "pass_on.html", here="Share")
+def show_sharing(site: Site) -> PageData:
     """Show what can be shared: reports as files, and links for people."""
     reports = []
     for output, place in list_reports(site):
@@ -24,7 +24,7 @@ def pass_on(site: Site) -> Data:
     return {
         "reports": reports,
         "has_runs": bool(site.runs()),
-        "readers": list_links(site.store, site.seal, links.HOME),
+        "readers": list_guest_links(site.store, site.seal, links.HOME_PATH),
         "queues": list(list_queues(site.store)),
     }
 
@@ -43,11 +43,11 @@ def list_reports(site: Site) -> list[tuple[OutputFile, Path]]:
     return reports
 
 
-@page(f"{links.SHARED}/report")
-def report(site: Site, id_: str) -> Response:
+@page(f"{links.SHARING_PATH}/report")
+def send_report(site: Site, id_: str) -> Response:
     """Send a report as one file; only one that pollex wrote, byte for byte."""
     for output, place in list_reports(site):
         if output.digest == id_:
             return send_file(place.name, "text/html", place.read_bytes())
 
-    raise NotThere("there is no such report", hint="its page lists those there are")
+    raise NotFound("there is no such report", hint="its page lists those there are")

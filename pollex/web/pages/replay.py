@@ -15,28 +15,28 @@ from pollex.services.sets import diff_words
 from pollex.store.runs import Run
 from pollex.store.tables import ReplayRow, dump_json, format_current_time, load_json
 from pollex.web import links
-from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Words
+from pollex.web.faults import NotFound, RequestError
+from pollex.web.forms import LongText
 from pollex.web.pages.conversation import find_trace
 from pollex.web.site import Site
-from pollex.web.views import Data, Done, page, post
+from pollex.web.views import NextPage, PageData, page, post
 
-OWN = ""
+OWN_JUDGE = ""
 """Name of the judge that the set has."""
 
 
-@page(links.REPLAY, "replay.html", here="Conversations")
-def replay(
+@page(links.REPLAY_PATH, "replay.html", here="Conversations")
+def show_replays(
     site: Site,
     run: Run,
     id_: str,
     rubric: str = "",
     replay: str = "",
-) -> Data:
+) -> PageData:
     """Show what can be asked again, and what came of it."""
     trace, _, named, _ = find_trace(site, run, id_)
     if named is None:
-        raise NotThere(
+        raise NotFound(
             "the rubric set of this run isn't here",
             hint="name its file at the start",
             option="rubrics",
@@ -63,7 +63,7 @@ def replay(
         "words": site.typed.get(replay) or chosen.text,
         "fault": task.result() if task is not None and task.done() else "",
         "shown": _show_replay(site, rubric_set, replay),
-        "earlier": _list_earlier(site, run, id_),
+        "earlier": _list_earlier_replays(site, run, id_),
     }
 
 
@@ -81,7 +81,7 @@ def _describe_price(
     }
 
 
-def _list_earlier(site: Site, run: Run, conversation: str) -> list[dict[str, Any]]:
+def _list_earlier_replays(site: Site, run: Run, conversation: str) -> list[dict[str, Any]]:
     rows = site.store.rows(
         "SELECT id, time, payload FROM replays WHERE run = ? AND conversation = ? ORDER BY rowid DESC LIMIT 20",
         [run.id, conversation],
@@ -135,25 +135,25 @@ def _make_row(
 
 
 @post("/api/replays")
-def ask(
+def begin_replay(
     site: Site,
     run: Run,
     id_: str,
     rubric: str = "",
-    text: Words = "",
-    judge: str = OWN,
-) -> Done:
+    text: LongText = "",
+    judge: str = OWN_JUDGE,
+) -> NextPage:
     """Begin to ask again; the page tells when the answer has come."""
     _, _, named, _ = find_trace(site, run, id_)
     if named is None:
-        raise NotThere(
+        raise NotFound(
             "the rubric set of this run isn't here",
             hint="name its file at the start",
             option="rubrics",
         )
 
     if judge and judge not in site.profiles:
-        raise Fault(
+        raise RequestError(
             f"there is no judge {judge[:80]!r}",
             hint="take one of those that the page names",
         )
@@ -164,7 +164,7 @@ def ask(
         rubrics.append(_reword_rubric(asked_rubric, rubric, text))
 
     if not judge and rubrics == [*named.rubric_set.rubrics]:
-        raise Fault(
+        raise RequestError(
             "nothing is changed",
             hint="change the words, or choose another judge",
         )
@@ -174,8 +174,8 @@ def ask(
     site.typed[replay] = text
     asking = (site, replay, run.id, id_, named.rubric_set, rubrics, judge)
     site.working[replay] = site.at_work.submit(_ask_again, *asking)
-    address = links.address(
-        links.REPLAY,
+    address = links.make_address(
+        links.REPLAY_PATH,
         run=run.id,
         id=id_,
         rubric=rubric,
@@ -230,8 +230,14 @@ def _ask_again(
     return ""
 
 
-@page(f"{links.REPLAY}/live", "replay_live.html")
-def live(site: Site, run: str, id_: str, replay: str = "", rubric: str = "") -> Data:  # noqa: ARG001 - the page's
+@page(f"{links.REPLAY_PATH}/live", "replay_live.html")
+def show_replay_live(
+    site: Site,
+    run: str,  # noqa: ARG001 - the page's, as are the two others
+    id_: str,  # noqa: ARG001
+    replay: str = "",
+    rubric: str = "",  # noqa: ARG001
+) -> PageData:
     """Tell whether an answer has come."""
     task = site.working.get(replay)
     over = task is None or task.done()

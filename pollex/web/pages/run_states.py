@@ -11,18 +11,19 @@ from pollex.errors import BadRubrics, PollexError
 from pollex.runs.pool_review import RunFork, begin_forked_run, get_waiting_pool, resume_with_pool
 from pollex.store.database import CHECKPOINTS_FILE_NAME
 from pollex.store.runs import Run
+from pollex.text import JsonDict
 from pollex.web import links
-from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Fields
+from pollex.web.faults import NotFound, RequestError
+from pollex.web.forms import PrefixedFields
 from pollex.web.kept_commands import go_on_with_run, require_confirmation
 from pollex.web.site import Site
-from pollex.web.views import Done, page, post
+from pollex.web.views import NextPage, page, post
 
-MOST_ROWS = 60
+MAX_TABLE_ROWS = 60
 """Rows of a table that a page shows; the whole state is JSON at an address of its own."""
-EDITED = ("deduplicate", "review_pool", "select")
+NODES_WITH_POOL = ("deduplicate", "review_pool", "select")
 """Nodes at which a page has the pool to edit; a fork with one after any other does the same as at one of these."""
-NEW = 3
+NEW_RUBRIC_ROWS = 3
 """Empty rows for rubrics of one's own."""
 
 
@@ -37,9 +38,9 @@ class NodeChange:
     """
 
     node: str
-    changed: Mapping[str, Any]
+    changed: JsonDict
     pool: Sequence[Mapping[str, Any]]
-    state: Mapping[str, Any]
+    state: JsonDict
 
     @property
     def told(self) -> str:
@@ -47,13 +48,13 @@ class NodeChange:
         return ", ".join(_describe_count(name, self.state[name]) for name in self.changed)
 
 
-def _describe_count(name: str, value: Any) -> str:
+def _describe_count(name: str, value: object) -> str:
     if isinstance(value, list | dict):
         return f"{name} {len(value)}"
     return name
 
 
-Pool = Annotated[Fields, "text-", "polarity-", "was-", "out-"]
+PoolFields = Annotated[PrefixedFields, "text-", "polarity-", "was-", "out-"]
 """A pool as edited: of each row `text-1`, `polarity-1`, `was-1` if it is none of one's own, `out-1` to take it out."""
 
 
@@ -96,7 +97,7 @@ def _compute_node_changes(site: Site, run: Run) -> list[NodeChange]:
     from pollex.graphs.run import list_states  # LangGraph comes with it
 
     node_changes: dict[str, NodeChange] = {}
-    before: Mapping[str, Any] = {}
+    before: JsonDict = {}
     for nodes, state in asyncio.run(list_states(site.store, run)):
         # keys whose value is another one than before the node
         changed = {}
@@ -107,7 +108,7 @@ def _compute_node_changes(site: Site, run: Run) -> list[NodeChange]:
             # start and end of the graph are nodes by name only
             if not node.startswith("__"):
                 # a fork takes another pool only after these nodes
-                if run.command == "learn" and node in EDITED:
+                if run.command == "learn" and node in NODES_WITH_POOL:
                     pool = state.get("kept", [])
                 else:
                     pool = []
@@ -132,14 +133,14 @@ class StateTable:
     """
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
+    rows: tuple[tuple[object, ...], ...]
     more: int = 0
 
     def __str__(self) -> str:
         return f"{len(self.rows) + self.more} rows"
 
 
-def make_state_table(value: Any) -> Any:
+def make_state_table(value: object) -> object:
     """Return a value of a state as people read it: lists and objects as tables, plain values as they are."""
     if isinstance(value, dict) and value:
         return _make_object_table(value)
@@ -150,8 +151,8 @@ def make_state_table(value: Any) -> Any:
     return ("no", "yes")[value] if isinstance(value, bool) else value
 
 
-def _make_object_table(value: Mapping[str, Any]) -> StateTable:
-    items = list(value.items())[:MOST_ROWS]
+def _make_object_table(value: JsonDict) -> StateTable:
+    items = list(value.items())[:MAX_TABLE_ROWS]
     more = len(value) - len(items)
     # objects of the same shape share their columns, with a row for each
     columns = _find_shared_columns([entry for _, entry in items])
@@ -168,14 +169,14 @@ def _make_object_table(value: Mapping[str, Any]) -> StateTable:
     )
 
 
-def _make_list_table(value: Sequence[Any]) -> Any:
+def _make_list_table(value: Sequence[Any]) -> object:
     # plain values need no table
     if not any(isinstance(entry, dict | list) for entry in value):
-        return ", ".join(map(str, value[:MOST_ROWS])) + (
-            f" and {len(value) - MOST_ROWS} more" * (len(value) > MOST_ROWS)
+        return ", ".join(map(str, value[:MAX_TABLE_ROWS])) + (
+            f" and {len(value) - MAX_TABLE_ROWS} more" * (len(value) > MAX_TABLE_ROWS)
         )
 
-    first = value[:MOST_ROWS]
+    first = value[:MAX_TABLE_ROWS]
     columns = _find_shared_columns(first)
     if columns:
         rows = []
@@ -221,26 +222,26 @@ def describe_status(site: Site, run: Run, status: str) -> str:
 
 
 @page("/api/runs/{run}/state")
-def state(site: Site, run: Run, node: str) -> Response:
+def send_state(site: Site, run: Run, node: str) -> Response:
     """Return the state after a node as JSON."""
     for change in list_node_changes(site, run):
         if change.node == node:
             return JSONResponse(dict(change.state))
 
-    raise NotThere(
+    raise NotFound(
         f"the run has no state after {node}",
         hint="its page names those it has",
     )
 
 
 @post("/api/runs/{run}/pool")
-def edit_pool(
+def resume_with_edited_pool(
     site: Site,
     run: Run,
-    pool: Pool,
+    pool: PoolFields,
     node: str = "",
     confirmed: str = "",
-) -> Done:
+) -> NextPage:
     """Take an edited pool, and carry on the run that waits with it, or with a `node` a fork after that.
 
     An empty row of one's own is none. `confirmed` is the digest of the kept command that somebody
@@ -261,14 +262,14 @@ def edit_pool(
         named = asyncio.run(_resume_with_pool(site, run, node, rows))
     except BadRubrics as wrong:
         place = f"{wrong.where}: " if wrong.where else ""
-        raise Fault(
+        raise RequestError(
             f"the pool is not taken: {place}{wrong.what}",
             hint=wrong.hint,
         ) from wrong
 
     # the run, or the fork that was made of it
     child = go_on_with_run(site, site.run(named))
-    return links.run(named), {"run": named, "child": child and child.id}
+    return links.link_to_run(named), {"run": named, "child": child and child.id}
 
 
 async def _resume_with_pool(

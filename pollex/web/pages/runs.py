@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from markupsafe import Markup
@@ -14,11 +14,11 @@ from pollex.runs.run import get_cost_of_run
 from pollex.store.runs import Run
 from pollex.store.tables import load_json
 from pollex.web import links
-from pollex.web.begun import find_child
+from pollex.web.begun import find_child_of_run
 from pollex.web.drawings import draw_distribution
-from pollex.web.faults import NotThere
-from pollex.web.forms import Place, Window
-from pollex.web.hooks import READS, list_panels
+from pollex.web.faults import NotFound
+from pollex.web.forms import RowIndex, WindowSize
+from pollex.web.hooks import IS_READER, list_panels
 from pollex.web.kept_commands import read_kept_command
 from pollex.web.likeness import measure_unlikeness
 from pollex.web.listing import ListForm, make_listing
@@ -30,13 +30,13 @@ from pollex.web.model_calls import (
     read_request,
     split_sealed,
 )
-from pollex.web.pages.run_states import NEW, NodeChange, describe_status, read_states
-from pollex.web.results import put_titles
+from pollex.web.pages.run_states import NEW_RUBRIC_ROWS, NodeChange, describe_status, read_states
+from pollex.web.results import replace_paths_by_titles
 from pollex.web.run_page import (
-    BINS,
-    ERRORS,
-    Spans,
-    Times,
+    ERRORS_QUERY,
+    MAX_STRIP_BINS,
+    RunTimes,
+    SpansOfName,
     draw_graph,
     draw_strip,
     read_drawn_graphs,
@@ -44,32 +44,34 @@ from pollex.web.run_page import (
     sum_times,
 )
 from pollex.web.site import SCORING_COMMANDS, Site
-from pollex.web.views import Data, page
+from pollex.web.views import PageData, page
 
-ENDED = ("done", "partial", "failed", "interrupted", "killed")
-STOPPED = ("failed", "interrupted", "killed", "waiting")
-GRAPHS = {"evaluate": "score", "label": "score"}
+ENDED_STATUSES = ("done", "partial", "failed", "interrupted", "killed")
+STOPPED_STATUSES = ("failed", "interrupted", "killed", "waiting")
+GRAPHS_BY_COMMAND = {"evaluate": "score", "label": "score"}
 """Command to the graph that it runs, where the names differ."""
 
 
-By = Literal["sent", "stage", "item", "ms", "outcome", "attempt", "in", "out", "cached", "cost"]
+CallOrder = Literal[
+    "sent", "stage", "item", "ms", "outcome", "attempt", "in", "out", "cached", "cost"
+]
 
 
-def _arguments_shown(run: Run) -> dict[str, Any]:
+def _list_shown_arguments(run: Run) -> PageData:
     """Return what a run was started with; readers aren't told where its command worked."""
     arguments = dict(run.arguments)
-    if READS.get():
+    if IS_READER.get():
         arguments.pop("folder", None)
     return arguments
 
 
-@page(links.RUNS, "runs.html", here="Runs")
-def runs(
+@page(links.RUNS_PATH, "runs.html", here="Runs")
+def show_runs(
     site: Site,
     as_json: bool,
     command: str | None = None,
     status: str | None = None,
-) -> Data:
+) -> PageData:
     """List all runs; those that go on first, as cards."""
     every = [(run, site.status(run)) for run in site.runs()]
     # people also see that a run waits for them; to programs it is a run that ended early
@@ -90,7 +92,7 @@ def runs(
         "scoring": SCORING_COMMANDS,
         "commands": sorted({run.command for run, _ in every}),
         "statuses": sorted({status for _, status in every}),
-        "counted": {run.id: count_run(site, run) for run, _ in shown},
+        "counted": {run.id: count_parts_of_run(site, run) for run, _ in shown},
         "costs": list_costs(site),
         "left": list_stopped_runs(shown),
         "folder": site.store.folder,
@@ -102,25 +104,25 @@ def runs(
     }
 
 
-def count_run(site: Site, run: Run) -> dict[str, Any]:
+def count_parts_of_run(site: Site, run: Run) -> PageData:
     """Return what a list says of a run: conversations, calls, and spans that ended with an error."""
 
-    def count() -> dict[str, Any]:
+    def count() -> PageData:
         (rows,) = site.store.ask(
             run.id,
             "SELECT count(DISTINCT id) AS conversations FROM conversations",
         )
         return (
-            {"calls": site.store.value(CALLS, [run.id])}
+            {"calls": site.store.value(CALL_COUNT_QUERY, [run.id])}
             | rows
-            | {"errors": site.store.value(FAILED, [run.id])}
+            | {"errors": site.store.value(FAILED_SPAN_COUNT_QUERY, [run.id])}
         )
 
     return site.once("counts", run, count)
 
 
-CALLS = "SELECT count(*) FROM calls WHERE run = ?"
-FAILED = "SELECT count(*) FROM spans WHERE run = ? AND error <> ''"
+CALL_COUNT_QUERY = "SELECT count(*) FROM calls WHERE run = ?"
+FAILED_SPAN_COUNT_QUERY = "SELECT count(*) FROM spans WHERE run = ? AND error <> ''"
 
 
 def list_stopped_runs(runs: Sequence[tuple[Run, str]]) -> list[tuple[Run, str]]:
@@ -128,7 +130,7 @@ def list_stopped_runs(runs: Sequence[tuple[Run, str]]) -> list[tuple[Run, str]]:
     # oldest first, so that of several alike the last one stays
     stopped = []
     for run, status in reversed(runs):
-        if status in STOPPED:
+        if status in STOPPED_STATUSES:
             stopped.append((run, status))
 
     # the same command with the same settings is the same work
@@ -151,7 +153,7 @@ def list_costs(site: Site) -> dict[str, float]:
     return {run: cost for run, cost in costs.items() if cost}
 
 
-def measure_progress(site: Site, run: Run) -> dict[str, Any]:
+def measure_progress(site: Site, run: Run) -> PageData:
     """Return a run's progress: stages with rate and remaining time, if known."""
     progress_rows = site.store.rows("SELECT beat, payload FROM progress WHERE run = ?", [run.id])
     # a run that has told nothing of itself yet
@@ -196,11 +198,11 @@ def _measure_pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, floa
     # looks at this stage: their time, and what was done by then
     marks = site.seen.setdefault(key, deque())
     moment = time.monotonic()
-    if not marks or moment - marks[-1][0] >= APART_SECONDS:
+    if not marks or moment - marks[-1][0] >= SECONDS_BETWEEN_LOOKS:
         marks.append((moment, stage["done"]))
 
     # the pace is that of the last half minute
-    while moment - marks[0][0] > LATELY_SECONDS:
+    while moment - marks[0][0] > PACE_WINDOW_SECONDS:
         marks.popleft()
 
     rate = compute_median_rate(marks)
@@ -220,31 +222,31 @@ def compute_median_rate(marks: Sequence[tuple[float, int]]) -> float | None:
     # seconds from one look to another `[look, look]`
     took = at[:, None] - at
     # each pair once, as its other direction is negative; looks close together tell little
-    far = took >= SURE_SECONDS
+    far = took >= MIN_PACE_SECONDS
     if far.any():
         return float(np.median((done[:, None] - done)[far] / took[far]))
     return None
 
 
-SURE_SECONDS, LATELY_SECONDS, APART_SECONDS = 10.0, 30.0, 0.5
+MIN_PACE_SECONDS, PACE_WINDOW_SECONDS, SECONDS_BETWEEN_LOOKS = 10.0, 30.0, 0.5
 """Seconds that have to be seen before anything is said of a pace, those that it is of, and between two looks."""
 
 
-@page(f"{links.RUNS}/{{run}}", "run.html", here="Runs")
-def run_page(
+@page(f"{links.RUNS_PATH}/{{run}}", "run.html", here="Runs")
+def show_run(
     site: Site,
     run: Run,
     as_json: bool,
     from_: float | None = None,
     to: float | None = None,
-) -> Data:
+) -> PageData:
     """Show a run: what it was started with, its graph, its times."""
     status = site.status(run)
     if as_json:
         about = {
             "status": status,
-            "counts": count_run(site, run),
-            "arguments": _arguments_shown(run),
+            "counts": count_parts_of_run(site, run),
+            "arguments": _list_shown_arguments(run),
         }
         return run.model_dump(mode="json") | about
 
@@ -257,43 +259,43 @@ def run_page(
         "times": times,
         "whole": from_ is None and to is None,
         "stretch": {"from": from_, "to": to},
-        "goes_on": status not in ENDED,
-        "arguments": put_titles(site, _arguments_shown(run)),
+        "goes_on": status not in ENDED_STATUSES,
+        "arguments": replace_paths_by_titles(site, _list_shown_arguments(run)),
         "graph": draw_run_graph(run, times, states.changes),
         "states": states.changes,
         "trouble": states.trouble,
         "parent": run.arguments.get("parent"),
         "pool": states.waiting,
         "kept": read_kept_command(site, run),
-        "child": site.children.last_of(links.run(run.id)),
-        "working": find_child(site, run),
-        "new": NEW,
+        "child": site.children.last_of(links.link_to_run(run.id)),
+        "working": find_child_of_run(site, run),
+        "new": NEW_RUBRIC_ROWS,
         "strip": draw_strip,
-        "bins": BINS,
-        "errors": site.once("errors", run, lambda: site.store.rows(ERRORS, [run.id]))
+        "bins": MAX_STRIP_BINS,
+        "errors": site.once("errors", run, lambda: site.store.rows(ERRORS_QUERY, [run.id]))
         if any(span.errors for span in spans)
         else [],
-        "counted": count_run(site, run),
+        "counted": count_parts_of_run(site, run),
         "cost": list_costs(site).get(run.id),
         "folder": site.store.folder,
         "named": site.set_of(run),
         "scores": run.command in SCORING_COMMANDS,
         "panels": list_panels("run.html", site, run=run),
         "unlike": measure_unlikeness(site, run),
-        "pulse": measure_progress(site, run) if status not in ENDED else None,
+        "pulse": measure_progress(site, run) if status not in ENDED_STATUSES else None,
     }
 
 
-def draw_run_graph(run: Run, times: Times, states: Sequence[NodeChange] = ()) -> Markup | None:
+def draw_run_graph(run: Run, times: RunTimes, states: Sequence[NodeChange] = ()) -> Markup | None:
     """Draw a run's graph with what ran in it; None for a command without one."""
-    graph = read_drawn_graphs().get(GRAPHS.get(run.command, run.command))
+    graph = read_drawn_graphs().get(GRAPHS_BY_COMMAND.get(run.command, run.command))
     told_by_node = {state.node: state.told for state in states}
     if graph:
         return draw_graph(graph, times.by_name, told_by_node)
     return None
 
 
-def get_spans(site: Site, run: Run) -> list[Spans]:
+def get_spans(site: Site, run: Run) -> list[SpansOfName]:
     """Return a run's spans by name.
 
     Those of a finished run are kept; others are read anew once twenty times as long has passed as
@@ -305,25 +307,25 @@ def get_spans(site: Site, run: Run) -> list[Spans]:
             lambda: read_spans(site.store, run),
         )
 
-    last: dict[str, Any] = site.kept(("spans so far", run.id), dict)
+    last: PageData = site.kept(("spans so far", run.id), dict)
     began = time.monotonic()
     if began >= last.get("until", 0.0):
         last["spans"] = read_spans(site.store, run)
         last["until"] = time.monotonic() + 20 * (time.monotonic() - began)
 
-    spans: list[Spans] = last["spans"]
+    spans: list[SpansOfName] = last["spans"]
     return spans
 
 
-@page(f"{links.RUNS}/{{run}}/graph", "graph_live.html")
-@page(f"{links.RUNS}/{{run}}/times", "times_live.html")
-def drawn(
+@page(f"{links.RUNS_PATH}/{{run}}/graph", "graph_live.html")
+@page(f"{links.RUNS_PATH}/{{run}}/times", "times_live.html")
+def show_run_graph(
     site: Site,
     run: Run,
     request: Request,
     from_: float | None = None,
     to: float | None = None,
-) -> Data | Response:
+) -> PageData | Response:
     """Return the graph and the strips of a run so far; 304 if no span has come since."""
     status = site.status(run)
     spans = get_spans(site, run)
@@ -338,24 +340,24 @@ def drawn(
         "graph": draw_run_graph(run, times),
         "times": times,
         "strip": draw_strip,
-        "bins": BINS,
+        "bins": MAX_STRIP_BINS,
     }
 
 
 def _make_headers(run: Run, version: str, status: str) -> dict[str, str]:
     return {
         "ETag": f'"{run.id}.{version}.{status}"',
-        "X-Pollex-Ended": "1" if status in ENDED else "",
+        "X-Pollex-Ended": "1" if status in ENDED_STATUSES else "",
     }
 
 
-@page(f"{links.RUNS}/{{run}}/live", "live.html")
-def live(
+@page(f"{links.RUNS_PATH}/{{run}}/live", "live.html")
+def show_run_live(
     site: Site,
     run: Run,
     request: Request,
     as_json: bool,
-) -> Data | Response:
+) -> PageData | Response:
     """Return the live part of a page; 304 if nothing has changed."""
     status = site.status(run)
     pulse = measure_progress(site, run)
@@ -369,32 +371,35 @@ def live(
     else:
         shown = {"pulse": pulse, "folder": site.store.folder}
 
-    return shown | {"headers": headers, "status": status, "ended": status in ENDED}
+    return shown | {"headers": headers, "status": status, "ended": status in ENDED_STATUSES}
 
 
 @page(
-    f"{links.RUNS}/{{run}}/calls", "calls.html", here="Runs", api=f"/api{links.RUNS}/{{run}}/calls"
+    f"{links.RUNS_PATH}/{{run}}/calls",
+    "calls.html",
+    here="Runs",
+    api=f"/api{links.RUNS_PATH}/{{run}}/calls",
 )
-def calls(
+def show_calls(
     site: Site,
     run: Run,
-    sort: By = "sent",
+    sort: CallOrder = "sent",
     down: bool = False,
-    at: Place = 0,
-    n: Window = 100,
-) -> Data:
+    at: RowIndex = 0,
+    n: WindowSize = 100,
+) -> PageData:
     """List a run's calls."""
     calls = list_calls(site.store, run, sort, down=down, at=at, n=n)
-    return {"total": site.store.value(CALLS, [run.id]), "calls": calls}
+    return {"total": site.store.value(CALL_COUNT_QUERY, [run.id]), "calls": calls}
 
 
-@page(f"{links.RUNS}/{{run}}/call", "call.html", here="Runs")
-def call(
+@page(f"{links.RUNS_PATH}/{{run}}/call", "call.html", here="Runs")
+def show_call(
     site: Site,
     run: Run,
     as_json: bool,
     key: str,
-) -> Data:
+) -> PageData:
     """Show a call: the prompt message by message, every reply, and what asked it."""
     # all attempts of the call; SQLite's days become milliseconds
     rows = site.store.rows(
@@ -402,7 +407,7 @@ def call(
         [key],
     )
     if not rows:
-        raise NotThere(
+        raise NotFound(
             "the store has no such call",
             hint="the list of the run's calls has those there are",
         )
@@ -429,11 +434,11 @@ def call(
     }
 
 
-RUN = f"/api{links.RUNS}/{{run}}"
+RUN_API_PATH = f"/api{links.RUNS_PATH}/{{run}}"
 
 
-@page(f"{RUN}/tree")
-def tree(site: Site, run: Run) -> Data:
+@page(f"{RUN_API_PATH}/tree")
+def send_span_tree(site: Site, run: Run) -> PageData:
     """Return a run's spans added up by name, in milliseconds."""
     times = sum_times(get_spans(site, run))
     names = ("name", "kind", "n", "together", "median", "most", "errors")
@@ -443,13 +448,13 @@ def tree(site: Site, run: Run) -> Data:
     return {"nodes": nodes}
 
 
-@page(f"{RUN}/strips")
-def strips(
+@page(f"{RUN_API_PATH}/strips")
+def send_strips(
     site: Site,
     run: Run,
     from_: float | None = None,
     to: float | None = None,
-) -> Data:
+) -> PageData:
     """Return how many spans of each name were open at once, over a stretch of time in seconds."""
     times = sum_times(get_spans(site, run), from_, to)
     active = {}
@@ -463,23 +468,23 @@ def strips(
     }
 
 
-@page(f"{RUN}/errors")
-def errors(site: Site, run: Run) -> Data:
+@page(f"{RUN_API_PATH}/errors")
+def send_errors(site: Site, run: Run) -> PageData:
     """Return a run's errors by text, the most frequent first."""
-    return {"errors": site.store.rows(ERRORS, [run.id])}
+    return {"errors": site.store.rows(ERRORS_QUERY, [run.id])}
 
 
-@page(f"{RUN}/spans")
-def spans(
+@page(f"{RUN_API_PATH}/spans")
+def send_spans(
     site: Site,
     run: Run,
     name: str = "",
     item: str = "",
     sort: Literal["started", "ms", "name", "item"] = "started",
     down: bool = False,
-    at: Place = 0,
-    n: Window = 100,
-) -> Data:
+    at: RowIndex = 0,
+    n: WindowSize = 100,
+) -> PageData:
     """Return a window of a run's spans."""
     # an empty name or item leaves nothing out
     where = "FROM spans WHERE run = ?1 AND ?2 IN ('', name) AND ?3 IN ('', item)"
@@ -497,11 +502,11 @@ def spans(
 
 
 @page("/api/conversations/histogram")
-def histogram(
+def send_histogram(
     site: Site,
     form: ListForm,
     of: Literal["netsat", "probability", "entropy", "turns"] = "netsat",
-) -> Data:
+) -> PageData:
     """Return counts of a figure in bins, among all rows and among those found."""
     histogram = make_listing(site, form).histogram(of)
     # values that are all the same have no bins

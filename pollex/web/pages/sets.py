@@ -17,13 +17,16 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.sets import diff_sets
 from pollex.web import drawings, links
 from pollex.web.by_class import count_answers_by_class
-from pollex.web.faults import NotThere
+from pollex.web.faults import NotFound
 from pollex.web.hooks import list_panels
 from pollex.web.listing import find_run_that_asked
 from pollex.web.site import NamedSet, Site
-from pollex.web.views import Data, page, send_file
+from pollex.web.views import PageData, page, send_file
 
-KINDS: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
+TITLES_BY_POLARITY: tuple[tuple[Polarity, str], ...] = (
+    ("dsat", "What goes wrong"),
+    ("sat", "What goes well"),
+)
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,8 @@ class SupportedRubric:
         return tuple(dict.fromkeys(quote.conversation_id for quote in self.quotes))[:3]
 
 
-@page(links.SETS, "sets.html", here="Rubrics")
-def sets(site: Site, as_json: bool) -> Data:
+@page(links.SETS_PATH, "sets.html", here="Rubrics")
+def show_sets(site: Site, as_json: bool) -> PageData:
     """List the rubric sets of the store and of files."""
     named_sets = list(site.sets().values())
     if as_json:
@@ -68,8 +71,8 @@ def sets(site: Site, as_json: bool) -> Data:
     return {"sets": named_sets, "unreadable": site.unreadable}
 
 
-@page(f"{links.SETS}/{{set}}", "set.html", here="Rubrics")
-def one_set(site: Site, named: NamedSet, as_json: bool) -> Data:
+@page(f"{links.SETS_PATH}/{{set}}", "set.html", here="Rubrics")
+def show_set(site: Site, named: NamedSet, as_json: bool) -> PageData:
     """Show a rubric set: what it says first, how well it does after."""
     if as_json:
         return {
@@ -79,7 +82,7 @@ def one_set(site: Site, named: NamedSet, as_json: bool) -> Data:
         }
 
     kinds = {}
-    for kind, title in KINDS:
+    for kind, title in TITLES_BY_POLARITY:
         kinds[kind, title] = support_rubrics(named.rubric_set, kind)
 
     others = []
@@ -93,14 +96,14 @@ def one_set(site: Site, named: NamedSet, as_json: bool) -> Data:
     return {
         "answered": count_answers_by_class(site, named, run) if run else None,
         "draw": drawings.draw_by_class,
-        "drafts": site.store.rows(DRAFTS, [named.id]),
+        "drafts": site.store.rows(DRAFTS_OF_SET_QUERY, [named.id]),
         "kinds": kinds,
         "others": others,
         "in_store": in_store,
     }
 
 
-DRAFTS = """
+DRAFTS_OF_SET_QUERY = """
     SELECT id, max(version) AS version, max(time) AS time FROM drafts WHERE base = ? GROUP BY id ORDER BY time DESC
 """
 """The drafts that began with a set, the last one first."""
@@ -156,17 +159,17 @@ def _support_rubric(rubric: ChosenRubric, reasons: Sequence[Reason]) -> Supporte
     )
 
 
-@page(f"{links.SETS}/{{set}}/rubric", "rubric.html", here="Rubrics")
-def one_rubric(
+@page(f"{links.SETS_PATH}/{{set}}/rubric", "rubric.html", here="Rubrics")
+def show_rubric(
     site: Site,
     named: NamedSet,
     as_json: bool,
     id_: str,
-) -> Data:
+) -> PageData:
     """Show where a rubric came from: reasons, quotes, turns, and what was merged into it."""
     rubric_set = named.rubric_set
     rubric = get_rubric(rubric_set, id_)
-    data: Data = {
+    data: PageData = {
         "rubric": rubric,
         "reasons": [reason for reason in rubric_set.reasons if reason.id in rubric.reason_ids],
         "merged": [dropped for dropped in rubric_set.dropped if dropped.duplicate_of == rubric.id],
@@ -183,10 +186,10 @@ def one_rubric(
 
 
 def get_rubric(rubric_set: RubricSet, id_: str) -> ChosenRubric:
-    """Return a rubric of a set by its id. Raises NotThere where there is none."""
+    """Return a rubric of a set by its id. Raises NotFound where there is none."""
     rubric = next((rubric for rubric in rubric_set.rubrics if rubric.id == id_), None)
     if rubric is None:
-        raise NotThere(
+        raise NotFound(
             f"the set has no rubric {id_!r}",
             hint="its page has those there are",
         )
@@ -194,13 +197,13 @@ def get_rubric(rubric_set: RubricSet, id_: str) -> ChosenRubric:
     return rubric
 
 
-@page(f"{links.SETS}/{{set}}/file")
-def download(named: NamedSet) -> Response:
+@page(f"{links.SETS_PATH}/{{set}}/file")
+def send_set_file(named: NamedSet) -> Response:
     """Send a set with its arrays and the file for edits, packed together."""
     try:
         body = _pack_set(named.rubric_set)
     except BadCalibrator as error:
-        raise NotThere(
+        raise NotFound(
             error.what,
             hint="the folder that it was learned into has it whole",
         ) from None
@@ -218,8 +221,8 @@ def _pack_set(rubric_set: RubricSet) -> bytes:
         return whole.getvalue()
 
 
-@page(links.SET_DIFF, "set_diff.html", here="Rubrics")
-def diff(as_json: bool, a: NamedSet, b: NamedSet) -> Data:
+@page(links.SET_DIFF_PATH, "set_diff.html", here="Rubrics")
+def show_set_diff(as_json: bool, a: NamedSet, b: NamedSet) -> PageData:
     """Show what two sets differ in: words, order, figures."""
     difference = diff_sets(a.rubric_set, b.rubric_set)
     if as_json:

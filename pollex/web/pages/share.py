@@ -14,19 +14,19 @@ from pollex.store.resume import iterate_conversations
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.listing import find_scoring_run, load_run_columns
-from pollex.web.queues import QUESTION
+from pollex.web.queues import THUMB_QUESTION
 from pollex.web.site import Site
-from pollex.web.views import Data, page
+from pollex.web.views import PageData, page
 
 if TYPE_CHECKING:
     from pollex.services.share import ShareResult
 
-MOST = 5_000
+MAX_CONVERSATIONS = 5_000
 """Conversations that a page can wait for."""
 
 
-@page(links.SHARE, "share.html", here="Label")
-def share(site: Site, run: str = "", by: str = "") -> Data:
+@page(links.SHARE_PATH, "share.html", here="Label")
+def show_share(site: Site, run: str = "", by: str = "") -> PageData:
     """Show the share of all conversations, with intervals."""
     from pollex.reports.share import (
         draw_forest_plot,  # SciPy comes with it, and takes half a second
@@ -64,7 +64,7 @@ def _estimate_share(site: Site, run: Run, by: str) -> ShareResult:
     from pollex.services.share import PROBABILITY_WITHOUT_SCORE, estimate_share  # as above
 
     lens = load_run_columns(site, run)
-    if len(lens) > MOST:
+    if len(lens) > MAX_CONVERSATIONS:
         raise WrongUse(
             f"{len(lens):,} conversations take a while",
             hint="run: `pollex share LOGS --rubrics SET`",
@@ -104,7 +104,7 @@ def _collect_labels(site: Site, run: Run) -> list[ConversationLabel]:
     lens = load_run_columns(site, run)
     ids = dict(zip(lens.hashes, lens.ids, strict=True))
     usable_opinions = []
-    for opinion in read_opinions(site.store, QUESTION):
+    for opinion in read_opinions(site.store, THUMB_QUESTION):
         if opinion.counts and opinion.text_hash in ids:
             usable_opinions.append(opinion)
     answers_settled = settle_opinions(usable_opinions)

@@ -70,11 +70,11 @@ from collections import Counter
 from pollex.store.resume import iterate_conversations
 from pollex.store.runs import Run
 from pollex.web.site import Site
-from pollex.web.views import Data, page
+from pollex.web.views import PageData, page
 
 
 @page("/speakers/{run}", "speakers.html", here="Runs")
-def show_speakers(site: Site, run: Run, as_json: bool) -> Data:
+def show_speakers(site: Site, run: Run, as_json: bool) -> PageData:
     """Show them."""
     conversations = iterate_conversations(site.store, run.id)
     counts = Counter(turn.role for conversation in conversations for turn in conversation.turns)
@@ -100,8 +100,8 @@ from pollex.web.views import list_every_route
 assert any(route.path == "/speakers/{run}" for route in list_every_route())
 from pollex.web.frame import make_environment
 print(make_environment().get_template("web/speakers.html").name)
-from pollex.web.hooks import list_entries
-print([entry.name for entry in list_entries()][2:5])
+from pollex.web.hooks import list_menu_entries
+print([entry.name for entry in list_menu_entries()][2:5])
 import pollex
 print(pollex.speakers("log.jsonl").turns)
 """

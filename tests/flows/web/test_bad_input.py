@@ -8,7 +8,7 @@ from httpx2 import AsyncClient
 from starlette.routing import Route
 
 from pollex.web.app import list_routes
-from pollex.web.faults import Fault
+from pollex.web.faults import RequestError
 from pollex.web.questions import parse_questionnaire
 
 VALUES = ("99999999999999999999", "9223372036854775807", "nan\x00")
@@ -52,5 +52,5 @@ async def test_no_value_of_a_body_ends_in_a_traceback(client: AsyncClient) -> No
 
 
 def test_deep_toml_is_no_questionnaire() -> None:
-    with pytest.raises(Fault, match="nested too deep"):
+    with pytest.raises(RequestError, match="nested too deep"):
         parse_questionnaire("a = " + "[" * 20_000)

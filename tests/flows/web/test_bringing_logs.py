@@ -22,7 +22,7 @@ from pollex.services.bring import AllowedRoots
 from pollex.services.readings import LOGS_FOLDER_NAME, list_readings
 from pollex.store.seal import Seal
 from pollex.store.store import Store
-from pollex.store.tables import AnnotatorRow, format_current_time
+from pollex.store.tables import AnnotatorRow
 from pollex.web import links
 from pollex.web.guests import hash_token
 
@@ -296,7 +296,7 @@ async def test_a_stranger_a_guest_another_site_and_another_server_can_bring_noth
                 "Guest",
                 hash_token(Seal.of(empty.folder), token),
                 format_current_time(),
-                f"{links.LABEL}/q",
+                f"{links.LABEL_PATH}/q",
             )
         ]
     )
@@ -304,7 +304,7 @@ async def test_a_stranger_a_guest_another_site_and_another_server_can_bring_noth
     async with client_of(made_app(empty), token=token) as guest:
         for address, body in addresses:
             assert (await guest.post(address, **body)).status_code == 403
-        assert (await guest.get(links.LOGS)).status_code == 403
+        assert (await guest.get(links.LOGS_PATH)).status_code == 403
     async with client_of(made_app(empty, read_only=True)) as reader:
         for address, body in addresses:
             assert (await reader.post(address, **body)).status_code == 403
@@ -393,7 +393,7 @@ async def test_the_bundled_log_is_brought_by_one_click_and_a_log_is_removed(
     listed = (await web.get("/api/logs")).json()["logs"]
     assert [log["argument"] for log in listed] == ["log:bikes"]
     removed = await web.post(f"/api{address}/removal", data={})
-    assert removed.headers["location"] == links.LOGS
+    assert removed.headers["location"] == links.LOGS_PATH
     assert (await web.get(address)).status_code == 404
     assert files_in(empty) == []
 

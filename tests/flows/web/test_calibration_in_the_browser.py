@@ -12,10 +12,10 @@ from pollex.store.rows import make_conversation_rows, make_fact_row
 from pollex.store.store import Store
 from pollex.web.calibrated import (
     draw_reliability_of_run,
-    find_tails,
-    find_usable,
+    find_sure_predictions,
     make_bands,
     make_score_bands,
+    mask_usable_rows,
     measure_subgroups_of_run,
 )
 from pollex.web.lens import read_run_columns
@@ -27,16 +27,16 @@ from pollex.web.site import Site
 @pytest.mark.parametrize("own", [120], indirect=True)
 async def test_bands_hold_what_was_predicted_and_seen(own: Store) -> None:
     learn, score = list_stored_runs(own)
-    assert not find_usable(read_run_columns(own, learn)).any(), (
+    assert not mask_usable_rows(read_run_columns(own, learn)).any(), (
         "labels that were learned from say nothing"
     )
     lens = read_run_columns(own, score)
     found = make_bands(lens)
-    rows = find_usable(lens)
+    rows = mask_usable_rows(lens)
     known_elsewhere = frozenset(lens.hashes[place][:16] for place in np.flatnonzero(rows)[:7])
-    assert find_usable(read_run_columns(own, score, known_elsewhere)).sum() == rows.sum() - 7, (
-        "nor what another set learned from"
-    )
+    assert (
+        mask_usable_rows(read_run_columns(own, score, known_elsewhere)).sum() == rows.sum() - 7
+    ), "nor what another set learned from"
     assert sum(band.seen.n for band in found) == rows.sum()
     for band in found:
         mine = rows & (lens.probability >= band.low) & (lens.probability < band.high)
@@ -51,7 +51,7 @@ async def test_bands_hold_what_was_predicted_and_seen(own: Store) -> None:
     diagram = draw_reliability_of_run(lens)
     assert diagram
     assert sum(each.share.n for each in diagram.bins) == rows.sum()
-    for tail in find_tails(lens):
+    for tail in find_sure_predictions(lens):
         assert len(tail.worst) == min(10, round((tail.wrong.value or 0) * tail.wrong.n))
     async with client_of(made_app(own)) as client:
         page = (await client.get("/calibration")).text
@@ -116,7 +116,7 @@ async def test_weeks_and_groups_are_those_of_a_field_of_the_log(own: Store) -> N
     known = first & ~np.isnan(lens.probability)
     assert found[0].n == known.sum()
     assert found[0].mean == pytest.approx(lens.probability[known].mean())
-    assert found[0].seen.n == (find_usable(lens) & first).sum()
+    assert found[0].seen.n == (mask_usable_rows(lens) & first).sum()
     mine = lens.netsat[first & ~np.isnan(lens.netsat)]
     assert found[0].outside is not None
     assert found[0].outside.value == pytest.approx(

@@ -12,7 +12,7 @@ from web_site import client_of, made_app
 
 from pollex.store.store import Store
 from pollex.usecases.use_case import iterate_options
-from pollex.web.begun import find_set_word
+from pollex.web.begun import write_set_word
 from pollex.web.children import Child, Children
 from pollex.web.doors.hooks import UseCaseDoor, list_doors
 from pollex.web.site import Site
@@ -209,7 +209,7 @@ async def test_nothing_is_begun_on_a_server_that_only_shows(store: Store) -> Non
 def test_a_rubric_set_is_named_by_its_digest_where_the_store_has_it(own: Store) -> None:
     site = Site(own, {})
     named = next(iter(site.sets().values()))
-    assert find_set_word(site, named) == named.id
+    assert write_set_word(site, named) == named.id
 
 
 def test_a_record_of_a_strangers_store_removes_nothing_outside_of_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pollex.calibration.active_learning import make_text_vectors, select_queries
 from pollex.rubrics.answers import Answer
 from pollex.store.resume import read_answers
 from pollex.store.store import Store
-from pollex.web.listing import FIRST, LABELS_BEFORE_NEW_ORDER
+from pollex.web.listing import CHOSEN_ONE_BY_ONE, LABELS_BEFORE_NEW_ORDER
 
 
 @pytest.mark.parametrize("own", [40], indirect=True)
@@ -29,8 +29,10 @@ async def test_the_most_telling_first_is_what_the_design_picks_and_labels_change
     p = np.array([[row["probability"]] for row in known])
     vectors = make_text_vectors(np.array([means[row["id"]] for row in sorted(rows, key=place)]))
     mine = vectors[[place(row) for row in known]]
-    picked = select_queries(mine, p * (1 - p), np.zeros(p.shape, dtype=bool), FIRST)
-    assert [row["id"] for row in rows[:FIRST]] == [known[at]["id"] for at in picked.row.tolist()]
+    picked = select_queries(mine, p * (1 - p), np.zeros(p.shape, dtype=bool), CHOSEN_ONE_BY_ONE)
+    assert [row["id"] for row in rows[:CHOSEN_ONE_BY_ONE]] == [
+        known[at]["id"] for at in picked.row.tolist()
+    ]
     assert [row["probability"] for row in rows[len(known) :]] == [None] * (40 - len(known))
     up = (await web.get("/api/conversations", params=asked | {"down": 0})).json()["rows"]
     assert [row["id"] for row in up[: len(known)]] == [

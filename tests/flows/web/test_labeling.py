@@ -22,7 +22,7 @@ from pollex.store.labels import Opinion, read_opinions, settle_opinions
 from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow, load_json
-from pollex.web.pages.agreement import list_disputed, measure_self_agreement
+from pollex.web.pages.agreement import list_disputed_texts, measure_self_agreement
 
 
 @pytest.fixture(autouse=True)
@@ -289,7 +289,7 @@ def test_most_answers_settle_a_text_and_a_tie_settles_none() -> None:
         ("a", "t", "up"), ("b", "t", "up"), ("c", "t", "down"), ("a", "s", "up"), ("b", "s", "down")
     )
     assert {text: one.value for text, one in settle_opinions(given).items()} == {"t": "up"}
-    assert set(list_disputed(given)) == {"t", "s"}
+    assert set(list_disputed_texts(given)) == {"t", "s"}
 
 
 QUESTIONNAIRE = """
@@ -518,7 +518,7 @@ async def test_a_thumb_given_while_reading_is_of_its_own_kind_and_changes_no_bli
         await web.post("/api/thumbs", json=about | {"id": "nobody", "value": "up"})
     ).status_code == 404
     assert "1\xa0label of people" in (await web.get("/label/agreement")).text
-    assert list_disputed(read_opinions(own, "thumb")) == {}, (
+    assert list_disputed_texts(read_opinions(own, "thumb")) == {}, (
         "who had seen the score disagrees with nobody"
     )
     export = (await web.get("/api/export")).text

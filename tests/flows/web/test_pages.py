@@ -33,7 +33,7 @@ from pollex.store.store import Store
 from pollex.web.app import make_application
 from pollex.web.frame import read_static_files
 from pollex.web.guard import AccessRules
-from pollex.web.hooks import list_entries
+from pollex.web.hooks import list_menu_entries
 from pollex.web.listing import search_texts
 from pollex.web.pages.conversation import Contribution, describe_move, sort_by_effect
 from pollex.web.reasons import choose_first_reason
@@ -299,7 +299,7 @@ async def test_a_list_is_narrowed_by_answers_groups_and_ranges(client: AsyncClie
 async def test_each_page_of_a_store_without_runs_says_what_would_be_there_and_leads_to_it(
     nothing: AsyncClient,
 ) -> None:
-    addresses = {"/check", "/share", "/compare", *(entry.address for entry in list_entries())}
+    addresses = {"/check", "/share", "/compare", *(entry.address for entry in list_menu_entries())}
     empty = sorted(addresses - {"/begin", "/at-work", "/logs"})
     shown = {address: await nothing.get(address) for address in empty}
     assert {address: answer.status_code for address, answer in shown.items()} == dict.fromkeys(

@@ -13,7 +13,7 @@ from pollex.store.store import Store
 from pollex.store.tables import AnnotatorRow, format_current_time
 from pollex.web.guard import Guard
 from pollex.web.guests import hash_token
-from pollex.web.hooks import list_entries
+from pollex.web.hooks import list_menu_entries
 
 HTML = {"accept": "text/html"}
 MOVED = {
@@ -35,7 +35,7 @@ async def reader_of(app: Guard) -> AsyncClient:
 async def test_a_reader_sees_every_page_and_can_send_nothing(own: Store) -> None:
     app = made_app(own)
     run = next(iter(app.app.state.site.runs())).id  # type: ignore[attr-defined]
-    pages = [entry.address for entry in list_entries()] + [f"/runs/{run}", "/begin/learn"]
+    pages = [entry.address for entry in list_menu_entries()] + [f"/runs/{run}", "/begin/learn"]
     async with await reader_of(app) as reader:
         for path in pages:
             answer = await reader.get(path, headers=HTML)

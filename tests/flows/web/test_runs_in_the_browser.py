@@ -19,7 +19,7 @@ from pollex.store.resume import find_run, list_stored_runs
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import SpanRow
-from pollex.web.run_page import BINS, read_spans, sum_times
+from pollex.web.run_page import MAX_STRIP_BINS, read_spans, sum_times
 
 CODE = "0123456789abcdef" * 2
 SYSTEM = {"role": "system", "content": "<b>Judge</b>"}
@@ -113,7 +113,7 @@ def test_activity_is_how_many_spans_touch_each_stretch(tmp_path: Path) -> None:
         run = run.model_copy(update={"started": f"{day}T00:00:00+00:00"})
         (node,) = sum_times(read_spans(store, run), 0.0, 12.0).nodes
     ends = begun + lasting
-    edges = np.linspace(0, 12_000, BINS + 1)
+    edges = np.linspace(0, 12_000, MAX_STRIP_BINS + 1)
     by_hand = [((begun < high) & (ends >= low)).sum() for low, high in pairwise(edges.tolist())]
     assert np.abs(node.active - by_hand).max() <= 1, "a span at a border, to the millisecond"
     assert (node.n, node.errors) == (200, 0)

@@ -7,7 +7,7 @@ from web_site import client_of, made_app
 
 from pollex.store.resume import find_run
 from pollex.store.store import Store
-from pollex.web.pages.run_states import MOST_ROWS, StateTable, make_state_table
+from pollex.web.pages.run_states import MAX_TABLE_ROWS, StateTable, make_state_table
 
 
 async def test_nested_state_is_shown_as_tables_and_not_as_json(learnt: Learnt) -> None:
@@ -23,9 +23,9 @@ async def test_nested_state_is_shown_as_tables_and_not_as_json(learnt: Learnt) -
 
 
 def test_rows_that_are_left_out_are_counted() -> None:
-    table = make_state_table([{"id": str(n), "why": None} for n in range(MOST_ROWS + 5)])
+    table = make_state_table([{"id": str(n), "why": None} for n in range(MAX_TABLE_ROWS + 5)])
     assert isinstance(table, StateTable)
-    assert (table.columns, len(table.rows), table.more) == (("id", "why"), MOST_ROWS, 5)
+    assert (table.columns, len(table.rows), table.more) == (("id", "why"), MAX_TABLE_ROWS, 5)
     assert table.rows[0] == ("0", "none")
     assert make_state_table({"a": {"n": 1}, "b": {"n": 2}}) == StateTable(
         ("", "n"), (("a", 1), ("b", 2))

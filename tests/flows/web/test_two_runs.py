@@ -12,7 +12,7 @@ from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow
 from pollex.web.lens import read_run_columns
-from pollex.web.pages.compare import estimate_differences, find_labeled_unseen, pair_texts
+from pollex.web.pages.compare import estimate_differences, mask_labeled_unseen_pairs, pair_texts
 
 
 @pytest.mark.parametrize("own", [24], indirect=True)
@@ -54,10 +54,12 @@ def test_a_run_beside_itself_differs_in_nothing(own: Store) -> None:
     }
     assert "NetSAT" not in of_two_sets, "it is on two scales"
     assert np.isnan(pairs.netsat[0]).sum() == 12 - pairs.scored
-    every = find_labeled_unseen(pairs, run, run)
+    every = mask_labeled_unseen_pairs(pairs, run, run)
     assert len(every) > 3
     seen = frozenset(run.hashes[pairs.rows[0][i]][:16] for i in every[:3])
-    left = find_labeled_unseen(pairs, run, read_run_columns(own, list_stored_runs(own)[1], seen))
+    left = mask_labeled_unseen_pairs(
+        pairs, run, read_run_columns(own, list_stored_runs(own)[1], seen)
+    )
     assert set(left.tolist()) == set(every[3:].tolist()), (
         "the AUC has nothing that a set was learned from"
     )

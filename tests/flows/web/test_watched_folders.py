@@ -19,7 +19,7 @@ from pollex.web.alerts import Alert
 from pollex.web.children import Child
 from pollex.web.site import Site
 from pollex.web.watching import Watcher, get_watcher
-from pollex.web.webhook import SIGNATURE, make_webhook_message, tell_webhook
+from pollex.web.webhook import SIGNATURE_HEADER, make_webhook_message, tell_webhook
 
 ALERT = Alert(
     rubric="r1", text="The assistant refuses.", polarity="dsat", before=2.0, after=5.0,
@@ -182,7 +182,7 @@ def test_a_webhook_is_signed_tried_again_and_sent_on_nowhere(
     kind.answers = [500, 200]
     assert tell_webhook(site, address, "s3cret", [ALERT], with_text=False) == "told, 200"
     headers, body = kind.heard[1]
-    moment, _, signature = headers[SIGNATURE].partition(",v1=")
+    moment, _, signature = headers[SIGNATURE_HEADER].partition(",v1=")
     signed = f"{moment.removeprefix('t=')}.".encode() + body
     assert signature == hmac.new(b"s3cret", signed, hashlib.sha256).hexdigest()
     assert b"refuses" not in body

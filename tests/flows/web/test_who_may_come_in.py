@@ -12,7 +12,7 @@ from pollex.web import links
 from pollex.web.app import list_routes
 from pollex.web.views import list_every_route
 
-OPEN = {links.ENTER, links.HEALTH}
+OPEN = {links.ENTER_PATH, links.HEALTH_PATH}
 ROUTES = {route.path: route for route in list_routes() if isinstance(route, Route)}
 NAMES = {"run": "learn-1", "door": "learn"}
 NAMES |= dict.fromkeys(("id", "set", "rubric", "calibrator", "study", "begun", "log"), "x")
@@ -20,7 +20,7 @@ NAMES |= dict.fromkeys(("queue", "child", "draft", "guest"), "1")
 PAGES = [
     path.format(**NAMES)
     for path in sorted(ROUTES)
-    if not path.startswith(links.STATIC) and path not in OPEN
+    if not path.startswith(links.STATIC_PATH) and path not in OPEN
 ]
 READ = [path for path in PAGES if path in ROUTES and "GET" in (ROUTES[path].methods or ())]
 
@@ -71,7 +71,7 @@ async def test_every_address_that_writes_asks_where_a_request_comes_from_and_tak
         assert (await client.post(path, json={}, headers=headers)).status_code == 403, headers
     # files are streamed, and have a limit of their own
     kinds = ("application/json", "application/x-www-form-urlencoded", "text/plain")
-    for kind in () if path == links.UPLOAD else kinds:
+    for kind in () if path == links.UPLOAD_PATH else kinds:
         answer = await client.post(path, content=parts(), headers={"Content-Type": kind})
         assert (answer.status_code, "over 1 MB" in answer.text) == (413, True)
 
@@ -106,7 +106,7 @@ async def test_an_unknown_parameter_is_refused_and_those_there_are_are_named(
 
 
 async def test_every_answer_has_the_policy(client: AsyncClient, stranger: AsyncClient) -> None:
-    for path in [*PAGES, links.ENTER, links.HEALTH, f"{links.STATIC}/x/app.css"]:
+    for path in [*PAGES, links.ENTER_PATH, links.HEALTH_PATH, f"{links.STATIC_PATH}/x/app.css"]:
         for who in (client, stranger):
             answer = await who.get(path)
             assert answer.headers["content-security-policy"].startswith(
@@ -120,14 +120,15 @@ async def test_every_answer_has_the_policy(client: AsyncClient, stranger: AsyncC
 async def test_the_token_becomes_a_cookie_and_ten_wrong_ones_a_minute_are_enough(
     stranger: AsyncClient,
 ) -> None:
-    entered = await stranger.get(links.ENTER, params={"token": TOKEN})
+    entered = await stranger.get(links.ENTER_PATH, params={"token": TOKEN})
     assert (entered.status_code, entered.headers["location"]) == (303, "/")
     cookie = entered.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=lax" in cookie
     assert (await stranger.get("/")).status_code == 200
     tried = [
-        (await stranger.get(links.ENTER, params={"token": f"{n}"})).status_code for n in range(12)
+        (await stranger.get(links.ENTER_PATH, params={"token": f"{n}"})).status_code
+        for n in range(12)
     ]
     assert tried == [401] * 10 + [429] * 2
 
@@ -135,8 +136,10 @@ async def test_the_token_becomes_a_cookie_and_ten_wrong_ones_a_minute_are_enough
 async def test_a_stranger_learns_nothing_but_that_the_server_lives(
     stranger: AsyncClient, client: AsyncClient
 ) -> None:
-    assert (await stranger.get(links.HEALTH)).json() == {"ok": True}
-    assert {"site", "pollex", "schema", "uptime"} <= (await client.get(links.HEALTH)).json().keys()
+    assert (await stranger.get(links.HEALTH_PATH)).json() == {"ok": True}
+    assert {"site", "pollex", "schema", "uptime"} <= (
+        await client.get(links.HEALTH_PATH)
+    ).json().keys()
 
 
 async def test_a_body_over_a_megabyte_is_refused_whatever_it_says_of_its_length(

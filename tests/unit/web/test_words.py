@@ -13,8 +13,8 @@ from pollex.errors import WrongUse
 from pollex.reports.transcript import MarkedText
 from pollex.store.runs import Run
 from pollex.usecases.serve import ServeStore
-from pollex.web.frame import dollars, duration, fences, write_resume_command
-from pollex.web.frame import given as what_was_given
+from pollex.web.frame import format_dollars, format_duration, split_at_fences, write_resume_command
+from pollex.web.frame import format_option_value as what_was_given
 from pollex.web.guard import AccessRules
 from pollex.web.pages.runs import compute_median_rate
 from pollex.web.server import find_free_port, find_store, make_address, open_socket, require_safe
@@ -29,8 +29,8 @@ def test_durations_costs_and_options_are_told_as_people_read_them() -> None:
         7_500_000: "2 h 5 min",
         None: "unknown",
     }
-    assert {ms: duration(ms).replace("\N{NO-BREAK SPACE}", " ") for ms in told} == told
-    assert [dollars(amount) for amount in (None, 0.01234, 1234.5)] == [
+    assert {ms: format_duration(ms).replace("\N{NO-BREAK SPACE}", " ") for ms in told} == told
+    assert [format_dollars(amount) for amount in (None, 0.01234, 1234.5)] == [
         "unknown",
         "$0.0123",
         "$1,234.50",
@@ -103,7 +103,7 @@ def test_a_pace_is_that_of_most_looks_and_none_in_the_first_ten_seconds() -> Non
 
 
 def test_code_between_fences_is_told_from_prose() -> None:
-    cut = fences(
+    cut = split_at_fences(
         [MarkedText("Look:\n```py\nx = "), MarkedText("1", "sat"), MarkedText("\n```\nDone")]
     )
     assert [part.code for part in cut] == [False, True, False]
@@ -113,7 +113,9 @@ def test_code_between_fences_is_told_from_prose() -> None:
 @given(st.lists(st.text(st.sampled_from("`\na "), max_size=20), max_size=4))
 def test_no_character_is_lost_between_prose_and_code(texts: list[str]) -> None:
     parts = [MarkedText(text) for text in texts]
-    assert "".join(part.text for part in fences(parts) for part in part.parts) == "".join(texts)
+    assert "".join(part.text for part in split_at_fences(parts) for part in part.parts) == "".join(
+        texts
+    )
 
 
 def test_what_lets_others_in_is_refused_and_what_lets_nobody_else_in_is_served() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pollex.rooms.judge.web.links import WAITING_PATH
 from pollex.store.runs import Run
-from pollex.web.hooks import MenuEntry, PagePanel, WaitingWork, make_has_run, make_run_figures
+from pollex.web.hooks import MenuEntry, PagePanel, WaitingWork, make_run_check, make_run_figures
 from pollex.web.site import Site
 
 
@@ -26,7 +26,7 @@ def count_doubtful_cases(site: Site, run: Run) -> int:
 
 
 HOOKS = (
-    MenuEntry("Waiting", WAITING_PATH, "w", 160, make_has_run("judge")),
+    MenuEntry("Waiting", WAITING_PATH, "w", 160, make_run_check("judge")),
     PagePanel("run.html", "web/judged.html", make_run_figures("judge", show_ratings)),
     WaitingWork(
         "judge", "doubtful case", count_doubtful_cases, lambda run: f"{WAITING_PATH}/{run.id}"

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pollex.web import links
-from pollex.web.hooks import MenuEntry, PageLink, PagePanel, make_has_run
+from pollex.web.hooks import MenuEntry, PageLink, PagePanel, make_run_check
 from pollex.web.site import Site
 
 REMEDIES_PATH = "/remedies"
@@ -42,7 +42,7 @@ def find_proof_address(shown: Mapping[str, Any], state: str) -> str:
 def link_change_of_rubric(shown: Mapping[str, Any]) -> str:
     """Lead from a rubric to what would change it."""
     rubric_id = quote(shown["rubric"].id, safe="")
-    return f"{links.rubric_set(shown['named'].id)}/change/{rubric_id}"
+    return f"{links.link_to_rubric_set(shown['named'].id)}/change/{rubric_id}"
 
 
 def show_life_of_rubric(site: Site, about: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -66,7 +66,7 @@ def list_open_rubrics(site: Site, about: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 HOOKS = (
-    MenuEntry("Changes", REMEDIES_PATH, "x", 60, make_has_run("remedy")),
+    MenuEntry("Changes", REMEDIES_PATH, "x", 60, make_run_check("remedy")),
     PagePanel("home.html", "web/open_rubrics.html", list_open_rubrics),
     PagePanel("rubric.html", "web/life.html", show_life_of_rubric),
     PageLink("runs.html", "Remedies", link_all_remedies),

@@ -12,16 +12,16 @@ from pollex.store.resume import read_step_result
 from pollex.store.runs import Run
 from pollex.web.kept_commands import ASKED_FOLDER, list_option_values, read_kept_command
 from pollex.web.line_changes import list_line_changes
-from pollex.web.pages.runs import ENDED
+from pollex.web.pages.runs import ENDED_STATUSES
 from pollex.web.site import Site
-from pollex.web.views import Data
+from pollex.web.views import PageData
 
 
 def list_waiting_proposals(site: Site, run: Run) -> list[dict[str, Any]]:
     """Return what was proposed in a run that waits for somebody to accept some; none where it doesn't."""
     proposed = read_step_result(site.store, run.id, PROPOSED_RECORD_NAME)
     # a run that goes on waits for nobody
-    if not proposed or site.status(run) not in ENDED:
+    if not proposed or site.status(run) not in ENDED_STATUSES:
         return []
 
     proposals: list[dict[str, Any]] = []
@@ -33,9 +33,9 @@ def list_waiting_proposals(site: Site, run: Run) -> list[dict[str, Any]]:
     return proposals
 
 
-def describe_waiting(site: Site, run: Run) -> Data | None:
+def describe_waiting(site: Site, run: Run) -> PageData | None:
     """Return what a run without a verdict waits for, for its page; None where it waits for nobody."""
-    if run.command != "remedy" or site.status(run) not in ENDED:
+    if run.command != "remedy" or site.status(run) not in ENDED_STATUSES:
         return None
 
     # pairs come after proposals, so these were accepted already

@@ -16,7 +16,7 @@ def has_studies(site: Site) -> bool:
 
 
 def require_study(site: Site, id_: str) -> None:
-    """Raise NotThere where there is no such study."""
+    """Raise NotFound where there is no such study."""
     get_study(site.store, id_)
 
 

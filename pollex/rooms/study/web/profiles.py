@@ -9,7 +9,7 @@ from pollex.rooms.study.agents.llm.simulator import PassageIndex, split_into_pas
 from pollex.rooms.study.formats.topics import read_documents
 from pollex.rooms.study.prompts.simulate.systems import DialogueSystem, find_systems
 from pollex.runs.options import ModelOptions, ModelTable
-from pollex.web.profiles import MAX_WAIT
+from pollex.web.profiles import MAX_MODEL_WAIT_SECONDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class SpeakerTable(ModelTable):
             BadInput: There is no such system, or it finds documents and has none.
         """
         # a system's table has fields of a model, and the server's own limit of waiting
-        within_limits = self.within(max_wait=MAX_WAIT)
+        within_limits = self.within(max_wait=MAX_MODEL_WAIT_SECONDS)
         try:
             system = None
             if self.system is not None:

@@ -39,7 +39,7 @@ from pollex.runs.options import ModelOptions
 from pollex.store.store import Store
 from pollex.store.tables import format_current_time, load_json
 from pollex.text import is_visible, parse_toml, read_file_text
-from pollex.web.faults import Fault, NotThere
+from pollex.web.faults import NotFound, RequestError
 from pollex.web.questions import parse_questionnaire
 from pollex.web.site import Site
 
@@ -203,7 +203,7 @@ def read_study(path: Path) -> Study:
             )
         )
         raise BadInput(what, where=str(path), hint=STUDY_HINT) from error
-    except Fault as error:
+    except RequestError as error:
         raise BadInput(error.what, where=str(path), hint=error.advice) from error
     except (ValueError, TypeError) as error:
         raise BadInput(
@@ -282,10 +282,10 @@ def read_stored_studies(store: Store) -> list[Study]:
 
 
 def get_study(store: Store, study_id: str) -> Study:
-    """Return a study. Raises NotThere where there is none."""
+    """Return a study. Raises NotFound where there is none."""
     payload = store.value("SELECT payload FROM studies WHERE id = ?", [study_id])
     if payload is None:
-        raise NotThere(
+        raise NotFound(
             "there is no such study",
             hint="name its file at the start",
             option="study",

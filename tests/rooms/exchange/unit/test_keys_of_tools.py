@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pollex.rooms.exchange.formats.peers.interfaces import PEER_INTERFACES
-from pollex.web.faults import Fault
-from pollex.web.pages.logs import make_environment
+from pollex.web.faults import RequestError
+from pollex.web.pages.logs import make_pull_environment
 
 KEYS = {"langfuse": ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY")}
 KEYS |= {"langsmith": ("LANGSMITH_API_KEY",), "open-webui": ("OPEN_WEBUI_API_KEY",)}
@@ -41,12 +41,12 @@ def test_no_key_of_the_server_goes_to_an_address_that_a_visitor_typed(
         monkeypatch.setenv(name, "canary")
     typed = {f"key-{name}": "typed" for name in interface.keys}
     if typed:
-        with pytest.raises(Fault, match="go only to addresses that its owner named"):
-            make_environment(interface, {}, "http://example.org")
-    environment = make_environment(interface, typed, "http://example.org")
+        with pytest.raises(RequestError, match="go only to addresses that its owner named"):
+            make_pull_environment(interface, {}, "http://example.org")
+    environment = make_pull_environment(interface, typed, "http://example.org")
     assert {environment[name] for name in KEYS[tool]} == {"typed" if typed else ""}
 
     # the owner's own address, and the tool's usual one
     monkeypatch.setenv(interface.url[0][0], "http://example.org/")
     for url in ("http://example.org", interface.url[1]):
-        assert not make_environment(interface, {}, url).keys() & set(KEYS[tool])
+        assert not make_pull_environment(interface, {}, url).keys() & set(KEYS[tool])

@@ -16,16 +16,16 @@ from pollex.store.resume import iterate_conversations
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, LabelSheetRow, dump_json
 from pollex.web import links
-from pollex.web.faults import Clash, Fault, NotThere
-from pollex.web.forms import Name, Short, Words
-from pollex.web.pages.agreement import list_disputed
-from pollex.web.said import keep_said
+from pollex.web.faults import NotFound, RequestError, VersionConflict
+from pollex.web.forms import LongText, NameText, ShortText
+from pollex.web.pages.agreement import list_disputed_texts
+from pollex.web.said import keep_new_answers
 from pollex.web.site import Site
-from pollex.web.views import Data, Done, page, post
+from pollex.web.views import NextPage, PageData, page, post
 
 
 @page(WAITING_PATH, "waiting.html", here="Waiting")
-def list_waiting_runs(site: Site, as_json: bool) -> Data:
+def list_waiting_runs(site: Site, as_json: bool) -> PageData:
     """List the runs that wait for people."""
     # runs without open cases are left out
     waiting_by_run = []
@@ -78,7 +78,7 @@ def list_opinions(site: Site, run: Run, waiting: RunTally) -> list[Opinion]:
 def find_differing_opinions(opinions: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     """Return differing answers by conversation, which are to be adjudicated."""
     answers: dict[str, list[Opinion]] = {}
-    for every in list_disputed(opinions).values():
+    for every in list_disputed_texts(opinions).values():
         answers[every[0].conversation] = every
     return answers
 
@@ -105,10 +105,10 @@ def show_case(
     site: Site,
     run: Run,
     as_json: bool,
-    who: Short = "",
+    who: ShortText = "",
     case: str = "",
     after: str = "",
-) -> Data:
+) -> PageData:
     """Show a case with question and turns; the votes only after an answer."""
     waiting = require_waiting_run(site, run)
     opinions_here = list_opinions(site, run, waiting)
@@ -136,7 +136,7 @@ def show_case(
 
     at = case or (left[0] if who and left else "")
     if case and case not in waiting.waiting:
-        raise NotThere(
+        raise NotFound(
             "the run does not wait for this conversation",
             hint="its page has those that it waits for",
         )
@@ -219,10 +219,10 @@ def _describe_state_of_case(
 
 
 def require_waiting_run(site: Site, run: Run) -> RunTally:
-    """Return what a run waits for. Raises NotThere where it waits for nobody."""
+    """Return what a run waits for. Raises NotFound where it waits for nobody."""
     waiting = find_waiting_tally(site, run)
     if waiting is None:
-        raise NotThere(
+        raise NotFound(
             f"{run.id} waits for nobody",
             hint="runs of `pollex judge` that have ended may wait",
         )
@@ -235,22 +235,22 @@ def keep_answer(
     site: Site,
     run: Run,
     conversation: str,
-    who: Name,
+    who: NameText,
     option: str,
     decides: bool = False,
-    reason: Words = "",
-) -> Done:
+    reason: LongText = "",
+) -> NextPage:
     """Keep an answer; the run takes it up later."""
     # anything may have changed since the page was shown, so all of it is checked again
     waiting = require_waiting_run(site, run)
     if option not in [option.text for option in waiting.task.question.options]:
-        raise Fault(
+        raise RequestError(
             f"{option[:80]!r} is no option of the question",
             hint="choose one of those that are shown",
         )
 
     if conversation not in waiting.waiting:
-        raise Clash(
+        raise VersionConflict(
             "the run does not wait for this conversation any more",
             hint="go on with the next one",
         )
@@ -259,13 +259,13 @@ def keep_answer(
     opinions_here = list_opinions(site, run, waiting)
     # a decision is for cases on which people differ, and says why
     if decides and about.id not in find_differing_opinions(opinions_here):
-        raise Clash(
+        raise VersionConflict(
             "people don't differ on it, or somebody has decided",
             hint="answer it as yourself",
         )
 
     if decides and not reason.strip():
-        raise Fault(
+        raise RequestError(
             "a decision takes a reason",
             hint="say why, or answer it as yourself",
         )
@@ -286,23 +286,23 @@ def keep_answer(
         (opinion.annotator, opinion.conversation) == (who, about.id) for opinion in opinions_here
     )
     with site.turn:
-        (label_kept,) = keep_said(
+        (label_kept,) = keep_new_answers(
             site.store,
             [(label, LabelSheetRow(label.id, comment=reason, saw=("votes",) if again else ()))],
         )
 
-    next_ = links.address(f"{WAITING_PATH}/{run.id}", who=who, after=about.id)
+    next_ = links.make_address(f"{WAITING_PATH}/{run.id}", who=who, after=about.id)
     return next_, {"label": label_kept, "kept": True}
 
 
 @post("/api/waiting/{run}/resume")
-def resume_run(site: Site, run: Run) -> Done:
+def resume_run(site: Site, run: Run) -> NextPage:
     """Start the command that applies people's answers to a run."""
     # answers on which people agree, in a file that the command removes when it ends
     waiting = require_waiting_run(site, run)
     values_given = choose_answers_to_apply(waiting, list_opinions(site, run, waiting))
     if not values_given:
-        raise Fault(
+        raise RequestError(
             "nobody has answered yet, or people differ",
             hint="answer a case first",
         )
@@ -325,7 +325,7 @@ def resume_run(site: Site, run: Run) -> Done:
         back=f"{WAITING_PATH}/{run.id}",
         remove=[path],
     )
-    return f"{links.CHILDREN}/{child.id}", {"child": child.id}
+    return f"{links.CHILDREN_PATH}/{child.id}", {"child": child.id}
 
 
 def _write_answers_file(folder: Path, answers: Mapping[str, str]) -> Path:

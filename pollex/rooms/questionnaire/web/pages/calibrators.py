@@ -8,22 +8,22 @@ from pollex.graphs.context import Progress
 from pollex.rooms.questionnaire.reports.calibration import CalibrationData, prepare_page_values
 from pollex.rooms.questionnaire.web.calibrators import get_calibrator_folders
 from pollex.web import links
-from pollex.web.faults import NotThere
+from pollex.web.faults import NotFound
 from pollex.web.site import Site
 from pollex.web.soon import BackgroundValue
-from pollex.web.views import Data, page
+from pollex.web.views import PageData, page
 
 TEXTS_IN_RUN_QUERY = "SELECT DISTINCT id FROM conversations WHERE id IN (SELECT unnest(?))"
 PATIENCE_SECONDS = 0.3
 """Seconds that a page waits for figures before it says that they are being worked out."""
 
 
-def show_calibrator_page(site: Site, name: str) -> Data:
+def show_calibrator_page(site: Site, name: str) -> PageData:
     """Return what fills the page of a calibrator."""
     soon = get_or_begin_figures(site, name)
     # short work is waited for, so that the page comes with its figures
     soon.wait(PATIENCE_SECONDS)
-    shown: Data = {"name": name, "soon": soon, "template": "calibrator.html"}
+    shown: PageData = {"name": name, "soon": soon, "template": "calibrator.html"}
     if not soon.value:
         return shown | {"data": None, "opens": {}}
 
@@ -43,14 +43,14 @@ def link_texts(site: Site, texts: set[str]) -> dict[str, str]:
     for run in site.runs():
         rows = site.store.ask(run.id, TEXTS_IN_RUN_QUERY, [ids])
         address_by_id = {
-            row["id"]: links.conversation(run.id, row["id"]) for row in rows
+            row["id"]: links.link_to_conversation(run.id, row["id"]) for row in rows
         } | address_by_id
 
     return address_by_id
 
 
-@page(f"{links.CALIBRATION}/{{calibrator}}/live", "soon.html")
-def show_live(site: Site, calibrator_id: str) -> Data:
+@page(f"{links.CALIBRATION_PATH}/{{calibrator}}/live", "soon.html")
+def show_live(site: Site, calibrator_id: str) -> PageData:
     """Return the part of the page that says what is being worked out."""
     soon = get_or_begin_figures(site, calibrator_id)
     return {"headers": {"X-Pollex-Ended": "again" if soon.over else ""}, "soon": soon}
@@ -60,11 +60,11 @@ def get_or_begin_figures(site: Site, name: str) -> BackgroundValue:
     """Return the figures of a calibrator, or how far they are.
 
     Raises:
-        NotThere: There is no such calibrator.
+        NotFound: There is no such calibrator.
     """
     folder = get_calibrator_folders(site).get(name)
     if folder is None:
-        raise NotThere(
+        raise NotFound(
             f"there is no calibrator {name!r}",
             hint="the page Calibration has those there are",
         )

@@ -19,10 +19,10 @@ from pollex.store.folder import make_private_folder
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.children import Child
-from pollex.web.faults import Clash, Fault, NotThere
+from pollex.web.faults import NotFound, RequestError, VersionConflict
 from pollex.web.kept_commands import go_on_with_run, read_kept_command, require_confirmation
 from pollex.web.site import Site
-from pollex.web.views import Done, page, post, send_file
+from pollex.web.views import NextPage, page, post, send_file
 
 RepliesText = Annotated[str, Field(max_length=1 << 20)]
 
@@ -34,7 +34,7 @@ def accept_proposals(
     name: tuple[str, ...] = (),
     confirmed: str = "",
     key: str = "",
-) -> Done:
+) -> NextPage:
     """Accept proposals, and go on to prove them, by the command that the store keeps."""
     # only proposals that passed may be accepted
     names = []
@@ -44,16 +44,16 @@ def accept_proposals(
 
     # somebody else may have accepted meanwhile
     if not names:
-        raise Clash(f"{run.id} waits for no proposal", hint="load the page again")
+        raise VersionConflict(f"{run.id} waits for no proposal", hint="load the page again")
     if not name:
-        raise Fault(
+        raise RequestError(
             "no proposal is ticked",
             hint="tick those that are to be proved",
         )
 
     # names come from the form, so they are checked
     if unknown := [one_name for one_name in name if one_name not in names]:
-        raise NotThere(
+        raise NotFound(
             f"no proposal is called {unknown[0]!r:.60}",
             hint=f"those are {', '.join(names)}",
         )
@@ -66,7 +66,7 @@ def accept_proposals(
         key,
         f"--accept={','.join(name)}",
     )
-    return f"{links.CHILDREN}/{child.id}", {"child": child.id}
+    return f"{links.CHILDREN_PATH}/{child.id}", {"child": child.id}
 
 
 @page(f"{REMEDIES_PATH}/{{run}}/todo.jsonl")
@@ -75,7 +75,7 @@ def send_todo(site: Site, run: Run) -> Response:
     # runs that ask by files have a folder in their command
     folder = find_files_folder(site, run)
     if folder is None or not (folder / TODO_FILE_NAME).is_file():
-        raise NotThere(
+        raise NotFound(
             f"{run.id} asks nothing by files",
             hint="its page says what it waits for",
         )
@@ -94,18 +94,18 @@ def receive_replies(
     lines: RepliesText,
     confirmed: str = "",
     key: str = "",
-) -> Done:
+) -> NextPage:
     """Keep replies that somebody brings, and go on with them."""
     folder = find_files_folder(site, run)
     if folder is None:
-        raise Clash(f"{run.id} asks nothing by files", hint="load the page again")
+        raise VersionConflict(f"{run.id} asks nothing by files", hint="load the page again")
 
     # read as a whole before anything is written
     try:
         text = format_replies(lines.encode())
     except (ValueError, RecursionError) as error:
         what = f"these are no replies: {error}"[:200]
-        raise Fault(what, hint='a line each: {"key": …, "reply": …}') from None
+        raise RequestError(what, hint='a line each: {"key": …, "reply": …}') from None
 
     # a yes to the command first: to go on costs money
     require_confirmation(site, run, confirmed)
@@ -117,7 +117,7 @@ def receive_replies(
         file.write(text)
 
     child = _continue_run(site, run, confirmed, key)
-    return f"{links.CHILDREN}/{child.id}", {"child": child.id}
+    return f"{links.CHILDREN_PATH}/{child.id}", {"child": child.id}
 
 
 def _continue_run(
@@ -130,7 +130,7 @@ def _continue_run(
     """Go on with a run, once somebody has said yes to its command.
 
     Raises:
-        Clash: Nobody has, or it can't be gone on with here.
+        VersionConflict: Nobody has, or it can't be gone on with here.
     """
     require_confirmation(site, run, confirmed)
     # a key stays in memory, never in the store
@@ -140,7 +140,7 @@ def _continue_run(
 
     child = go_on_with_run(site, run, *words)
     if child is None:
-        raise Clash(
+        raise VersionConflict(
             f"no form of this server began {run.id}",
             hint="go on with it where it was begun",
         )

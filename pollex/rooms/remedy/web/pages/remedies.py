@@ -32,16 +32,16 @@ from pollex.store.resume import iterate_conversations, read_facts_by_id, read_st
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, LabelSheetRow, dump_json
 from pollex.web import links
-from pollex.web.faults import NothingYet, NotThere
-from pollex.web.forms import Name, Place, Short, Words
+from pollex.web.faults import NotFound, NothingToShow
+from pollex.web.forms import LongText, NameText, RowIndex, ShortText
 from pollex.web.listing import find_run_that_asked
 from pollex.web.logs_at_hand import find_log_of_run
 from pollex.web.pages.runs import list_costs
 from pollex.web.pages.sets import get_rubric
-from pollex.web.said import keep_said
+from pollex.web.said import keep_new_answers
 from pollex.web.site import NamedSet, Site
 from pollex.web.soon import BackgroundValue
-from pollex.web.views import Data, Done, page, post
+from pollex.web.views import NextPage, PageData, page, post
 
 if TYPE_CHECKING:
     from pollex.services.dry_run import CallPlan
@@ -50,7 +50,7 @@ PAIRS_ON_A_PAGE = 20
 
 
 @page(REMEDIES_PATH, "remedy_list.html", here="Changes")
-def list_remedies(site: Site, as_json: bool) -> Data:
+def list_remedies(site: Site, as_json: bool) -> PageData:
     """List what runs of `remedy` came to, the last one first."""
     rows = []
     for run in site.runs():
@@ -133,8 +133,8 @@ def show_remedy(
     as_json: bool,
     tab: Literal["pairs", "refused", "registered", "people"] = "pairs",
     only: Literal["", "fell", "gained", "differ", "telling"] = "",
-    at: Place = 0,
-) -> Data:
+    at: RowIndex = 0,
+) -> PageData:
     """Show what a change does, and under tabs pairs of replies, what was refused, what was registered, and people."""
     record = site.once(
         "remedied", run, lambda: read_step_result(site.store, run.id, REMEDY_COMMAND)
@@ -145,7 +145,7 @@ def show_remedy(
             return waiting
         return {"template": "remedy_waits.html"} | waiting
     if not record:
-        raise NotThere(
+        raise NotFound(
             f"{run.id} proved nothing, or not yet",
             hint=f"{REMEDIES_PATH} has what there is",
         )
@@ -189,7 +189,7 @@ def show_remedy(
 
 
 @page(f"{REMEDIES_PATH}/{{run}}/compare", "remedy_pairs.html", here="Label")
-def show_next_pair(site: Site, run: Run, who: Short = "") -> Data:
+def show_next_pair(site: Site, run: Run, who: ShortText = "") -> PageData:
     """Show a person the next pair of replies that they haven't compared: no prompt, arm, rubric or judge."""
     sheet = _read_sheet_by_key(site, run)
     choices = read_browser_choices(site.store, run.id)
@@ -212,14 +212,14 @@ def keep_choice(
     site: Site,
     run: Run,
     key: str,
-    who: Name,
+    who: NameText,
     choice: Literal["1", "2", "0", "S"],
-    comment: Words = "",
-) -> Done:
+    comment: LongText = "",
+) -> NextPage:
     """Keep what a person chose; a comment stands beside it."""
     pair = _read_sheet_by_key(site, run).get(key)
     if pair is None:
-        raise NotThere("there is no such pair", hint="load the page again")
+        raise NotFound("there is no such pair", hint="load the page again")
 
     about = {
         "annotator": who,
@@ -236,15 +236,15 @@ def keep_choice(
     )
     # one at a time, since a label takes the place of an earlier one
     with site.turn:
-        (label_id,) = keep_said(
+        (label_id,) = keep_new_answers(
             site.store,
             [(label, LabelSheetRow(label.id, comment=comment))],
         )
 
-    return links.address(f"{REMEDIES_PATH}/{run.id}/compare", who=who), {"label": label_id}
+    return links.make_address(f"{REMEDIES_PATH}/{run.id}/compare", who=who), {"label": label_id}
 
 
-CHANGE_PATH = f"{links.SETS}/{{set}}/change/{{rubric}}"
+CHANGE_PATH = f"{links.SETS_PATH}/{{set}}/change/{{rubric}}"
 MAX_PLANNED_CONVERSATIONS = 5_000
 PATIENCE_SECONDS = 0.3
 MAX_EXAMPLE_FAILURES = 3
@@ -252,7 +252,7 @@ MAX_EXAMPLE_FAILURES = 3
 
 
 @page(CHANGE_PATH, "change.html", here="Rubrics")
-def show_change(site: Site, named: NamedSet, rubric_id: str) -> Data:
+def show_change(site: Site, named: NamedSet, rubric_id: str) -> PageData:
     """Show where a rubric fails, what may be tried in the prompt, and what a proof of that would ask and cost."""
     rubric, soon, run = _get_foreseen_proof(site, named, rubric_id)
     # a quick plan is shown at once, a slow one when the page is loaded again
@@ -282,7 +282,7 @@ def show_change(site: Site, named: NamedSet, rubric_id: str) -> Data:
 
 
 @page(f"{CHANGE_PATH}/live", "soon.html")
-def show_change_live(site: Site, named: NamedSet, rubric_id: str) -> Data:
+def show_change_live(site: Site, named: NamedSet, rubric_id: str) -> PageData:
     """Return the part of that page that says what is being worked out."""
     soon = _get_foreseen_proof(site, named, rubric_id)[1]
     return {"headers": {"X-Pollex-Ended": "again" if soon.over else ""}, "soon": soon}
@@ -293,7 +293,7 @@ def _get_foreseen_proof(
 ) -> tuple[ChosenRubric, BackgroundValue, Run]:
     rubric = get_rubric(named.rubric_set, rubric_id)
     if (run := find_run_that_asked(site, named)) is None:
-        raise NothingYet(
+        raise NothingToShow(
             "no run of this store asked these rubrics",
             hint="`pollex score` does",
         )

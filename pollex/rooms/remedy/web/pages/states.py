@@ -16,11 +16,11 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.held import ScoredConversation, read_held_rubrics
 from pollex.store.runs import Run
 from pollex.web import links
-from pollex.web.faults import Fault
-from pollex.web.forms import Name, Short, Words
+from pollex.web.faults import RequestError
+from pollex.web.forms import LongText, NameText, ShortText
 from pollex.web.pages.sets import get_rubric
 from pollex.web.site import NamedSet, Site
-from pollex.web.views import Done, post
+from pollex.web.views import NextPage, post
 
 MAX_OPEN_RUBRICS = 12
 
@@ -57,22 +57,22 @@ def keep_state(
     named: NamedSet,
     id_: str,
     state: StateOfRubric,
-    who: Name,
-    release: Short = "",
-    note: Words = "",
-) -> Done:
+    who: NameText,
+    release: ShortText = "",
+    note: LongText = "",
+) -> NextPage:
     """Keep what a person says of a rubric."""
     rubric = get_rubric(named.rubric_set, id_)
     try:
         remark = make_rubric_state(rubric.model_dump(), state, release, note, who)
     except WrongUse as error:
-        raise Fault(
+        raise RequestError(
             error.what,
             hint="name the release of what is mended, and of nothing else",
         ) from None
 
     site.store.keep([make_state_row(remark)])
-    return links.rubric(named.id, rubric.id), {"state": str(remark)}
+    return links.link_to_rubric(named.id, rubric.id), {"state": str(remark)}
 
 
 def list_open_lives(site: Site, rubric_set: RubricSet) -> list[RubricLife]:

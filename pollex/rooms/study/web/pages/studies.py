@@ -18,13 +18,13 @@ from pollex.rooms.study.web.studies import (
     read_stored_studies,
 )
 from pollex.web import links
-from pollex.web.guests import list_links
+from pollex.web.guests import list_guest_links
 from pollex.web.site import Site
-from pollex.web.views import Data, iterate_csv_lines, page, send_file
+from pollex.web.views import PageData, iterate_csv_lines, page, send_file
 
 
 @page(TALK_PATH, "studies.html", here="Talk")
-def list_studies(site: Site) -> Data:
+def list_studies(site: Site) -> PageData:
     """List the studies."""
     talks_by_study = []
     for study in read_stored_studies(site.store):
@@ -33,7 +33,7 @@ def list_studies(site: Site) -> Data:
     return {"studies": talks_by_study}
 
 
-def show_study(site: Site, study: Study) -> Data:
+def show_study(site: Site, study: Study) -> PageData:
     """Show how a study goes, and its participants."""
     talks = list_talks(site.store, study.id)
     place = f"{TALK_PATH}/{study.id}"
@@ -42,14 +42,14 @@ def show_study(site: Site, study: Study) -> Data:
         "here": "Talk",
         "talks": talks,
         "cells": build_study_cells(study, talks),
-        "guests": (guest_links := list_links(site.store, site.seal, place)),
+        "guests": (guest_links := list_guest_links(site.store, site.seal, place)),
         "names": {link["id"]: link["name"] for link in guest_links},
         # systems without a profile can't be talked to
         "missing": [name for name in study.systems if name not in site.profiles],
     }
 
 
-def build_study_cells(study: Study, talks: Sequence[TalkSession]) -> list[Data]:
+def build_study_cells(study: Study, talks: Sequence[TalkSession]) -> list[PageData]:
     """Return each system on each topic, and on all of them: sessions that are done, others, and mean answers."""
     # a session has a side for each of its systems
     sides = []
@@ -113,7 +113,9 @@ def export_study(
             iterate_csv_lines(iterate_judgment_rows(study, talks)),
         )
 
-    return send_file("conversations.jsonl", links.NDJSON, iterate_conversation_lines(talks))
+    return send_file(
+        "conversations.jsonl", links.NDJSON_CONTENT_TYPE, iterate_conversation_lines(talks)
+    )
 
 
 def iterate_conversation_lines(talks: Sequence[TalkSession]) -> Iterator[str]:

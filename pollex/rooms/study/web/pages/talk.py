@@ -26,12 +26,12 @@ from pollex.rooms.study.web.studies import (
 )
 from pollex.store.tables import dump_json, format_current_time
 from pollex.web import links
-from pollex.web.faults import Clash, Forbidden
-from pollex.web.forms import Answers, Place
+from pollex.web.faults import Forbidden, VersionConflict
+from pollex.web.forms import AnswerFields, RowIndex
 from pollex.web.guests import Guest, find_guest
 from pollex.web.questions import read_sheet_answers
 from pollex.web.site import Site
-from pollex.web.views import Data, Done, page, post
+from pollex.web.views import NextPage, PageData, page, post
 
 PIECES_SECONDS = 0.1
 """Between two parts of a reply that is being written."""
@@ -48,7 +48,7 @@ SystemPosition = Annotated[int, Field(ge=0, le=8)]
 
 
 @page(TALK_PAGE_PATH, "talk.html")
-def show_talk(site: Site, study: Study, request: Request) -> Data:
+def show_talk(site: Site, study: Study, request: Request) -> PageData:
     """Show a participant their session, and anybody else how the study goes."""
     # whoever runs the server has no session of their own
     guest = find_guest(request)
@@ -70,7 +70,7 @@ def show_talk(site: Site, study: Study, request: Request) -> Data:
 
 
 @page(f"{TALK_PAGE_PATH}/live", "talk_live.html")
-def show_live(site: Site, study: Study, request: Request) -> Data:
+def show_live(site: Site, study: Study, request: Request) -> PageData:
     """Tell whether the replies have come."""
     guest = _get_participant(request)
     over = all(
@@ -87,7 +87,7 @@ def stream_replies(site: Site, study: Study, request: Request) -> Response:
     own_talk = next(iter(list_talks(site.store, study.id, guest.id)), None)
     return StreamingResponse(
         _stream_parts(site, own_talk.id if own_talk else ""),
-        media_type=links.NDJSON,
+        media_type=links.NDJSON_CONTENT_TYPE,
     )
 
 
@@ -123,7 +123,7 @@ async def _stream_parts(site: Site, talk_id: str) -> AsyncIterator[str]:
 
 
 @post(f"{TALK_API_PATH}/begin")
-def start_session(site: Site, study: Study, request: Request) -> Done:
+def start_session(site: Site, study: Study, request: Request) -> NextPage:
     """Begin the session, or go on with it: the participant has agreed."""
     guest = _get_participant(request)
     # numbers are given one after the other, so the lock holds while they are
@@ -151,15 +151,15 @@ def keep_message(
     request: Request,
     text: ParticipantMessage,
     ms: TypingMilliseconds = 0,
-    edits: Place = 0,
-) -> Done:
+    edits: RowIndex = 0,
+) -> NextPage:
     """Keep a message, and ask the systems; the page tells when they have answered."""
     # nobody may send two messages at a time
     with _hold_session(site, study, request, "talk") as talk_session:
         sides = talk_session.open(study)
         moment = format_current_time()
         if max(side.said for side in sides) >= study.turns[1]:
-            raise Clash("that were all messages", hint="answer the questions")
+            raise VersionConflict("that were all messages", hint="answer the questions")
         # side by side, one message goes to all systems that are open
         site.store.keep(
             TalkTurnRow(talk_session.id, side.position, "user", text, moment, ms, edits)
@@ -175,7 +175,7 @@ def keep_message(
 
 
 @post(f"{TALK_API_PATH}/again")
-def ask_again(site: Site, study: Study, request: Request) -> Done:
+def ask_again(site: Site, study: Study, request: Request) -> NextPage:
     """Ask the systems again that gave no reply."""
     with _hold_session(site, study, request, "failed") as talk_session:
         _ask_systems(site, study, talk_session)
@@ -188,7 +188,7 @@ def end_talk(
     study: Study,
     request: Request,
     why: Literal["talked", "left"],
-) -> Done:
+) -> NextPage:
     """End talking with a system, or the whole session."""
     # leaving is possible after a fault and before the questions, too
     phases: tuple[TalkPhase, ...] = (
@@ -199,7 +199,7 @@ def end_talk(
         sides = talk_session.open(study) or talk_session.sides
         moment = format_current_time()
         if why == TALKED_REASON and min(side.said for side in sides) < study.turns[0]:
-            raise Clash(
+            raise VersionConflict(
                 f"send at least {study.turns[0]} messages",
                 hint="go on talking, or stop",
             )
@@ -215,14 +215,14 @@ def keep_answers(
     study: Study,
     request: Request,
     position: SystemPosition,
-    answers: Answers,
-) -> Done:
+    answers: AnswerFields,
+) -> NextPage:
     """Keep the answers about one system; they are on the disk before this answers."""
     # a sheet of an older page may be about another system
     with _hold_session(site, study, request, "sheet") as talk_session:
         due = talk_session.sheet(study)
         if due is None or due.position != position:
-            raise Clash(
+            raise VersionConflict(
                 "these answers are about another system",
                 hint="load the page again",
             )
@@ -249,7 +249,7 @@ def keep_answers(
     return _make_page_redirect(talk_session)
 
 
-def _make_page_redirect(talk: TalkSession) -> Done:
+def _make_page_redirect(talk: TalkSession) -> NextPage:
     return f"{TALK_PATH}/{talk.study}", {"talk": talk.id}
 
 
@@ -271,13 +271,13 @@ def _hold_session(
     request: Request,
     *phases: TalkPhase,
 ) -> Iterator[TalkSession]:
-    """Hold a participant's session. Raises Clash where it is not in one of these phases."""
+    """Hold a participant's session. Raises VersionConflict where it is not in one of these phases."""
     guest = _get_participant(request)
     with site.turn:
         # a session that has gone on in another tab must not be changed from here
         own_talk = next(iter(list_talks(site.store, study.id, guest.id)), None)
         if own_talk is None or _get_phase(site, study, own_talk) not in phases:
-            raise Clash(
+            raise VersionConflict(
                 "your session is somewhere else by now",
                 hint="load the page again",
             )

@@ -51,7 +51,7 @@ async def test_a_calibrator_whose_tables_are_gone_says_which_and_texts_open_in_a
             )
     found = link_texts(Site(own, {}), {"conversation 0", "elsewhere"})
     assert found == {
-        "conversation 0": links.conversation(list_stored_runs(own)[-1].id, "conversation 0")
+        "conversation 0": links.link_to_conversation(list_stored_runs(own)[-1].id, "conversation 0")
     }, "of the latest run"
 
 

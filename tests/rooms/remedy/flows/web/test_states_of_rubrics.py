@@ -100,7 +100,7 @@ async def test_a_state_that_is_set_in_the_browser_is_on_the_page_and_decides_wha
     assert (
         await web.post("/api/states", json=given | {"note": "<b>asks once</b>"})
     ).status_code == 200
-    page = (await web.get(links.rubric(compute_rubric_set_digest(found), wrong[0].id))).text
+    page = (await web.get(links.link_to_rubric(compute_rubric_set_digest(found), wrong[0].id))).text
     after = (await web.get("/")).text
     assert "State: mended in 2.14" in page
     assert "&lt;b&gt;asks once" in page
