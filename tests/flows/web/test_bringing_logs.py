@@ -22,7 +22,7 @@ from pollex.services.bring import AllowedRoots
 from pollex.services.readings import LOGS_FOLDER_NAME, list_readings
 from pollex.store.seal import Seal
 from pollex.store.store import Store
-from pollex.store.tables import AnnotatorRow
+from pollex.store.tables import AnnotatorRow, format_current_time
 from pollex.web import links
 from pollex.web.guests import hash_token
 
