@@ -203,7 +203,7 @@ def hook_rows() -> list[str]:
 
 
 def hooks_in(module: ModuleType) -> list[type]:
-    """Return the classes that a module of hooks declares for rooms: those that `hooks_of` is asked for."""
+    """Return the classes that a module of hooks declares for rooms: those that `list_hooks` is asked for."""
     asked_for = {
         node.args[0].id
         for folder in (HOUSE, ROOT / "graphs", ROOT / "calibration")
@@ -211,7 +211,7 @@ def hooks_in(module: ModuleType) -> list[type]:
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and node.func.id == "hooks_of"
+        and node.func.id == "list_hooks"
         and isinstance(node.args[0], ast.Name)
     }
     return [
