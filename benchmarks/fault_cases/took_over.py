@@ -12,7 +12,7 @@ from fault_cases.machine import LAUGHS
 from pollex.errors import BadInput, StoreDamaged
 from pollex.formats.read_logs import read_logs
 from pollex.rooms.remedy.agents.assistant import NoReply, convert_reply
-from pollex.store.database import BACKUP, FILE
+from pollex.store.database import BACKUP_FILE_NAME, DATABASE_FILE_NAME
 from pollex.store.store import Store
 
 
@@ -62,15 +62,15 @@ def empty_database(folder: Path) -> str:
     with Store.open(folder / "s") as store:
         run_id = store.begin("learn", arguments={}, fingerprint={}, versions={}).id
         store.finish(run_id, "done")
-    backup = (folder / "s" / BACKUP).read_bytes()
-    (folder / "s" / FILE).write_bytes(b"")
+    backup = (folder / "s" / BACKUP_FILE_NAME).read_bytes()
+    (folder / "s" / DATABASE_FILE_NAME).write_bytes(b"")
     try:
         Store.open(folder / "s").close()
     except StoreDamaged:
         pass
     else:
         raise AssertionError("it was opened")
-    assert (folder / "s" / BACKUP).read_bytes() == backup
+    assert (folder / "s" / BACKUP_FILE_NAME).read_bytes() == backup
     run(folder, "doctor", "--rebuild", "--store", "s")
     with Store.open(folder / "s") as store:
         assert store.value("SELECT count(*) FROM runs") == 1

@@ -41,7 +41,8 @@ class StageNames:
 
 def name_stage(stage: str) -> str:
     """Return what a room calls a stage of its runs; the stage itself where none has a name for it."""
-    for hook in list_hooks(StageNames):
+    hooks: tuple[StageNames, ...] = list_hooks(StageNames)
+    for hook in hooks:
         if stage in hook.names:
             return hook.names[stage]
 

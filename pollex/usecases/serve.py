@@ -174,7 +174,8 @@ class ServeStore(TerminalUseCase):
                 )
 
         local_roots = [root for root in self.roots if "://" not in root]
-        for option, folders in {"root": local_roots, "watch": self.watch}.items():
+        named_folders: dict[str, Sequence[str | Path]] = {"root": local_roots, "watch": self.watch}
+        for option, folders in named_folders.items():
             for folder in folders:
                 if not Path(folder).is_dir():
                     raise WrongUse(
