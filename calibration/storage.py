@@ -328,6 +328,16 @@ def load_each(path: Path) -> dict[str, JudgedEstimator]:
     return {main.questionnaire_.main: main} | calibrators
 
 
+def is_calibrator_file(path: Path) -> bool:
+    """Tell whether a file says that it is a calibrator."""
+    try:
+        facts = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return False
+
+    return isinstance(facts, dict) and facts.get("format") == CALIBRATOR_FORMAT
+
+
 def _read_files(path: Path) -> tuple[dict[str, Any], bytes, str]:
     """Return the facts of a calibrator, its arrays, and its file for messages."""
     # the JSON, and then the arrays that it names

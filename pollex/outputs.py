@@ -311,7 +311,11 @@ def note_run(run: str) -> None:
         written.run = run
 
 
-def require_replaceable(*paths: Path | None, refused: Collection[str] = DOUBTED) -> None:
+def require_replaceable(
+    *paths: Path | None,
+    refused: Collection[str] = DOUBTED,
+    recognizes: Callable[[Path], bool] | None = None,
+) -> None:
     """Refuse to take the place of files that pollex didn't write, or that a person changed since.
 
     For names that the user didn't choose, and for files that people fill in. Where no command
@@ -319,6 +323,8 @@ def require_replaceable(*paths: Path | None, refused: Collection[str] = DOUBTED)
 
     Args:
         refused: What may not be replaced; less where the caller knows pollex's files by themselves.
+        recognizes: Whether a file that no store knows of is pollex's, by what stands in it: a command
+            without a store notes nothing.
 
     Raises:
         WrongUse: There is such a file.
@@ -331,7 +337,12 @@ def require_replaceable(*paths: Path | None, refused: Collection[str] = DOUBTED)
         # an empty file holds nothing that could be lost
         if path is None or path == STDOUT or not path.is_file() or not path.stat().st_size:
             continue
-        if str(path) not in written.paths and written.look_up(path) in refused:
+        if str(path) in written.paths:
+            continue
+
+        state = written.look_up(path)
+        is_recognized = state == "unknown" and recognizes is not None and recognizes(path)
+        if state in refused and not is_recognized:
             raise WrongUse(
                 "a file is there that pollex did not write, or that was changed since, and it would be lost",
                 where=str(path),

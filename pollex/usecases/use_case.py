@@ -24,7 +24,7 @@ from typing import (
 )
 
 from pollex.errors import BadInput, WrongUse
-from pollex.outputs import require_replaceable
+from pollex.outputs import is_own_page, require_replaceable
 from pollex.rooms import find_room_of_class
 from pollex.runs.options import RunOptions
 from pollex.store.folder import DEFAULT_STORE_FOLDER, STORE_ENVIRONMENT_VARIABLE
@@ -240,17 +240,23 @@ class UseCase(Generic[Result_co]):
         )
         with note_written_outputs(Path(folder)):
             if not self.looks_at_its_place:
-                require_replaceable(self.unchosen_output())
+                require_replaceable(self.unchosen_output(), recognizes=self.recognizes)
             return self.carry_out(context)
 
     def unchosen_output(self) -> Path | None:
         """Return the file that is written where the user names none; None where they did."""
         for option in iterate_options(type(self)):
-            has_usual_name = option.name == "out" and option.typed is not REQUIRED
-            if has_usual_name and option.typed == getattr(self, "out", None):
-                return Path(option.typed)
+            if option.name != "out":
+                continue
+            usual = option.default if option.typed is REQUIRED else option.typed
+            if isinstance(usual, Path) and usual == getattr(self, "out", None):
+                return usual
 
         return None
+
+    def recognizes(self, path: Path) -> bool:
+        """Tell whether a file that no store knows of is one that it wrote; `False` where it can't tell."""
+        return path.suffix == ".html" and is_own_page(path)
 
     def plan(self, context: CallContext) -> CallPlan:
         """Count the calls that it would make.

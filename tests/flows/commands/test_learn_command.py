@@ -388,6 +388,7 @@ def test_an_embedding_model_that_a_set_names_is_not_loaded_before_the_user_names
     model = judge.model_copy(update={"kind": "llm", "name": "m"})
     found.model_copy(update={"judge": model}).save(Path("of-a-model.json"))
     for verb in (["score"], ["evaluate"], ["refit"], ["label", "next"]):
+        Path("scores.parquet").unlink(missing_ok=True)  # another store doesn't know whose it is
         at = ("--store", "newer", "--base-url", "http://127.0.0.1:9/v1")
         ended = pollex(*verb, learnt.log, "--rubrics", "of-a-model.json", *at)
         assert (ended.code, "judge embeds with './model'" in ended.err) == (2, True), ended.err

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -41,6 +43,18 @@ PREDICTION_COLUMN_TYPES = {
     "question": "VARCHAR",
     "judges": JUDGES_COLUMN_TYPE,
 }
+
+
+def holds_predictions(path: Path) -> bool:
+    """Tell whether a Parquet file has the columns of predictions."""
+    import duckdb  # other formats don't need it
+
+    with suppress(duckdb.Error), duckdb.connect() as connection:
+        columns = connection.read_parquet(str(path)).columns
+        return {"text_id", "question"} <= {*columns}
+
+    return False
+
 
 TrustedJudges = Aggregate | Literal["unknown"]
 """How the answers of trusted judges become one, or that of an unknown judge in their place."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pollex.calibration.file_names import JSON_NAME
 from pollex.calibration.judgments import UNKNOWN_JUDGE
 from pollex.calibration.models import get_model_class, get_model_name
-from pollex.calibration.storage import load_each, save
+from pollex.calibration.storage import is_calibrator_file, load_each, save
 from pollex.errors import WrongUse
 from pollex.formats.files import find_files
 from pollex.formats.write import require_known_ending, require_writable, write_rows
@@ -29,6 +29,7 @@ from pollex.rooms.questionnaire.formats.judgments import (
 from pollex.rooms.questionnaire.formats.read_tables import read_answers, read_judgments
 from pollex.rooms.questionnaire.services.training_record import (
     TRAINING_FILE_NAME,
+    is_training_record_file,
     read_training_record,
     write_training_record,
 )
@@ -272,7 +273,9 @@ def calibrate(
     progress = progress or NullProgress()
     # before the long work: files must be there, and nothing may be replaced
     require_writable(out / JSON_NAME, answers, judgments, named=False)
-    require_replaceable(out / JSON_NAME, out / TRAINING_FILE_NAME)
+    # a calibrator is known by itself: it may be fitted where there is no store
+    require_replaceable(out / JSON_NAME, recognizes=is_calibrator_file)
+    require_replaceable(out / TRAINING_FILE_NAME, recognizes=is_training_record_file)
     find_files([answers, judgments])
     # who says something about the choice wants a model that chooses
     model = model or ("best" if network or shift is not None else "network")

@@ -69,6 +69,14 @@ def write_training_record(
     )
 
 
+def is_training_record_file(path: Path) -> bool:
+    """Tell whether a file is a training record, of whichever calibrator."""
+    try:
+        return bool(TrainingRecord.model_validate_json(path.read_bytes()).arrays_sha256)
+    except ValidationError:
+        return False
+
+
 def read_training_record(folder: Path) -> TrainingRecord:
     """Read a calibrator's training record; unknown if it is missing or another's.
 

@@ -235,6 +235,13 @@ class PredictJudgments(FewThreadsUseCase, UseCase["PredictionResult"]):
         default=Path("predictions.parquet"),
         group="Output",
     )
+
+    def recognizes(self, path: Path) -> bool:
+        """Tell predictions by their columns: they are written without a store, which would know of them."""
+        from pollex.rooms.questionnaire.formats.judgments import holds_predictions  # as a service
+
+        return holds_predictions(path)
+
     # which questions, and whose answers count
     questions: tuple[str, ...] = opt(
         "Predict this question, or all; default: the main one. Repeatable.",

@@ -46,6 +46,9 @@ PARTIES_PATTERN = re.compile(r"\bthe (?:assistant|user)\b", re.IGNORECASE)
 
 NOTHING_PROPOSED_NOTE = "pollex has proposed nothing: no model was named."
 
+HEADING = "# What to change where"
+"""First line of a brief, by which one is told from what somebody else wrote."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class BriefedTarget:
@@ -309,7 +312,7 @@ def render_markdown(result: BriefResult, *, prompted: bool) -> str:
     """Write the brief for people; what was said is a quote in which nothing is Markdown or HTML."""
     # the head says what the brief is: nothing was proposed
     lines = [
-        "# What to change where",
+        HEADING,
         "",
         f"{NOTHING_PROPOSED_NOTE} {result.n} conversations, judged by {result.judge}.",
         "",

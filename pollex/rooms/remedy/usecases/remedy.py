@@ -77,6 +77,13 @@ class WriteBrief(RepliesUseCase, UseCase["BriefResult"]):
         group="Output",
     )
 
+    def recognizes(self, path: Path) -> bool:
+        """Tell a brief by its heading: it is written without a store, which would know of it."""
+        from pollex.rooms.remedy.services.brief import HEADING  # --help needs no service
+
+        with path.open("rb") as file:
+            return file.read(len(HEADING)) == HEADING.encode()
+
 
 @use_case("remedy cases")
 class WriteCases(RepliesUseCase, UseCase["CasesResult"]):
