@@ -33,7 +33,7 @@ from pollex.store.hooks import StoreTable
 from pollex.store.tables import Row, make_damage_error, name_field_type
 
 SCHEMA_VERSION = 10
-"""Counted up by whoever changes a table: `repair.rebuild` brings older databases over."""
+"""Counted up by whoever changes a table: `repair.rebuild_store` brings older databases over."""
 
 SQL_BY_ROW_TYPE: dict[type[Row], str] = {
     tables.FactRow: "crc INTEGER",

@@ -164,7 +164,7 @@ class Store:
 
         Args:
             secret: That of another store whose replies are to be found here; see
-                `folder.keep_secret`.
+                `folder.get_or_create_secret`.
             goes_on: A write that failed is told to who wrote it, and later ones are tried; a run
                 ends instead.
 
@@ -192,7 +192,7 @@ class Store:
 
     @property
     def secret(self) -> bytes:
-        """The store's secret, made when it is first needed. Raises as `folder.keep_secret` does."""
+        """The store's secret, made when it is first needed. Raises as `folder.get_or_create_secret` does."""
         return get_or_create_secret(self.folder, self._given, self.paid)
 
     @cached_property

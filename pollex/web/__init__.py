@@ -1,1 +1,1 @@
-"""The browser's view of a store: traces, conversations, rubric sets, labels. `app.application` makes it."""
+"""The browser's view of a store: traces, conversations, rubric sets, labels. `app.make_application` makes it."""

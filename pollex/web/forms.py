@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -49,11 +48,11 @@ def require_name_of_person(name: str) -> str:
     """Return a name under which somebody labels.
 
     Raises:
-        PydanticCustomError: It is blank, or has characters that nobody sees.
+        ValueError: It is blank, or has characters that nobody sees.
     """
     has_controls = any(unicodedata.category(letter) in CONTROL_CATEGORIES for letter in name)
     if has_controls or not is_visible(name):
-        raise PydanticCustomError("name", "say who you are: a name that people can read")
+        raise ValueError("say who you are: a name that people can read")
     return name
 
 

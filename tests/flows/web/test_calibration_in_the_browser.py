@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from rubric_set_by_hand import rubric_set
-from web_site import client_of, conversation, made_app
+from web_site import client_of, conversation, made_app, scored
 
 from pollex.measures.drift import is_unlike
 from pollex.rubrics.records import SpreadRecord
@@ -76,12 +76,15 @@ async def test_conversations_unlike_those_of_the_set_are_marked(own: Store) -> N
         found = rubric_set(run=learn.id).model_copy(update={"spread": spread})
         assert is_unlike(measure_drift_of_set(known, found)) is marked
         own.put([make_fact_row(learn.id, "rubric_set", "set", found)])
+        score = scored(own, found, range(120))
         own.flush()
         async with client_of(made_app(own)) as client:
-            page = (await client.get("/conversations", params={"run": learn.id})).text
-            assert ("not known to be calibrated here" in page) is marked
-            page = (await client.get(f"/runs/{learn.id}")).text
-            assert ("not known to be calibrated here" in page) is marked
+            # what a set was learned from is like itself
+            for run, is_told in ((score, marked), (learn.id, False)):
+                page = (await client.get("/conversations", params={"run": run})).text
+                assert ("not known to be calibrated here" in page) is is_told
+                page = (await client.get(f"/runs/{run}")).text
+                assert ("not known to be calibrated here" in page) is is_told
 
 
 def test_times_are_read_however_logs_write_them() -> None:
