@@ -528,10 +528,10 @@ def describe_nothing_leading(rubrics: Sequence[ChosenRubric], data: DataRecord) 
             f"along with the {', the '.join(along)}, and within each of these there is hardly a difference left."
         )
 
-    nothing = "Nothing that the assistant does is proven or likely to go along with the thumbs"
+    nothing = "Nothing that the assistant could do otherwise is proven or likely to go along with the thumbs"
     rest = "what stands out is listed as hints, some of which will be luck"
     if any(rubric.stands in ("proven", "likely") for rubric in rubrics):
-        rest = "how conversations end, or what is said in them, does"
+        rest = "how conversations come out, or what is said in them, is"
     return f"{nothing}; {rest}. {describe_missing_thumbs(thumbs, data.down)}"
 
 
