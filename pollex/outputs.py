@@ -75,12 +75,6 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
     if stat.S_ISDIR(kind.st_mode):
         raise WrongUse("it is a folder", where=where, hint=name_a_file)
     if stat.S_ISREG(kind.st_mode):
-        if not named and path.suffix == ".html" and not is_own_page(path):
-            raise WrongUse(
-                "a page that pollex didn't write is there, and would be lost",
-                where=where,
-                hint="rename it, or give your output another name",
-            )
         return
     # beside a pipe or a device no other file can stand
     if regular or not named:

@@ -167,6 +167,12 @@ def links(folder: Path) -> str:
     (folder / "asked" / "todo.jsonl").symlink_to(mine)
     (folder / "report.html").unlink()
     (folder / "report.html").symlink_to(mine)
+    # the report has another name where somebody's file, or a link, stands in its place
+    run(folder, "learn", "log.jsonl", "--out", "r.json", "--store", "s")
+    assert (folder / "report.html").is_symlink()
+    assert (folder / "r-report.html").is_file()
+    (folder / "r-report.html").unlink()
+    (folder / "r-report.html").symlink_to(mine)
     refused = run(folder, "learn", "log.jsonl", "--out", "r.json", "--store", "s", code=2).err
     assert "it is a link, and is not followed" in refused, refused
     with pytest.raises(PollexError, match="it is a link"):

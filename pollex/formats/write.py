@@ -24,6 +24,7 @@ from pollex.formats.files import list_files_read
 from pollex.outputs import (
     EDITED,
     STDOUT,
+    is_own_page,
     make_folder,
     open_draft,
     require_output,
@@ -80,6 +81,14 @@ def require_writable(
     # compared as files, so that links and other spellings of a path count
     if path.exists():
         _require_not_an_input(path, read)
+
+    # nobody asked for the place of a page that they wrote
+    if not named and path.suffix == ".html" and path.is_file() and not is_own_page(path):
+        raise WrongUse(
+            "a page that pollex didn't write is there, and would be lost",
+            where=str(path),
+            hint="rename it, or give your output another name",
+        )
 
     where = path.resolve()
     if where.name in _list_store_files(where.parent):

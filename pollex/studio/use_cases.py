@@ -138,7 +138,7 @@ def learn_from_form(form: LearnChoice) -> None:
     if form_values.get("method") == "spur":
         raise WrongUse(
             "SPUR's steps are another graph",
-            hint="run the graph `learn_by_spur`",
+            hint="run the graph `spur`",
             option="method",
         )
 

@@ -80,7 +80,7 @@ def test_the_whole_demo_can_be_gone_through_by_keys_alone(
     keys.type("gr")
     page.wait_for_url("**/runs")
     enter(page, page.get_by_role("link", name="learn-1").first, "**/runs/learn-1*")
-    enter(page, page.get_by_role("link", name="Calls").first, "**/calls*")
+    enter(page, page.get_by_role("link", name="Rubric set").first, "**/sets/*")
     keys.type("gs")
     page.wait_for_url("**/sets")
     enter(page, page.locator(".card a").first, "**/sets/*")

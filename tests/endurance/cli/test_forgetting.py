@@ -142,10 +142,13 @@ def test_no_word_of_a_users_conversations_is_left_in_any_byte(folder: Path, poll
 def test_a_file_that_was_moved_is_found_by_its_content_or_named(
     folder: Path, pollex: Pollex
 ) -> None:
-    (folder / "elsewhere").mkdir()
-    (folder / "scores" / "s.jsonl").rename(folder / "elsewhere" / "mine.txt")
-    (folder / "scores" / "s.csv").rename(folder / "scores" / "renamed.csv")
+    # outside of the folder nobody looks for it
+    elsewhere = folder.parent / f"{folder.name}-elsewhere"
+    elsewhere.mkdir()
+    (folder / "scores" / "s.jsonl").rename(elsewhere / "mine.txt")
+    (folder / "below").mkdir()
+    (folder / "scores" / "s.csv").rename(folder / "below" / "renamed.csv")
     ended = pollex("forget", "--user", "anna@example.com", "--rewrite")
     assert ended.code == 3
     assert "s.jsonl: pollex wrote it, and it is no longer there" in ended.out.replace("\n", " ")
-    assert "anna-0" not in (folder / "scores" / "renamed.csv").read_text()
+    assert "anna-0" not in (folder / "below" / "renamed.csv").read_text()

@@ -117,7 +117,7 @@ def options_that_errors_ask_for() -> set[str]:
         for call in (
             node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
         ):
-            if getattr(call.func, "id", "") == "spell":
+            if getattr(call.func, "id", "") == "spell_options":
                 asked.update(keyword.arg for keyword in call.keywords if keyword.arg)
             for keyword in call.keywords:
                 if keyword.arg == "option":

@@ -10,7 +10,7 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
-from pollex.outputs import require_folder, require_output, require_replaceable
+from pollex.outputs import is_own_page, require_folder, require_output, require_replaceable
 from pollex.rooms.remedy.agents.assistant_process import ProcessAssistant
 from pollex.rooms.remedy.services.advice import find_advice
 from pollex.rooms.remedy.services.assistants import AssistantOptions
@@ -196,9 +196,7 @@ def require_writable_places(out: Path | None, *, people: bool) -> None:
         beside = [out.with_suffix(".html"), out.with_name(f"{out.stem}-pairs.parquet")]
         for file in (*beside, *edits.glob("*")):
             require_output(file, named=False)
-            # pages are known by what stands in them
-            if file.suffix != ".html":
-                require_replaceable(file)
+            require_replaceable(file, recognizes=is_own_page)
 
     if people:
         folder = get_people_folder(out)

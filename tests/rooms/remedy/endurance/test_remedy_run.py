@@ -201,13 +201,13 @@ def test_a_proof_of_another_store_counts_where_its_result_stands_in_the_folder(
     ) == (1, True, True)
     (tmp_path / "remedy.json").rename(tmp_path / "earlier.json")
     (tmp_path / "other.diff").write_text(EDIT.replace("Offer", "Always offer"))
-    fresh = ("--assistant", "shop:answer", "--store", tmp_path / "fresh")
+    # another store doesn't know whose the files of the first are
+    fresh = ("--assistant", "shop:answer", "--store", tmp_path / "fresh", "--out", "fresh.json")
     assert proving(*fresh, edit="other.diff").last["proof"] == 2
     (tmp_path / "earlier.json").unlink()
-    (tmp_path / "remedy.json").unlink()
-    found = proving(
-        "--assistant", "shop:answer", "--store", tmp_path / "third", edit="other.diff"
-    ).last
+    (tmp_path / "fresh.json").unlink()
+    third = ("--assistant", "shop:answer", "--store", tmp_path / "third", "--out", "third.json")
+    found = proving(*third, edit="other.diff").last
     assert found["proof"] == 1
     assert any("can't be known" in note for note in found["notes"])
 
@@ -527,7 +527,9 @@ def test_limits_of_the_command_hold_for_all_roles_together_and_batches_for_each(
         assert ended.last["edits"][0]["pair"] is None
         assert server.counts()["received"] - before <= 290 + 2 * 12
         before = server.counts()["received"]
-        waits = proving(*asked, "--store", "other", "--set", "batch_files=batches")
+        waits = proving(
+            *asked, "--store", "other", "--out", "o.json", "--set", "batch_files=batches"
+        )
         assert waits.code == 75, waits.err
         # other words of the target: all replies wait for them
         assert server.counts()["received"] == before + 1
