@@ -19,14 +19,18 @@ LONG = {
     "active_learning",
     "chain",
     "distill",
+    "planted_world",
     "published",
     "ray_scaling",
     "remedy",
     "remedy_command",
     "rubicon",
     "scoring",
+    "service",
+    "share",
     "stability",
     "starter",
+    "upload",
 }
 """Those that take longer than ten seconds, most since they start commands or learn several times."""
 ELSEWHERE = {"faults": "test_faults_made_anew.py runs its cases one by one"}

@@ -59,6 +59,7 @@ def test_focus_stays_on_its_row_while_rows_come_and_go(visitor: Visitor) -> None
         page.locator(f"#rows tr[aria-rowindex='{row}'] a:focus").wait_for()
 
 
+@pytest.mark.nightly
 @pytest.mark.scenario(3)
 def test_the_whole_demo_can_be_gone_through_by_keys_alone(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path

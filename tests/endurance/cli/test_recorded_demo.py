@@ -120,6 +120,7 @@ def test_what_a_plan_calls_likely_is_near_to_what_the_recorded_run_used(
         assert 1 / 1.5 <= plan["likely"]["all"][unit] / count <= 1.5, unit
 
 
+@pytest.mark.nightly
 def test_where_a_prompt_has_no_reply_the_recorded_result_is_shown_as_it_was_made(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

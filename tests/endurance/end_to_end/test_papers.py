@@ -36,6 +36,7 @@ QUICKLY = {
 QUESTION = {"question_id": 1, "question": "Why?", "reference": "Because.", "category": "logical"}
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 def test_every_door_of_the_papers_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

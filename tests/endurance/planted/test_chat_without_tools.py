@@ -15,6 +15,7 @@ class WithoutTools(PlantedChat):
         raise NotImplementedError
 
 
+@pytest.mark.nightly
 def test_a_chat_model_without_tools_learns(tmp_path: Path) -> None:
     found = learn(
         World(0).conversations(24), model=WithoutTools(), rubrics="generic", store=tmp_path
