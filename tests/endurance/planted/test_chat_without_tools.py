@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from planted.chat import PlantedChat
 from planted.world import World
 from pollex import learn
