@@ -19,6 +19,8 @@ LONG = {
     "active_learning",
     "chain",
     "distill",
+    "evidence",
+    "gateway",
     "planted_world",
     "published",
     "ray_scaling",

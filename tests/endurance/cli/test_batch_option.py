@@ -44,6 +44,7 @@ def paid_twice(server: ProtocolServer) -> int:
     return sum(number - 1 for number in server.batches.paid.values())
 
 
+@pytest.mark.nightly
 def test_learn_and_score_come_to_what_they_come_to_at_once(
     pollex: Pollex, server: ProtocolServer
 ) -> None:

@@ -56,6 +56,7 @@ def log_of_both(path: Path) -> Path:
     return write_log(path, rows)
 
 
+@pytest.mark.nightly
 def test_rubrics_of_both_sides_compete_and_each_is_answered_by_its_own_judge(
     pollex: Pollex, server: ProtocolServer, tmp_path: Path
 ) -> None:

@@ -419,6 +419,7 @@ def test_a_set_that_was_broken_by_hand_is_refused_with_the_place(
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.nightly
 def test_rubrics_written_by_hand_are_fitted_by_the_embedded_judge(
     learnt: Learnt, store: Path, pollex: Pollex
 ) -> None:

@@ -58,6 +58,7 @@ def drafted(store: Path, found: pollex.RubricSet, ids: list[str]) -> list[Score]
     return score_by_rubrics(found, found.rubrics, {id_: answers[id_] for id_ in ids})
 
 
+@pytest.mark.nightly
 def test_a_conversation_has_one_probability_whatever_asks_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
