@@ -13,5 +13,8 @@ estimators are one file each in `models/`; all are scikit-learn's in their ways,
     main        the question that everything is for: the overall one, or the thumb.
 """
 
+JSON_NAME = "calibrator.json"
+"""The file of a fitted calibrator."""
+
 if not __name__.startswith("pollex."):
     raise ImportError("this folder is the package pollex.calibration: import pollex.calibration")

@@ -21,8 +21,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as bytes_of
 
+from pollex.calibration import JSON_NAME
 from pollex.calibration.estimator import State
-from pollex.calibration.file_names import JSON_NAME
 from pollex.calibration.models import get_model_class, get_model_name
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadCalibrator, WrongUse

@@ -23,7 +23,6 @@ from pollex.calibration.candidates import (
     LabelsPoint,
 )
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.paired import compute_joint_intervals, compute_standard_error
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Bools, Floats, Ints
 
@@ -249,6 +248,8 @@ def _measure_point(
     losses: Mapping[str, Floats],
     blocks: Ints,
 ) -> LabelsPoint:
+    from pollex.calibration.paired import compute_standard_error  # who predicts alone needs none
+
     gain = losses[BEGINNING] - losses[NETWORK]
     start = float(losses[BEGINNING].mean())
     network = float(losses[NETWORK].mean())
@@ -287,6 +288,11 @@ def make_candidate_scores(
         losses: By candidate `[row]`.
         blocks: What goes together bears one number `[row]`.
     """
+    from pollex.calibration.paired import (  # as above
+        compute_joint_intervals,
+        compute_standard_error,
+    )
+
     # by how much each candidate is ahead of the chosen one, with intervals that hold together
     least = losses[_find_least_loss(losses)]
     others = []

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from pollex.errors import StoreDamaged, WrongUse
 from pollex.graphs.context import Resources, hold_resources
-from pollex.graphs.hooks import RunGraph
 from pollex.rooms import list_hooks
 from pollex.store.database import (
     CHECKPOINTS_FILE_NAME,
@@ -79,6 +78,8 @@ def make_thread_config(run: str, steps: int = 0) -> RunnableConfig:
 
 def build_run_graph(run: Run) -> AnyGraph:
     """Build the graph of a run."""
+    from pollex.graphs.hooks import RunGraph  # a run that is carried out brings its graph
+
     modules = {graph.command: graph.module for graph in list_hooks(RunGraph)}
     module = modules.get(run.command, "pollex.graphs.score")
     if run.fingerprint.get("method") == '"spur"':

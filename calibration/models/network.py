@@ -12,7 +12,6 @@ from sklearn.base import clone
 
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import AnswerMatrix, Judgments, make_answer_matrix
-from pollex.calibration.models.constant import Constant
 from pollex.calibration.network.weights import Array, Weights
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
@@ -261,8 +260,13 @@ class CalibrationNetwork(JudgedEstimator):
 
     def _start_of(self, question: int) -> JudgedEstimator:
         """Return what it begins as for a question, not fitted: shares of the answers where these have no order."""
-        ordered = self.start is not None and self.questionnaire_.scales[question].ordinal
-        return clone(self.start) if ordered else Constant()
+        if self.start is not None and self.questionnaire_.scales[question].ordinal:
+            start: JudgedEstimator = clone(self.start)
+            return start
+
+        from pollex.calibration.models.constant import Constant  # few questions need it
+
+        return Constant()
 
     def _train_shrunk(self, inputs: Floats, sheets: AnswerMatrix) -> tuple[Weights, Weights]:
         """Return the weights after pre-training, and after fine-tuning."""

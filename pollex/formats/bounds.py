@@ -18,6 +18,8 @@ MAX_ROW_CHARS = 32 << 20
 MAX_DOCUMENT_CHARS = 256 << 20
 """Characters of a JSON document, likewise."""
 READ_CHUNK_SIZE = 1 << 20
+QUERY_TIMEOUT_SECONDS = 60
+"""Seconds that a query has, where nobody says otherwise."""
 CUT_MARK = " … [cut]"
 """End of a text that was cut."""
 

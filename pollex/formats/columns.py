@@ -10,7 +10,6 @@ from typing import Any
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import iterate_plausible_times, parse_timestamp
 from pollex.formats.labels import MISSING_LABEL_SPELLINGS
-from pollex.formats.log_shapes.dialects import convert_tool_step
 from pollex.formats.log_shapes.turns import ROLE_FIELD_NAMES, TEXT_FIELD_NAMES, extract_text
 from pollex.formats.names import is_named_as_part
 from pollex.formats.paths import convert_turns_to_objects, parse_if_json, unwrap_message_content
@@ -256,9 +255,14 @@ def _build_list_of_turns(path: str, lists: Sequence[list[Any]]) -> ListOfTurns:
 
 def _is_tool_step(item: JsonObject) -> bool:
     """Return whether an item of a list is a call of a tool, in which nobody says anything."""
-    return (
-        not any(item.get(name) for name in TEXT_FIELD_NAMES) and convert_tool_step(item) is not None
-    )
+    if any(item.get(name) for name in TEXT_FIELD_NAMES):
+        return False
+
+    from pollex.formats.log_shapes.dialects import (
+        convert_tool_step,
+    )  # few lists have items without words
+
+    return convert_tool_step(item) is not None
 
 
 def _is_list_of_objects(value: object) -> bool:

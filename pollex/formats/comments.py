@@ -10,7 +10,6 @@ from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.formats.columns import Column, list_columns
 from pollex.formats.feedback import COMMENT_FIELD_NAMES
-from pollex.formats.label_columns import estimate_label_likelihood, is_ambiguous_label_column
 from pollex.formats.names import is_named_as_comment
 from pollex.formats.paths import MISSING_VALUE, find_value_at_path, parse_if_json
 from pollex.text import JsonObject
@@ -35,6 +34,12 @@ def may_hold_comments(column: Column) -> bool:
     spaced = sum(" " in word.strip() for word in words)
     if spaced >= MIN_MULTI_WORD_SHARE * len(words):
         return True
+
+    from pollex.formats.label_columns import (  # few columns do
+        estimate_label_likelihood,
+        is_ambiguous_label_column,
+    )
+
     lettered = any(sign.isalpha() for word in words for sign in word)
     again_and_again = len(words) < MIN_DISTINCT_WORD_SHARE * column.filled
     is_label = estimate_label_likelihood(column) > 0 or is_ambiguous_label_column(column)

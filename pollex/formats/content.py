@@ -6,18 +6,19 @@ from pathlib import Path
 
 from pollex.errors import BadInput
 from pollex.formats.encodings import detect_encoding
-from pollex.formats.files import (
+from pollex.formats.file_kinds import (
     BZIP2_MAGIC,
     GZIP_MAGIC,
+    OLD_EXCEL_MAGIC,
+    PARQUET_MAGIC,
     SQLITE_MAGIC,
     XZ_MAGIC,
     ZIP_MAGIC,
     ZSTANDARD_MAGIC,
-    is_tar,
+    is_spreadsheet,
 )
-from pollex.formats.sheets import OLD_EXCEL_MAGIC, is_spreadsheet
+from pollex.formats.files import is_tar
 
-PARQUET_MAGIC = b"PAR1"
 TEXT_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
 """Endings of text that are believed; other text is told by its first characters."""
 SPREADSHEET_ENDINGS = (".xlsx", ".xlsm", ".ods")

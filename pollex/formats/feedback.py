@@ -1,6 +1,8 @@
 """Comments, tags and further signals as logs have them beside the label."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from pollex.conversations.conversation import DEFAULT_RATING_BOUNDS, Label
 from pollex.errors import BadInput
@@ -33,10 +35,30 @@ INNER_COMMENT_NAMES = (
     "value",
 )
 """Fields of an object that stands for a comment, or holds one beside a thumb."""
+_FEEDBACK_NAME_PATTERN = re.compile(
+    r"feedback|thumb|csat|satisf|sentiment|(up|down)vote|resolved|solved|smiley"
+    r"|(?<![a-z])(user|human|customer)?_?(rat(ing|ed)|scores?|votes?|(dis)?liked?s?|reactions?|helpful|nps|ok|success|verdict|grade)(?![a-z])"
+)
+_NON_THUMB_ENDING_PATTERN = re.compile(
+    r"(?<![a-z])(ids?|at|key|comments?|reasons?|text|notes?|time(stamp)?|source|stats?|counts?|n|avg|name|type|model|enabled)$"
+)
+"""Ends of names of what stands beside a thumb."""
+_MACHINE_JUDGED_PATTERN = re.compile(
+    r"(^|[._])(analys[ei]s|evals?|judged?|graders?)([._]|$)|evaluat(ion|or)|call_success"
+)
+"""Paths to what a model or a rule judged, which is nobody's thumb."""
 INNER_TAG_NAMES = ("tags", "tag", "reasons", "reason", "categories")
 MIN_WRITTEN_WORDS = 3
 """Words of a reason that somebody wrote, and chose from no list."""
 _TAG_TEXT_NAMES = ("key", "label", "name", "value", "text", "id")
+
+
+@lru_cache(maxsize=4096)
+def is_called_feedback(path: str) -> bool:
+    """Return whether a field is named like feedback that somebody gave."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path).casefold()
+    apart = _NON_THUMB_ENDING_PATTERN.search(spaced) or _MACHINE_JUDGED_PATTERN.search(spaced)
+    return bool(_FEEDBACK_NAME_PATTERN.search(spaced)) and not apart
 
 
 def parse_comment(value: object) -> str | None:

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import NOT_RATED_NOTE_WORDS
 from pollex.errors import BadInput, WrongUse, spell_options
+from pollex.formats.bounds import QUERY_TIMEOUT_SECONDS
 from pollex.formats.feedback import (
     COMMENT_FIELD_NAMES,
     INNER_COMMENT_NAMES,
@@ -37,7 +38,6 @@ from pollex.formats.opposites import (
     label_opposite_columns,
 )
 from pollex.formats.paths import get_path_value, parse_if_json
-from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS
 from pollex.formats.users import NO_GROUPS
 from pollex.text import JsonDict, JsonObject, format_count
 

@@ -27,6 +27,7 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, NotText, PollexError, WrongUse, spell_options
 from pollex.formats.bounds import (
     MAX_DOCUMENT_CHARS,
+    QUERY_TIMEOUT_SECONDS,
     READ_CHUNK_SIZE,
     ByteLimit,
     ByteLimitedFile,
@@ -34,64 +35,36 @@ from pollex.formats.bounds import (
     iterate_lines,
     join_or_cut_parts,
 )
-from pollex.formats.csv_rows import iterate_csv_rows
 from pollex.formats.encodings import USUAL_ENCODING, detect_encoding
+from pollex.formats.file_kinds import (
+    BZIP2_MAGIC,
+    DATABASE_ENDINGS,
+    DUCKDB_MAGIC,
+    FORMAT_BY_ENDING,
+    GZIP_MAGIC,
+    LOG_FILE_ENDINGS,
+    PARQUET_MAGIC,
+    SPREADSHEET_ENDINGS,
+    SQLITE_MAGIC,
+    TALK_TEXT_ENDINGS,
+    TAR_MAGIC,
+    TAR_MAGIC_PLACE,
+    XZ_MAGIC,
+    YAML_ENDINGS,
+    ZIP_MAGIC,
+    ZSTANDARD_MAGIC,
+    is_query_source,
+    is_spreadsheet,
+)
 from pollex.formats.json_rows import (
     LogRow,
     iterate_document_rows,
     iterate_json_lines,
     iterate_yaml_rows,
 )
-from pollex.formats.queries import (
-    is_query_source,
-    iterate_parquet_rows,
-    iterate_query_rows,
-    list_files_named_in_query,
-)
-from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS, run_query_in_process
-from pollex.formats.sheets import is_spreadsheet, iterate_spreadsheet_rows
-from pollex.formats.tab_rows import is_escaped_tab_table, iterate_tab_rows
-from pollex.formats.talk_files import MAX_LINES_EXAMINED, is_talk_text, iterate_talk_rows
-from pollex.formats.text_lines import (
-    detect_line_kind,
-    iterate_bar_rows,
-    iterate_pair_rows,
-    iterate_prefixed_rows,
-    refuse_text_file,
-)
 from pollex.text import parse_json
 
 STDIN_NAME = "-"
-FORMAT_BY_ENDING = {
-    ".jsonl": "lines",
-    ".ndjson": "lines",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".parquet": "parquet",
-}
-"""What a file's ending promises; `.json` and others are told by their first characters."""
-SPREADSHEET_ENDINGS = (".xlsx", ".xlsm", ".xls", ".ods")
-LOG_FILE_ENDINGS = (
-    *FORMAT_BY_ENDING,
-    *SPREADSHEET_ENDINGS,
-    ".json",
-    ".yaml",
-    ".yml",
-    ".gz",
-    ".zst",
-    ".bz2",
-    ".xz",
-    ".zip",
-    ".tar",
-    ".tgz",
-    ".tbz2",
-    ".txz",
-    ".eval",
-)
-"""Which files of a folder are read."""
-YAML_ENDINGS = (".yaml", ".yml")
-TALK_TEXT_ENDINGS = (".txt", ".log", ".md")
-"""Which are read where there are none of those."""
 COMPANION_FILE_NAMES = frozenset(
     (
         *(
@@ -148,6 +121,8 @@ def find_files(sources: Sequence[str | Path]) -> list[str]:
 def list_files_read(source: str) -> list[str]:
     """List the files that a source reads and that are there: of a folder its logs, of a query its database."""
     if is_query_source(source):
+        from pollex.formats.queries import list_files_named_in_query  # queries alone need it
+
         candidates = list_files_named_in_query(source)
     else:
         candidates = []
@@ -155,9 +130,6 @@ def list_files_read(source: str) -> list[str]:
             candidates = _expand_source(source)
 
     return [name for name in candidates if Path(name).is_file()]
-
-
-DATABASE_ENDINGS = (".db", ".sqlite", ".sqlite3", ".sql", ".duckdb", ".ddb")
 
 
 def may_hold_several_tables(files: Sequence[str]) -> bool:
@@ -199,6 +171,8 @@ def iterate_file_rows(
         WrongUse: No such encoding.
     """
     if is_query_source(source):
+        from pollex.formats.queries import iterate_query_rows  # queries alone need it
+
         yield from iterate_query_rows(source, query_seconds)
         return
 
@@ -334,11 +308,13 @@ def _iterate_path_rows(
         return iterate_yaml_rows(source, text.read_whole())
     # a talk as text, such as one of WhatsApp
     if _is_talk_file(source, path, encoding):
-        return _iterate_talk_rows(source, text.read_whole())
+        return _read_talks(source, text.read_whole())
 
     form = _detect_file_form(text)
     # a text that is no table may be a log of lines
     if form == "csv" and path.suffix.lower() not in FORMAT_BY_ENDING:
+        from pollex.formats.text_lines import LINE_KIND_READERS, detect_line_kind, refuse_text_file
+
         with closing(text.iterate_lines()) as lines:
             kind = detect_line_kind(lines)
         refuse_text_file(source, kind)
@@ -353,14 +329,21 @@ def _iterate_path_rows(
 
 
 def _iterate_binary_rows(source: str, path: Path) -> Iterator[LogRow | BadRow] | None:
-    """Return the rows of a file of tables, known by its first bytes or ending; None for text."""
+    """Return the rows of a file of tables, known by its first bytes or ending; None for text.
+
+    What reads a kind of file is imported with the first of that kind.
+    """
     if _is_parquet_file(path):
+        from pollex.formats.queries import iterate_parquet_rows
+
         return iterate_parquet_rows(source, path)
 
     with path.open("rb") as file:
         begin = file.read(16)
 
     if is_spreadsheet(path, begin):
+        from pollex.formats.sheets import iterate_spreadsheet_rows
+
         return iterate_spreadsheet_rows(source, path)
     if begin.startswith(SQLITE_MAGIC):
         return iterate_database_rows("sqlite", source, path)
@@ -433,6 +416,9 @@ def _iterate_table_rows(
     notes: dict[str, None] | None,
 ) -> Iterator[LogRow | BadRow]:
     """Return the rows of CSV, or of a table between tabs with escapes as databases write it."""
+    from pollex.formats.csv_rows import iterate_csv_rows  # other formats don't need them
+    from pollex.formats.tab_rows import is_escaped_tab_table, iterate_tab_rows
+
     with closing(text.iterate_lines()) as lines:
         is_escaped = is_escaped_tab_table(lines)
 
@@ -456,17 +442,18 @@ def _iterate_json_document_rows(text: TextFile) -> Iterator[LogRow | BadRow]:
 
 _TIMESTAMPED_LINE_PATTERN = re.compile(r"\s*\[\d[\d.:/ -]*[^,\d]")
 """A line that begins with a time in brackets."""
-LINE_KIND_READERS = {
-    "pairs": iterate_pair_rows,
-    "bars": iterate_bar_rows,
-    "prefixed": iterate_prefixed_rows,
-}
 
 
 def _is_talk_file(source: str, path: Path, encoding: str) -> bool:
     """Return whether a file of text, as phones export it, holds a talk whose turns begin with who speaks."""
     if path.suffix.lower() in FORMAT_BY_ENDING or path.suffix.lower() == ".json":
         return False
+
+    from pollex.formats.talk_files import (  # files of text alone need them
+        MAX_LINES_EXAMINED,
+        is_talk_text,
+    )
+    from pollex.formats.text_lines import LINE_KIND_READERS, detect_line_kind
 
     with closing(_read_lines_with_ends(source, path, encoding)) as lines:
         begin = []
@@ -481,7 +468,7 @@ def _is_talk_file(source: str, path: Path, encoding: str) -> bool:
     return first not in ("{", '"') and is_talk_text(begin)
 
 
-def _iterate_talk_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
+def _read_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
     """Yield the talks of a file of text, one row each."""
     if isinstance(text, TooLongRow):
         raise BadInput(
@@ -490,12 +477,16 @@ def _iterate_talk_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
             hint="split it into files",
         )
 
+    from pollex.formats.talk_files import iterate_talk_rows  # files of text alone need it
+
     return iterate_talk_rows(source, text)
 
 
 def _is_parquet_file(path: Path) -> bool:
     with path.open("rb") as file:
-        return file.read(4) == b"PAR1" or FORMAT_BY_ENDING.get(path.suffix.lower()) == "parquet"
+        return (
+            file.read(4) == PARQUET_MAGIC or FORMAT_BY_ENDING.get(path.suffix.lower()) == "parquet"
+        )
 
 
 def _detect_text_format(lines: Iterable[str]) -> str:
@@ -604,17 +595,8 @@ def _make_not_text_error(
     )
 
 
-GZIP_MAGIC = b"\x1f\x8b"
-ZIP_MAGIC = b"PK\x03\x04"
-ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
-BZIP2_MAGIC = re.compile(rb"BZh[1-9]1AY&SY")
-XZ_MAGIC = b"\xfd7zXZ\x00"
-TAR_MAGIC, TAR_MAGIC_PLACE = b"ustar", 257
 MAX_XZ_MEMORY_BYTES = 256 << 20
 """Memory that unpacking XZ may take: a small file can name a dictionary of gigabytes."""
-SQLITE_MAGIC = b"SQLite format 3\x00"
-DUCKDB_MAGIC = b"DUCK"
-"""What a DuckDB file has behind a checksum of 8 bytes."""
 MAX_UNPACKED_BYTES = 20 << 30
 """Bytes that a file may unpack to."""
 UNPACKING_ERRORS = (
@@ -1003,6 +985,8 @@ def iterate_database_rows(kind: str, source: str, path: Path) -> Iterator[LogRow
     Args:
         kind: `sqlite` or `duckdb`.
     """
+    from pollex.formats.query_process import run_query_in_process  # databases alone need it
+
     if kind == "sqlite":
         names = _list_sqlite_tables(path)
     else:

@@ -18,11 +18,10 @@ from typing import Any
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, PollexError
-from pollex.formats.assembly.beside import is_named_like_feedback
 from pollex.formats.columns import Column, ListOfTurns, find_lists_of_turns, list_columns
 from pollex.formats.comments import may_hold_comments
 from pollex.formats.conservation import OUTCOME_LEFT_OUT
-from pollex.formats.feedback import COMMENT_FIELD_NAMES
+from pollex.formats.feedback import COMMENT_FIELD_NAMES, is_called_feedback
 from pollex.formats.fields import (
     CONVERSATION_ID_NAMES,
     LABEL_FIELD_NAMES,
@@ -1001,9 +1000,7 @@ def estimate_role_likelihood(column: Column) -> float:
     if not filled or len(names) > MAX_SPEAKER_NAMES or max(map(len, names)) > 60:
         return 0.0
     # columns whose name says that they are something else
-    if NON_LABEL_NAME_WORDS & {*split_name_words(column.path)} or is_named_like_feedback(
-        column.path
-    ):
+    if NON_LABEL_NAME_WORDS & {*split_name_words(column.path)} or is_called_feedback(column.path):
         return 0.0  # what a machine says of a turn, or a person
     if CHOSEN_FIELD_NAMES.intersection(split_path(column.path)[-1:]):
         return 0.0  # which answer of several somebody chose

@@ -17,8 +17,6 @@ from typing import Any
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.bounds import TooLongRow
-from pollex.formats.documents import add_values_by_id, find_rows_within
-from pollex.formats.log_shapes.dialects import is_dialect_message
 from pollex.formats.log_shapes.readers import LOG_SHAPE_READERS
 from pollex.formats.log_shapes.tools import find_export_format
 from pollex.formats.log_shapes.turns import ROLE_FIELD_NAMES, TEXT_FIELD_NAMES, is_responses_item
@@ -278,7 +276,12 @@ def extract_items(value: object) -> tuple[list[Any], JsonObject]:
     if len(deeper) == 1 and not _is_known_row(value):
         return deeper[0], {}
     # rows may stand deeper; else the object is one row
-    return (None if _is_known_row(value) else find_rows_within(value)) or [value], {}
+    if _is_known_row(value):
+        return [value], {}
+
+    from pollex.formats.documents import find_rows_within  # documents alone need it
+
+    return find_rows_within(value) or [value], {}
 
 
 def _transpose_columns(value: JsonObject) -> list[JsonDict] | None:
@@ -407,6 +410,8 @@ def _unwrap_envelope(
         if other != name:
             beside[other] = inner_value
 
+    from pollex.formats.documents import add_values_by_id  # documents alone need it
+
     items = add_values_by_id(inner[name], beside)
     if not _are_messages_of_one_talk(items):
         return items, beside
@@ -424,6 +429,10 @@ def _are_messages_of_one_talk(items: list[Any]) -> bool:
     # where a field names conversations, the items are rows of several
     if any(_names_conversations(items, name) for name in items[0]):
         return False
+
+    from pollex.formats.log_shapes.dialects import (
+        is_dialect_message,  # lists of messages alone need it
+    )
 
     ids = []
     for item in items:
@@ -459,6 +468,8 @@ def _names_conversations(items: list[JsonDict], name: str) -> bool:
 
 
 def _is_usual_message(item: JsonDict) -> bool:
+    from pollex.formats.log_shapes.dialects import is_dialect_message  # as above
+
     if is_dialect_message(item):
         return True
     if item.keys() & MESSAGE_OWNER_NAMES:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import BadRow
-from pollex.formats.assembly.beside import is_named_like_feedback
 from pollex.formats.columns import Column
+from pollex.formats.feedback import is_called_feedback
 from pollex.formats.labels import (
     EMPTY_VALUE_NAME,
     MISSING_LABEL_SPELLINGS,
@@ -104,9 +104,9 @@ def is_rater_column_name(path: str) -> bool:
 
 def is_label_column_name(path: str) -> bool:
     """Return whether a name says that a column is a thumb or a rating."""
-    return any(
-        is_named_as_part(step, "label") for step in split_path(path)
-    ) or is_named_like_feedback(path)
+    return any(is_named_as_part(step, "label") for step in split_path(path)) or is_called_feedback(
+        path
+    )
 
 
 def _may_hold_labels(column: Column) -> bool:

@@ -16,9 +16,7 @@ from pollex.formats.conservation import OUTCOME_LEFT_OUT as NO_TURN
 from pollex.formats.encodings import repair_meta_encoding
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
-from pollex.formats.log_shapes.dialects import convert_tool_step
 from pollex.formats.log_shapes.readers import TRACE_FIELD_NAMES
-from pollex.formats.log_shapes.transcripts import is_transcript, parse_transcript
 from pollex.formats.log_shapes.turns import (
     ROLE_BY_SPELLING,
     ROLE_FIELD_NAMES,
@@ -320,7 +318,7 @@ class ColumnMapper:
             return self._with_messages(row, nested)
 
         # a row without words may be the call of a tool, or what came of it
-        if self._says_nothing(row) and (step := convert_tool_step(fields)) is not None:
+        if (step := self._step_in(row, fields)) is not None:
             kept = (
                 USUAL_FIELD_BY_PART["conversation"],
                 USUAL_FIELD_BY_PART["time"],
@@ -384,6 +382,17 @@ class ColumnMapper:
             MESSAGES_FIELD: turns,
             **self._moved(rest, other_parts),
         }
+
+    def _step_in(self, row: JsonObject, fields: JsonObject) -> JsonDict | None:
+        """Return the call of a tool, or what came of it, that a row without words is; None for others."""
+        if not self._says_nothing(row):
+            return None
+
+        from pollex.formats.log_shapes.dialects import (
+            convert_tool_step,  # rows with words don't need it
+        )
+
+        return convert_tool_step(fields)
 
     def _says_nothing(self, row: JsonObject) -> bool:
         """Return whether the column of words is empty in a row that would be a turn."""
@@ -483,8 +492,10 @@ class ColumnMapper:
         listed = parse_if_json(value)
         if isinstance(listed, Mapping) and "messages" in self.columns:
             listed = list(listed.values())
-        if isinstance(listed, str) and is_transcript(listed):
-            listed = parse_transcript(listed)
+        if isinstance(listed, str):
+            from pollex.formats.log_shapes.transcripts import is_transcript, parse_transcript
+
+            listed = parse_transcript(listed) if is_transcript(listed) else listed
 
         if "messages" in self.columns:
             # a list of exchanges, each a list of turns, becomes one list
@@ -515,7 +526,7 @@ class ColumnMapper:
                 yield from self._exchange(message)
                 continue
             moved = self._moved(message, TURN_PART_FIELDS)
-            if self._says_nothing(moved) and (step := convert_tool_step(message)) is not None:
+            if (step := self._step_in(moved, message)) is not None:
                 yield step
             elif "text" in self.columns and USUAL_FIELD_BY_PART["text"] not in moved:
                 self.without_text += 1

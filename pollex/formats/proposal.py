@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, PollexError
+from pollex.formats.assembly.intake import UnknownRows
 from pollex.formats.columns import Column, find_lists_of_turns, list_columns
 from pollex.formats.fields import ReadOptions
 from pollex.formats.inference import (
@@ -28,16 +28,11 @@ from pollex.formats.inference import (
 )
 from pollex.formats.json_rows import LogRow
 from pollex.formats.label_columns import format_value_counts
-from pollex.formats.labels import BadLabel
-from pollex.formats.log_shapes.exports import WrongExportFile
-from pollex.formats.log_shapes.readers import UnknownShape
-from pollex.formats.log_shapes.turns import UnknownRole, UnreadableTurns
 from pollex.formats.mapping import format_pairs
 from pollex.text import JsonDict, JsonObject, escape_controls
 
 MAX_SAMPLE_ROWS = 400
 """Rows that candidates are tried on."""
-MAX_SPELLINGS = 50
 MAX_EXAMPLE_VALUES = 3
 MAX_VALUE_CHARS_SHOWN = 40
 MAX_TABLE_LINES = 40
@@ -45,8 +40,6 @@ MAX_TURNS_SHOWN = 6
 MAX_TURN_CHARS_SHOWN = 160
 MAX_READINGS_TRIED = 3
 """Readings of the sample that are tried on the whole log."""
-MIN_UNKNOWN_SHARE = 0.5
-"""Share of rows without a known shape from which on the log is unknown."""
 
 
 class UnmappedLog(BadInput):
@@ -54,66 +47,6 @@ class UnmappedLog(BadInput):
 
     reading: Reading | None = None
     columns: Sequence[Column] = ()
-
-
-@dataclass
-class UnknownRows:
-    """Rows that no reader knows, and what else went wrong.
-
-    Attributes:
-        rows: How many rows can't be read as turns or conversations.
-        unshaped: How many of them have no known shape.
-        all_rows: How many rows there are; 0 where reading ended early.
-        labels: How many rows have a label that isn't known.
-        exports: How many rows are of a tool's export.
-        near: What a row looks like that lacks something.
-        roles: Names of roles that nobody knows.
-        last_unshaped: Whether the last row that couldn't be read has no known shape.
-        wrong_file: Whether the file is an export that can't be used.
-        read: How many conversations were read.
-        offered: Columns that are named like feedback, and weren't used.
-    """
-
-    rows: int = 0
-    unshaped: int = 0
-    all_rows: int = 0
-    near: str = ""
-    roles: Counter[str] = field(default_factory=Counter)
-    labels: int = 0
-    exports: int = 0
-    wrong_file: bool = False
-    last_unshaped: bool = False
-    read: int = 0
-    offered: Sequence[str] = ()
-
-    def note(self, error: BadInput) -> None:
-        """Look at why a row couldn't be read."""
-        self.wrong_file = self.wrong_file or isinstance(error, WrongExportFile)
-        for spelling in error.spellings if isinstance(error, UnknownRole) else ():
-            if spelling in self.roles or len(self.roles) < MAX_SPELLINGS:
-                self.roles[spelling] += 1
-
-        self.last_unshaped = isinstance(error, UnknownShape) and not error.options
-        self.labels += isinstance(error, BadLabel)
-        self.rows += isinstance(error, UnknownShape | UnreadableTurns)
-        self.unshaped += isinstance(error, UnknownShape) and not error.options
-        if isinstance(error, UnknownShape):
-            self.near = self.near or error.near
-
-    def forget(self, rows: int) -> None:
-        """Take back what was noted of rows without a known shape that turned out to be labels."""
-        self.rows -= rows
-        self.unshaped -= rows
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether it is the log that nobody knows, and not some rows that are damaged."""
-        # a file that can't be used, and labels that can't be read, are no unknown shape
-        if self.wrong_file or (self.labels and not self.rows):
-            return False
-        if self.rows or self.roles:
-            return bool(self.roles) or self.rows >= MIN_UNKNOWN_SHARE * self.all_rows
-        return not self.read and not self.all_rows
 
 
 SampleReader = Callable[[SampleRows, ReadOptions], Logs]

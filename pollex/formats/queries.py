@@ -16,8 +16,10 @@ from urllib.parse import unquote
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
+from pollex.formats.bounds import QUERY_TIMEOUT_SECONDS
+from pollex.formats.file_kinds import QUERY_SOURCE_PATTERN
 from pollex.formats.json_rows import LogRow, iterate_value_rows
-from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS, run_query_in_process
+from pollex.formats.query_process import run_query_in_process
 from pollex.store.folder import make_utf8_path
 from pollex.text import escape_controls
 
@@ -82,7 +84,6 @@ def iterate_connection_rows(
         yield from iterate_value_rows(source, number, fields)
 
 
-_QUERY_SOURCE_PATTERN = re.compile(r"(duckdb|sqlite|postgres(?:ql)?):([^?]*)(?:\?(.*))?", re.DOTALL)
 _READING_QUERY_PATTERN = re.compile(
     r"(?:\s++|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|\()*+(?:select|with|from|values|table)\b",
     re.IGNORECASE,
@@ -102,14 +103,9 @@ TABLES_QUERY_BY_KIND = {
 MAX_TABLES_LISTED = 8
 
 
-def is_query_source(source: str) -> bool:
-    """Return whether a source names a database."""
-    return _QUERY_SOURCE_PATTERN.fullmatch(source) is not None
-
-
 def list_files_named_in_query(source: str) -> list[str]:
     """List what may be the files of a query: its database, and what stands between quotes in it."""
-    match = _QUERY_SOURCE_PATTERN.fullmatch(source)
+    match = QUERY_SOURCE_PATTERN.fullmatch(source)
     if match is None:
         return []
 
@@ -170,7 +166,7 @@ def iterate_query_rows(
 
 
 def _split_query_source(source: str) -> tuple[str, str, str]:
-    match = _QUERY_SOURCE_PATTERN.fullmatch(source)
+    match = QUERY_SOURCE_PATTERN.fullmatch(source)
     assert match is not None, "`is_query_source` was asked"
     kind = match[1].replace("postgresql", "postgres")
     place = match[2]

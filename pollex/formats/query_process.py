@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import BadInput
+from pollex.formats.bounds import QUERY_TIMEOUT_SECONDS
 
 MAX_MEMORY_BYTES = 1 << 30
 """Bytes that the process may fill."""
 MAX_SPOOL_BYTES = 20 << 30
 """Bytes of rows that a query may give."""
-QUERY_TIMEOUT_SECONDS = 60
-"""Seconds that a query has, where nobody says otherwise."""
 END_GRACE_SECONDS = 1.0
 """Seconds in which it may end by itself, and tell its server so."""
 MEMORY_EXCEEDED_REASON = "it takes more than 1 GB of memory"

@@ -1,5 +1,7 @@
 """The way from rows to conversations."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re
@@ -8,16 +10,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, get_args
 
 from pollex.conversations.conversation import Conversation, Feedback, Label, TextFlag, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
-from pollex.conversations.redaction import choose_finders, make_pseudonym, mask_conversation
 from pollex.errors import BadInput, NotText, PollexError, WrongUse, spell_options
-from pollex.formats.assembly.beside import iterate_feedback_paths
-from pollex.formats.assembly.joiner import JoinedConversation, PartJoiner
-from pollex.formats.assembly.label_tables import MAX_LABEL_TABLE_ROWS as MOST_LABEL_ROWS
-from pollex.formats.assembly.labelled import ConversationLabeler
+from pollex.formats.assembly.intake import MAX_LABEL_ROWS, Intake, UnknownRows
 from pollex.formats.assembly.log_parts import (
     LogPart,
     Message,
@@ -29,8 +27,6 @@ from pollex.formats.assembly.log_parts import (
     format_iso_time,
     parse_timestamp,
 )
-from pollex.formats.assembly.thumbs import describe_unused_columns
-from pollex.formats.assembly.trees import sort_messages
 from pollex.formats.bounds import CUT_MARK
 from pollex.formats.columns import Column, list_columns
 from pollex.formats.comments import find_comment_beside, find_comment_columns
@@ -52,20 +48,7 @@ from pollex.formats.fields import (
     RowFields,
 )
 from pollex.formats.files import STDIN_NAME, find_files, iterate_file_rows, may_hold_several_tables
-from pollex.formats.frames import RowSource, iterate_rows
-from pollex.formats.inference import (
-    ReadingCandidate,
-    estimate_conversation_id_likelihood,
-    find_plain_label_candidate,
-)
-from pollex.formats.joined_tables import find_joins
 from pollex.formats.json_rows import LogRow
-from pollex.formats.label_columns import (
-    format_value_counts,
-    infer_column_sides,
-    infer_label_options,
-    rank_label_columns,
-)
 from pollex.formats.labels import MAX_VALUES_LISTED, NEITHER_SIDE, BadLabel, is_usual_thumb
 from pollex.formats.log_shapes.choices import (
     drop_unchosen,
@@ -100,15 +83,6 @@ from pollex.formats.log_shapes.unfolded import (
 from pollex.formats.mapping import USUAL_FIELD_BY_PART, ColumnMapper
 from pollex.formats.names import is_named_as_comment, is_named_as_part
 from pollex.formats.paths import MISSING_VALUE, find_value_at_path, get_path_value, parse_if_json
-from pollex.formats.proposal import (
-    UnknownRows,
-    UnmappedLog,
-    format_column_table,
-    make_proposal_error,
-    make_unmapped_error,
-    read_all_rows,
-    read_first_rows,
-)
 from pollex.formats.shown_sources import split_off_sources
 from pollex.formats.structure import LogStructure
 from pollex.formats.tally import (
@@ -127,6 +101,13 @@ from pollex.text import (
     format_count,
     replace_surrogates,
 )
+
+if TYPE_CHECKING:
+    from pollex.formats.assembly.joiner import JoinedConversation, PartJoiner
+    from pollex.formats.assembly.labelled import ConversationLabeler
+    from pollex.formats.frames import RowSource
+    from pollex.formats.inference import ReadingCandidate
+    from pollex.formats.proposal import UnmappedLog
 
 ValueT = TypeVar("ValueT")
 
@@ -263,6 +244,8 @@ class TableClock:
         self.untimed += sum(
             turn.at is None and find_time_field(turn.picked.rest) is not None for turn in timed
         )
+        from pollex.formats.assembly.trees import sort_messages  # rows of turns alone need it
+
         # the turns of a row stay together, also among rows of the same minute
         rows: list[list[TableTurn]] = []
         for turn in timed:
@@ -286,6 +269,38 @@ class TableClock:
             yield f"{format_count(n, 'turn has', 'turns have')} no time that can be read; the file's order counts there"
 
 
+class Joining:
+    """Hands rows of exports to their joiner, which is made with the first of them.
+
+    Attributes:
+        joiner: None while there is no such row.
+    """
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        intake: Intake,
+        elsewhere: Callable[[ToolScore], str | None],
+    ) -> None:
+        self._options = options
+        self._intake = intake
+        self._elsewhere = elsewhere
+        self.joiner: PartJoiner | None = None
+
+    def take(self, row: LogRow, name: str, parts: Iterable[LogPart]) -> None:
+        """Have the parts of a row joined with those of other rows.
+
+        Raises:
+            BadInput: The row can't be read.
+        """
+        if self.joiner is None:
+            from pollex.formats.assembly.joiner import PartJoiner  # whole conversations need none
+
+            self.joiner = PartJoiner(self._options, self._intake, self._elsewhere)
+
+        self.joiner.take(row, name, parts)
+
+
 class ConversationAssembler:
     """Makes the conversations of one file."""
 
@@ -293,11 +308,13 @@ class ConversationAssembler:
         self,
         picker: FieldPicker,
         options: ReadOptions,
-        joiner: PartJoiner,
+        intake: Intake,
+        joining: Joining,
         strange: UnknownRows,
         conservation: RowOutcomeCounter,
     ) -> None:
-        self._joiner = joiner
+        self._intake = intake
+        self._joining = joining
         self._strange = strange
         self._conservation = conservation
         self._picker = picker
@@ -324,7 +341,7 @@ class ConversationAssembler:
                     plain = extract_carried_row(plain) or plain
                 if plain is not row.fields:
                     row = replace(row, fields=plain)
-                self._joiner.note_page(row)
+                self._intake.note_page(row)
 
             if isinstance(row, LogRow):
                 item = self._read_row(row)
@@ -336,7 +353,7 @@ class ConversationAssembler:
             ):
                 continue
             if isinstance(item, BadRow):
-                self._joiner.unread.append(item)
+                self._intake.unread.append(item)
             # moments of a chat wait for the end of the file, which shows the latest of them
             if isinstance(item, list):
                 yield from item
@@ -359,7 +376,7 @@ class ConversationAssembler:
                 [replace(table.bad, rows=table.rows)] if table.bad else self._joined(table, clock)
             )
 
-        self._joiner.notes += clock.notes
+        self._intake.notes += clock.notes
 
     def _may_be_beside(self, row: object, bad: BadRow) -> bool:
         """Keep a row without words that has an id: at the end of the file it may be a conversation's own row."""
@@ -385,9 +402,9 @@ class ConversationAssembler:
 
     def _hold_label(self, row: LogRow, bad: BadRow) -> bool:
         """Keep a small row for the end of all files, and return whether it was kept; what was said has its reader."""
-        held = self._joiner.label_tables.rows
+        held = self._intake.label_rows
         size = sum(len(value) for value in row.fields.values() if isinstance(value, str))
-        if self._options.columns or len(held) >= MOST_LABEL_ROWS or size > MAX_LABEL_ROW_CHARS:
+        if self._options.columns or len(held) >= MAX_LABEL_ROWS or size > MAX_LABEL_ROW_CHARS:
             return False
 
         held.append((row, bad))
@@ -397,10 +414,10 @@ class ConversationAssembler:
         """Yield rows without words: those of a conversation whose turns are in the file stand beside it."""
         for id_, row, bad in self._wordless:
             if id_ in self._tables:
-                self._joiner.account.tables["rows of conversations without words"] += 1
+                self._intake.account.tables["rows of conversations without words"] += 1
                 yield SkippedRow(row.source, row.line, OUTCOME_BESIDE)
             elif not self._hold_label(row, bad):
-                self._joiner.unread.append(bad)
+                self._intake.unread.append(bad)
                 yield bad
 
         self._wordless = []
@@ -412,7 +429,7 @@ class ConversationAssembler:
         try:
             # the user named the list of messages: no shape is looked for
             if self._options.messages_field is not None:
-                self._joiner.account.general["messages"] += 1
+                self._intake.account.general["messages"] += 1
                 return self._whole(
                     row,
                     read_turns_field(row.fields, self._options.messages_field),
@@ -437,11 +454,11 @@ class ConversationAssembler:
 
             # a turn waits for the rest of its table; other rows are whole conversations
             if reader.row_is_turn:
-                self._joiner.account.general[reader.name] += 1
+                self._intake.account.general[reader.name] += 1
                 self._put_aside(row, reader)
                 return None
 
-            self._joiner.account.general[reader.name] += 1
+            self._intake.account.general[reader.name] += 1
             draft = reader.read(row.fields)
             if draft:
                 return self._whole(row, draft)
@@ -469,11 +486,11 @@ class ConversationAssembler:
             return None
         # rows without words: a label, a vote, or what may be one
         if parts := list(self._labels_alone(row.fields)):
-            self._joiner.take(row, "labels", parts)
+            self._joining.take(row, "labels", parts)
             self._conservation.add(row.source, OUTCOME_LABELS)
             return None
         if vote := _find_vote(row.fields):
-            self._joiner.take(row, "votes", [vote])
+            self._joining.take(row, "votes", [vote])
             self._conservation.add(row.source, OUTCOME_LABELS)
             return None
         if label := _find_wordless_label_column(row.fields):
@@ -554,13 +571,13 @@ class ConversationAssembler:
         parts: Sequence[LogPart],
     ) -> None:
         """Have a row's parts joined with those of other rows, and count what they are."""
-        self._joiner.take(row, export.name, parts)
+        self._joining.take(row, export.name, parts)
         self._begun = True
         self._strange.exports += 1
         outcome = _classify_row_outcome(parts)
         self._conservation.add(row.source, outcome)
         if outcome == OUTCOME_BESIDE:
-            self._joiner.account.tables[export.name] += 1
+            self._intake.account.tables[export.name] += 1
 
     def _put_aside(self, row: LogRow, reader: Reader) -> None:
         """Collect a row of a flat table; a bad row invalidates its whole conversation.
@@ -583,7 +600,7 @@ class ConversationAssembler:
         try:
             draft = reader.read(row.fields)
             if draft:
-                self._joiner.odd.look_at(draft.turns, (row.source, row.line))
+                self._intake.odd.look_at(draft.turns, (row.source, row.line))
                 picked = self._picked(draft, TURN_TABLE_ID_NAMES)
                 table.add(draft, picked, self._feedback(picked, row))
         except BadInput as error:
@@ -592,9 +609,9 @@ class ConversationAssembler:
 
     def _whole(self, row: LogRow, draft: RowDraft) -> PlacedConversation | list[PlacedConversation]:
         if draft.left:
-            self._joiner.odd.add(UNCHOSEN_ANSWERS_REASON, (row.source, row.line))
+            self._intake.odd.add(UNCHOSEN_ANSWERS_REASON, (row.source, row.line))
 
-        self._joiner.odd.look_at(draft.turns, (row.source, row.line))
+        self._intake.odd.look_at(draft.turns, (row.source, row.line))
         # labels inside the messages may part a row into several conversations
         if draft.turns and (path := self._label_of_turns(row)):
             parts = list(self._parted(self._rated_turns(row, draft, path), row))
@@ -617,7 +634,7 @@ class ConversationAssembler:
             self._options,
             row,
         )
-        conversation = self._joiner.with_signals(conversation, (row.source, row.line))
+        conversation = self._intake.with_signals(conversation, (row.source, row.line))
         return PlacedConversation(conversation, row.source, row.line, picked.number)
 
     def _note_feedback_in(self, row: LogRow) -> None:
@@ -629,9 +646,13 @@ class ConversationAssembler:
         if name is None or row.line > MAX_ROWS_SEARCHED_FOR_FEEDBACK:
             return
 
+        from pollex.formats.assembly.beside import (
+            iterate_feedback_paths,  # labeled rows don't need it
+        )
+
         for message in list_objects(row.fields[name]):
             if message.keys() - USUAL_MESSAGE_FIELDS:
-                self._joiner.unused.update(
+                self._intake.unused.update(
                     f"{name}[].{path}" for path in iterate_feedback_paths(message)
                 )
 
@@ -688,14 +709,18 @@ class ConversationAssembler:
     ) -> RowFields:
         picked = self._picker.pick(draft.rest, id_names)
         if picked.label is Label.NONE and not picked.number and not self._picker.label_field:
-            self._joiner.unused.update(iterate_feedback_paths(picked.rest))
+            from pollex.formats.assembly.beside import (
+                iterate_feedback_paths,  # labeled rows don't need it
+            )
+
+            self._intake.unused.update(iterate_feedback_paths(picked.rest))
         return picked
 
     def _feedback(self, picked: RowFields, row: LogRow) -> Feedback | None:
         if picked.comment in (None, "") and picked.tags is None:  # as in most rows
             return None
 
-        comment, tags = self._joiner.odd.written(
+        comment, tags = self._intake.odd.written(
             picked.comment,
             picked.tags,
             (row.source, row.line),
@@ -717,7 +742,7 @@ class ConversationAssembler:
                 _get_turn_role,
             )
             if len(turns) < len(table.turns):
-                self._joiner.odd.add(UNCHOSEN_ANSWERS_REASON, (table.source, table.line))
+                self._intake.odd.add(UNCHOSEN_ANSWERS_REASON, (table.source, table.line))
             parts = list(self._parted(turns, first))
         except BadInput as error:
             yield replace(_make_bad_row(first, error), rows=table.rows)
@@ -880,7 +905,7 @@ class ConversationAssembler:
         )
 
         return PlacedConversation(
-            self._joiner.with_signals(conversation, (row.source, row.line)),
+            self._intake.with_signals(conversation, (row.source, row.line)),
             row.source,
             row.line,
             picked.number,
@@ -1083,6 +1108,7 @@ def _find_chat_of_moment(conversation: Conversation) -> str | None:
 
 def label_joined_conversations(
     joiner: PartJoiner,
+    intake: Intake,
     picker: FieldPicker,
     options: ReadOptions,
 ) -> Iterator[PlacedConversation | SkippedRow | SeparateVote | BadRow]:
@@ -1092,13 +1118,15 @@ def label_joined_conversations(
         BadInput: There are thumbs and no words, or words and only thumbs of others.
         WrongUse: Several scores may be the thumb.
     """
+    from pollex.formats.assembly.labelled import ConversationLabeler  # exports alone need it
+
     labeler = ConversationLabeler(options, partial(picker.settle_raters, by_field=False))
     # rows of exports were counted when they were taken: nothing counts twice
     for item in joiner.join():
         if isinstance(item, BadRow):
             yield replace(item, rows=0)
         else:
-            yield from _label_joined_conversation(item, joiner, labeler, options)
+            yield from _label_joined_conversation(item, intake, labeler, options)
 
     # votes on conversations, by their ids
     for id_, scores in joiner.votes.items():
@@ -1109,12 +1137,12 @@ def label_joined_conversations(
 
     # inner steps of traces are counted without a row
     yield from [SkippedRow("", 0, rows=0)] * joiner.steps
-    _account_for_labels(labeler, joiner, picker, options)
+    _account_for_labels(labeler, intake, picker, options)
 
 
 def _label_joined_conversation(
     joined: JoinedConversation,
-    joiner: PartJoiner,
+    intake: Intake,
     labeler: ConversationLabeler,
     options: ReadOptions,
 ) -> Iterator[PlacedConversation | BadRow]:
@@ -1124,7 +1152,7 @@ def _label_joined_conversation(
         for turns, picked, feedback in labeler.label(joined):
             conversation = _make_conversation(turns, picked, feedback, options, row)
             yield PlacedConversation(
-                joiner.with_signals(conversation, joined.place),
+                intake.with_signals(conversation, joined.place),
                 *joined.place,
                 rows=0,
             )
@@ -1142,21 +1170,21 @@ def _make_bad_conversation(id_: str, source: str, line: int, error: BadInput) ->
 
 def _account_for_labels(
     labeler: ConversationLabeler,
-    joiner: PartJoiner,
+    intake: Intake,
     picker: FieldPicker,
     options: ReadOptions,
 ) -> None:
     """Keep what was found while labels were read, for the account of the reading."""
-    joiner.notes += labeler.notes
-    joiner.account.spellings.update(labeler.spellings)
+    intake.notes += labeler.notes
+    intake.account.spellings.update(labeler.spellings)
     # the user's field was found only where a score of that name was taken
     named = []
-    if options.label_field and any(kind.taken for kind in joiner.account.scores):
+    if options.label_field and any(kind.taken for kind in intake.account.scores):
         named.append(options.label_field)
-    if options.comment_field and joiner.comments_found:
+    if options.comment_field and intake.comments_found:
         named.append(options.comment_field)
 
-    picker.note_found(*labeler.found, *named, *joiner.signals_found)
+    picker.note_found(*labeler.found, *named, *intake.signals_found)
 
 
 def _require_turn_positions(turns: Sequence[TableTurn]) -> None:
@@ -1348,6 +1376,8 @@ def read_logs(
     again = STDIN_NAME not in files
     joins = None
     if again and may_hold_several_tables(files):
+        from pollex.formats.joined_tables import find_joins  # a single file of rows needs none
+
         joins = find_joins(files, log_files.open_all)
 
     if joins is None:
@@ -1420,6 +1450,8 @@ def read_rows(rows: RowSource, *, options: ReadOptions | None = None) -> Logs:
     Args:
         rows: Dicts as they would stand in JSON lines, or a table of pandas, polars or Arrow.
     """
+    from pollex.formats.frames import iterate_rows  # files don't need it
+
     options = options or ReadOptions()
     listed = list(iterate_rows(rows))
     return _read_or_propose(lambda: [_number_rows(listed)], options, IN_MEMORY_SOURCE)
@@ -1517,6 +1549,8 @@ def _read_or_propose(
     except NotText:
         raise
     except BadInput as error:
+        from pollex.formats.proposal import UnmappedLog  # what is read plainly needs none
+
         # only rows of an unknown shape get a proposal; other errors stay as they are
         if not again or not strange.is_unknown or isinstance(error, UnmappedLog):
             raise
@@ -1550,6 +1584,12 @@ def _find_unnamed_label(
         return None
     if logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]:
         return None
+
+    from pollex.formats.inference import (
+        find_plain_label_candidate,  # logs with a label don't need it
+    )
+    from pollex.formats.proposal import read_first_rows
+
     return find_plain_label_candidate(read_first_rows(opened()), strange.offered)
 
 
@@ -1569,6 +1609,13 @@ def _require_label_named(
     named = options.label_field or "label" in dict(options.columns)
     if not beside or named or not options.labels_needed or not unlabeled:
         return
+
+    from pollex.formats.label_columns import (  # joined tables alone need it
+        format_value_counts,
+        infer_column_sides,
+        rank_label_columns,
+    )
+    from pollex.formats.proposal import read_first_rows
 
     columns = []
     for column in list_columns(read_first_rows(opened())):
@@ -1608,6 +1655,17 @@ def _require_conversation_named(
     exchanges = set(logs.account.general) == {EXCHANGE_READER_NAME} and not logs.account.formats
     if not exchanges or options.columns or options.id_field:
         return
+
+    from pollex.formats.inference import (  # exchanges alone need it
+        ReadingCandidate,
+        estimate_conversation_id_likelihood,
+    )
+    from pollex.formats.proposal import (
+        format_column_table,
+        make_proposal_error,
+        read_all_rows,
+        read_first_rows,
+    )
 
     rows = read_first_rows(opened())
     columns = list_columns(rows)
@@ -1716,6 +1774,8 @@ def _read_with_comments(
 
 def _keep_fitting_mapping(opened: Callable[[], RowSources], options: ReadOptions) -> ReadOptions:
     """Return the options of a kept mapping, without it where the log has other fields."""
+    from pollex.formats.proposal import read_first_rows  # logs with a mapping alone need it
+
     try:
         first = read_first_rows(opened(), 1)
     except PollexError:
@@ -1753,6 +1813,8 @@ def _make_proposing_error(
 
     def read_all(candidate_options: ReadOptions) -> Logs:
         return _read_sources(opened(), candidate_options, where, UnknownRows())
+
+    from pollex.formats.proposal import make_unmapped_error, read_first_rows  # as above
 
     try:
         rows = read_first_rows(opened())
@@ -1799,13 +1861,16 @@ def _read_sources(
     originals = dict[tuple[str, str], dict[str, str]]()
     finders = None
     if options.redact:
+        from pollex.conversations.redaction import choose_finders, mask_conversation
+
         finders = choose_finders(options.redact)
 
-    joiner = PartJoiner(options, tally.owner_of)
+    intake = Intake(options)
+    joining = Joining(options, intake, tally.owner_of)
     users = UserFields(at_once=bool(finders))
     # one conversation after the other: users are found before their names are masked
     counted = (mapper.rows(conservation.count_in(rows)) for rows in sources)
-    for item in _assemble_items(counted, picker, options, joiner, strange, conservation):
+    for item in _assemble_items(counted, picker, options, intake, joining, strange, conservation):
         if isinstance(item, PlacedConversation):
             users.look_at(item.conversation)
         if finders and isinstance(item, PlacedConversation):
@@ -1818,8 +1883,8 @@ def _read_sources(
         tally.add(item)
 
     # once all rows are read: whether numbers are thumbs, and whose conversations belong together
-    joiner.account.rows = conservation.check()
-    joiner.account.spellings.update(picker.spellings)
+    intake.account.rows = conservation.check()
+    intake.account.spellings.update(picker.spellings)
     tally.settle(picker.numbers, picker.settle_raters)
     group_field, *user_notes = _group_by_users(
         users,
@@ -1828,29 +1893,32 @@ def _read_sources(
         picker,
         redacted=bool(finders),
     )
-    strange.offered = tuple(joiner.unused)
+    strange.offered = tuple(intake.unused)
     # the log, with notes on how it was read
     reading_notes = [
         *of_files,
         *picker.notes,
         *mapper.notes,
-        *_describe_unused_feedback(joiner, picker, options),
-        *joiner.notes,
-        *joiner.odd.notes,
+        *_describe_unused_feedback(intake, picker, options),
+        *intake.notes,
+        *intake.odd.notes,
     ]
     logs = replace(
         tally.logs([*reading_notes, *user_notes, *structure.notes]),
         label_field=picker.label_field,
         group_field=group_field,
-        account=joiner.account,
+        account=intake.account,
         originals=originals,
     )
     strange.read = len(logs)
     strange.all_rows = sum(sum(outcomes.values()) for outcomes in logs.account.rows.values())
     # errors that only a whole log shows
     mapper.check(where, needed=options.labels_needed)
-    spellings = [spelling for spelling, _ in picker.spellings]
-    logs.check_max_bad(options.max_bad, infer_label_options(logs.bad_rows, spellings))
+    if logs.bad_rows:
+        from pollex.formats.label_columns import infer_label_options  # bad rows alone need it
+
+        spellings = [spelling for spelling, _ in picker.spellings]
+        logs.check_max_bad(options.max_bad, infer_label_options(logs.bad_rows, spellings))
     tally.check_clashes()
     _require_conversations(logs, where)
     _require_named_fields(logs, picker, user_options, where)
@@ -1858,15 +1926,18 @@ def _read_sources(
 
 
 def _describe_unused_feedback(
-    joiner: PartJoiner,
+    intake: Intake,
     picker: FieldPicker,
     options: ReadOptions,
 ) -> list[str]:
     """Return notes on columns that look like feedback, which matter only where no label was found."""
-    has_label = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
+    has_label = bool(picker.label_field) or any(kind.taken for kind in intake.account.scores)
     if has_label or not options.labels_needed:
         return []
-    return describe_unused_columns(joiner.unused)
+
+    from pollex.formats.assembly.thumbs import describe_unused_columns  # as where they are found
+
+    return describe_unused_columns(intake.unused)
 
 
 def _require_conversations(logs: Logs, where: str) -> None:
@@ -1921,6 +1992,8 @@ def _require_some_labels(logs: Logs, picker: FieldPicker, where: str) -> None:
 
     most_frequent = sorted(left.items(), key=lambda pair: -pair[1])[:MAX_VALUES_LISTED]
     values = ", ".join(f"{value} ({rows})" for value, rows in most_frequent)
+    from pollex.formats.label_columns import infer_column_sides  # labels that mean something don't
+
     sides = infer_column_sides(Column(picker.label_field, list(left)))
     raise BadInput(
         f"no value of {picker.label_field!r:.60} is a thumb up or down: {values}",
@@ -1954,9 +2027,15 @@ def _group_by_users(
             return ("", format_copies_note(copies))
         return ("",)
 
-    # names of users become pseudonyms where names are masked
     path, by_id = chosen
-    tally.group({id_: make_pseudonym(user) for id_, user in by_id.items()} if redacted else by_id)
+    groups = by_id
+    # names of users become pseudonyms where names are masked
+    if redacted:
+        from pollex.conversations.redaction import make_pseudonym
+
+        groups = {id_: make_pseudonym(user) for id_, user in by_id.items()}
+
+    tally.group(groups)
     return path, format_users_note(path, by_id, len(tally.labels))
 
 
@@ -1992,22 +2071,22 @@ def _assemble_items(
     sources: Iterable[Iterable[LogRow | BadRow | SkippedRow]],
     picker: FieldPicker,
     options: ReadOptions,
-    joiner: PartJoiner,
+    intake: Intake,
+    joining: Joining,
     strange: UnknownRows,
     conservation: RowOutcomeCounter,
 ) -> Iterator[PlacedConversation | SkippedRow | SeparateVote | BadRow]:
     for rows in sources:
-        yield from ConversationAssembler(picker, options, joiner, strange, conservation).assemble(
-            rows
-        )
+        assembler = ConversationAssembler(picker, options, intake, joining, strange, conservation)
+        yield from assembler.assemble(rows)
 
     # rows of an export may be in several files: they are joined after the last
-    if joiner.account.formats:
-        yield from label_joined_conversations(joiner, picker, options)
+    if joining.joiner is not None:
+        yield from label_joined_conversations(joining.joiner, intake, picker, options)
 
     # rows that label an export are labels; what is left is of no known shape
-    for source in joiner.labels_of:
+    for source in intake.labels_of:
         conservation.add(source, OUTCOME_LABELS)
-    strange.forget(len(joiner.labels_of))
-    for _, bad in joiner.label_tables.rows:
+    strange.forget(len(intake.labels_of))
+    for _, bad in intake.label_rows:
         yield bad

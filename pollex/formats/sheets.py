@@ -1,6 +1,5 @@
 """Spreadsheets: the rows of each sheet under the names of its first row."""
 
-import zipfile
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -11,34 +10,12 @@ from pollex.errors import BadInput
 from pollex.formats.json_rows import LogRow
 from pollex.text import JsonDict
 
-OLD_EXCEL_MAGIC = b"\xd0\xcf\x11\xe0"
 MAX_HEADER_SEARCH_ROWS = 20
 """Rows of a sheet by which its header is found."""
 MIN_TABLE_COLUMNS = 3
 """Columns of a sheet that may have lines of a title above its header."""
 MAX_TITLE_ROWS = 8
 """Lines of a title at most."""
-_WORKBOOK_MEMBER_NAMES = (
-    "xl/workbook.xml",
-    "xl/workbook.bin",
-    "content.xml",
-    "[Content_Types].xml",
-)
-"""Members by which a packed file is told to be a workbook of Excel or LibreOffice."""
-
-
-def is_spreadsheet(path: Path, begin: bytes) -> bool:
-    """Return whether a file is a spreadsheet, by its first bytes and what is packed in it."""
-    if begin.startswith(OLD_EXCEL_MAGIC):
-        return True
-    if not begin.startswith(b"PK\x03\x04"):
-        return False
-
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return not set(_WORKBOOK_MEMBER_NAMES).isdisjoint(archive.namelist())
-    except zipfile.BadZipFile:
-        return False
 
 
 def iterate_spreadsheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:

@@ -186,3 +186,11 @@ def refuse_text_file(source: str, kind: str) -> None:
             where=source,
             hint=hint,
         )
+
+
+LINE_KIND_READERS = {
+    "pairs": iterate_pair_rows,
+    "bars": iterate_bar_rows,
+    "prefixed": iterate_prefixed_rows,
+}
+"""What reads a log of lines, by their kind."""

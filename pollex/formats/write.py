@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from pollex.errors import WrongUse
-from pollex.formats.csv_rows import escape_formula
 from pollex.formats.files import list_files_read
 from pollex.outputs import (
     EDITED,
@@ -34,8 +33,7 @@ from pollex.outputs import (
 from pollex.store.columns import ColumnArrays, make_column_arrays
 from pollex.store.database import BACKUP_FILE_NAME
 from pollex.store.database import DATABASE_FILE_NAME as DATABASE
-from pollex.store.folder import SECRET_FILE_NAME, make_utf8_path
-from pollex.store.seal import SEAL_KEY_FILE_NAME
+from pollex.store.folder import SEAL_KEY_FILE_NAME, SECRET_FILE_NAME, make_utf8_path
 
 ROW_GROUP_SIZE = 4096
 """Rows that DuckDB holds before it writes them: one with answers takes some 10 kB."""
@@ -298,6 +296,8 @@ def _open_json_lines(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBa
 @contextmanager
 def _open_csv(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBatch]:
     """Write RFC 4180 with formulas escaped by an apostrophe, lists and objects as JSON."""
+    from pollex.formats.csv_rows import escape_formula  # other formats don't need it
+
     with (
         open_draft(path) as draft,
         draft.open("w", encoding="utf-8", errors="replace", newline="") as out,
@@ -305,14 +305,12 @@ def _open_csv(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBatch]:
         writer = csv.writer(out)
         writer.writerow([escape_formula(name) for name in columns])
         yield lambda rows: writer.writerows(
-            [_format_csv_cell(row[name]) for name in columns] for row in rows
+            [escape_formula(_as_cell(row[name])) for name in columns] for row in rows
         )
 
 
-def _format_csv_cell(value: Any) -> Any:
-    if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False)
-    return escape_formula(value)
+def _as_cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
 @contextmanager

@@ -34,13 +34,6 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from pollex.measures.arrays import Bools, Floats, Ints, number_names
-from pollex.measures.correlations import (
-    make_interval_alpha_statistic,
-    make_kappa_statistic,
-    make_kendall_statistic,
-    make_pearson_statistic,
-    make_spearman_statistic,
-)
 from pollex.measures.intervals import (
     CONFIDENCE_LEVEL,
     RESAMPLES,
@@ -610,6 +603,13 @@ def estimate_difference(
 
 def make_measures(predictions: Predictions) -> dict[str, Measure]:
     """Return each measure as a statistic of weights, and why it is undefined."""
+    from pollex.measures.correlations import (  # who scores needs none
+        make_kappa_statistic,
+        make_kendall_statistic,
+        make_pearson_statistic,
+        make_spearman_statistic,
+    )
+
     # expected and given answers `[judgment]`
     expected = predictions.expected
     answers = predictions.given
@@ -706,6 +706,12 @@ def estimate_grade_agreement(
         grades: `[text]`; NaN is missing, and that text doesn't count.
         human: People's grades `[text]`.
     """
+    from pollex.measures.correlations import (  # as above
+        make_interval_alpha_statistic,
+        make_pearson_statistic,
+        make_spearman_statistic,
+    )
+
     # only texts that both graded
     both = ~(np.isnan(grades) | np.isnan(human))
     x = grades[both]

@@ -718,6 +718,31 @@ class RatingRecord(Record):
         return next(iter(self.scales))
 
 
+class StarterRecord(Record):
+    """A set that was learned elsewhere, kept inside the one that it helps.
+
+    Attributes:
+        source: Name of its file.
+        rubrics: Its rubrics, their ids with `STARTER_PREFIX`.
+        never: What "Never came up" counts as, by rubric id.
+        weights: What a point of either NetSAT counts for, the set's own and the starter's, in the
+            model to begin with.
+        auc: Of the set alone (`own`), of the starter alone (`starter`), and of both (`both`).
+        measured_on: Which conversations these figures are of.
+        helps: Whether both have a larger area than the set alone.
+    """
+
+    source: str
+    rubrics: tuple[ChosenRubric, ...]
+    judge: JudgeRecord
+    theta: float
+    never: dict[str, float] = Field(default_factory=dict)
+    weights: tuple[float, float]
+    auc: dict[str, Figure]
+    measured_on: str
+    helps: bool
+
+
 class CalibratorRecord(Record):
     """The model of the probability; its arrays are in a file with the recorded hash.
 

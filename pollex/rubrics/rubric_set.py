@@ -40,11 +40,11 @@ from pollex.rubrics.records import (
     Record,
     Segment,
     SpreadRecord,
+    StarterRecord,
     TurnRecord,
 )
 from pollex.rubrics.rubric import TONE_SOURCE, Reason, Rubric, has_models, make_content_id
 from pollex.rubrics.score import NetSat, ThumbModel, decide_at
-from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.tone import ToneRecord
 from pollex.rubrics.worth import Reach
 from pollex.selection.losses import AlphaScore

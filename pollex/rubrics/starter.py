@@ -10,11 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.intervals import Figure
-from pollex.rubrics.records import ChosenRubric, JudgeRecord, Record
 from pollex.selection.threshold import compute_logistic
 
 STARTER_PREFIX = "starter-"
@@ -26,31 +23,6 @@ INTERCEPT_PRIOR_PRECISION = 1e-6
 """Precision of the intercept's prior: none to speak of."""
 
 NEWTON_STEPS = 50
-
-
-class StarterRecord(Record):
-    """A set that was learned elsewhere, kept inside the one that it helps.
-
-    Attributes:
-        source: Name of its file.
-        rubrics: Its rubrics, their ids with `STARTER_PREFIX`.
-        never: What "Never came up" counts as, by rubric id.
-        weights: What a point of either NetSAT counts for, the set's own and the starter's, in the
-            model to begin with.
-        auc: Of the set alone (`own`), of the starter alone (`starter`), and of both (`both`).
-        measured_on: Which conversations these figures are of.
-        helps: Whether both have a larger area than the set alone.
-    """
-
-    source: str
-    rubrics: tuple[ChosenRubric, ...]
-    judge: JudgeRecord
-    theta: float
-    never: dict[str, float] = Field(default_factory=dict)
-    weights: tuple[float, float]
-    auc: dict[str, Figure]
-    measured_on: str
-    helps: bool
 
 
 def standardize_values(values: Floats) -> Floats:

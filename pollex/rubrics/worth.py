@@ -18,7 +18,6 @@ from pollex.measures.distributions import (
     estimate_smece,
 )
 from pollex.measures.intervals import Figure, Measure, estimate_figures, make_mean_statistic
-from pollex.measures.selected import estimate_given_selection, find_passed_threshold
 from pollex.rubrics.records import (
     MIN_OTHER_CONVERSATIONS,
     ChosenRubric,
@@ -227,6 +226,8 @@ def shrink_for_choice(
     error = sqrt(overall * (1 - overall) * sum(1 / n for n in units))
     if not error:
         return worth
+
+    from pollex.measures.selected import estimate_given_selection, find_passed_threshold
 
     # the difference in standard errors, less what being chosen adds to it
     z = sign * (there.value - elsewhere.value) / error

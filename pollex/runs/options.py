@@ -19,13 +19,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pollex.errors import UNREADABLE_FILE_HINT, BadInput, WrongUse
 from pollex.gateway.budget import Limits, Price
-from pollex.gateway.endpoint import OPENAI_URL, Endpoint, require_http_address
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.store.folder import DEFAULT_STORE_FOLDER
 from pollex.text import parse_toml, read_file_text
 
 if TYPE_CHECKING:
     from pollex.gateway.calls import Capabilities
+    from pollex.gateway.endpoint import Endpoint
     from pollex.gateway.recorded import RecordedEndpoint
     from pollex.gateway.transport import ChatModel
 
@@ -114,6 +114,8 @@ class ModelOptions:
 
     def __post_init__(self) -> None:
         if self.base_url is not None:
+            from pollex.gateway.endpoint import require_http_address  # the built-in roles need none
+
             require_http_address(self.base_url)
 
     @classmethod
@@ -165,6 +167,8 @@ class ModelOptions:
         A key as an option would be kept in the shell's history. White space around it, from the
         file that it was read from, is removed.
         """
+        from pollex.gateway.endpoint import OPENAI_URL, Endpoint  # as above
+
         assert self.model is not None, "the built-in roles need no endpoint"
         key = os.environ.get(self.key_env, "").strip() or None
         return Endpoint(

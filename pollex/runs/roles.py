@@ -15,7 +15,6 @@ from pollex.agents.roles import Judge, Roles
 from pollex.errors import BadRubrics, WrongUse
 from pollex.gateway.budget import Budget
 from pollex.gateway.calls import Capabilities
-from pollex.gateway.endpoint import LANGCHAIN_PREFIX, Endpoint, warn_of_exposure
 from pollex.graphs.context import CONVERSATIONS_A_BATCH
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import RETRYABLE_OUTCOMES, SCALES_WITH_DOMAIN, NoAnswerOutcome
@@ -31,13 +30,13 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions
 from pollex.runs.run import RunSettings
 from pollex.store.folder import EMBEDDINGS_FOLDER_NAME
-from pollex.store.settings_told import WORDS_BY_CAPABILITY, make_setting_writable
 
 if TYPE_CHECKING:
     from pollex.agents.llm.asker import PromptAsker
     from pollex.agents.llm.judge import AnswerMemory
     from pollex.conversations.conversation import Conversation
     from pollex.gateway.batches.desk import BatchSubmissionRound, ModelBatchQueue
+    from pollex.gateway.endpoint import Endpoint
     from pollex.gateway.gateway import Gateway
     from pollex.gateway.recorded import RecordedEndpoint
     from pollex.gateway.transport import ChatModel
@@ -144,6 +143,11 @@ class RunRoles:
         """What stands behind the digests of roles, for people; empty for the built-in roles."""
         if self.gateway is None or self.capabilities is None:
             return {}
+
+        from pollex.store.settings_told import (  # models alone need it
+            WORDS_BY_CAPABILITY,
+            make_setting_writable,
+        )
 
         # abilities of the endpoint, settings and prompts: a change of any changes answers
         able = {}
@@ -367,6 +371,8 @@ async def determine_capabilities(
     if options.batch_files:  # there need not be a server
         return options.settings.capabilities or Capabilities(endpoint.model)
     if options.able is not None:
+        from pollex.gateway.endpoint import warn_of_exposure  # as above
+
         warn_of_exposure(endpoint)
         return options.able
     return await probe_endpoint(
@@ -697,6 +703,8 @@ def restore_model_options(options: ModelOptions, record: JudgeRecord) -> ModelOp
             hint=f"fit it again (`pollex refit … --model {model_name}`), or name the model that it has",
             option={"model": record.name},
         )
+
+    from pollex.gateway.endpoint import LANGCHAIN_PREFIX, Endpoint  # sets of a model alone need it
 
     # the address in a set is only a claim until the user names it as well
     place = record.options.place

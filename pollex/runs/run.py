@@ -28,7 +28,6 @@ from pollex.store.resume import (
     read_settings_behind_digests,
 )
 from pollex.store.runs import FINISHED_STATUSES, Run
-from pollex.store.settings_told import describe_fingerprint_differences, make_settings_row
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, load_json
@@ -328,6 +327,8 @@ class RunSettings:
         )
         # words for the digests, for a resume that has to say what changed
         if self.behind:
+            from pollex.store.settings_told import make_settings_row  # the built-in roles have none
+
             self.store.keep([make_settings_row(run.id, self.behind)])
 
         return run
@@ -388,6 +389,10 @@ def require_same_settings(
     Raises:
         ResumeRefused: It was started with others; the message says with what.
     """
+    from pollex.store.settings_told import (
+        describe_fingerprint_differences,  # runs that begin need none
+    )
+
     # the settings are compared by digest, and told in words
     if changed := describe_fingerprint_differences(
         run.fingerprint, fingerprint, read_settings_behind_digests(store, run), behind

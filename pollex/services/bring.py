@@ -15,10 +15,9 @@ from pathlib import Path
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.content import detect_file_ending
 from pollex.formats.databases import list_postgres_hosts
+from pollex.formats.file_kinds import is_query_source, is_spreadsheet
 from pollex.formats.files import count_unpacked_bytes, find_files
 from pollex.formats.places import list_storage_files
-from pollex.formats.queries import is_query_source
-from pollex.formats.sheets import is_spreadsheet
 from pollex.services.readings import (
     LogReading,
     keep_reading,

@@ -51,6 +51,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.logs import list_file_names, logs_from
+from pollex.services.paired_texts import match_rows, share_folds
 from pollex.services.results import TabularResult, format_interval
 from pollex.services.score import read_unedited, score
 from pollex.services.share import build_share_sample, group_conversations, split_random_labels
@@ -103,26 +104,20 @@ class ScoredArm:
             values=self.values[rows],
         )
 
-    def with_figures_of(self, other: ScoredArm, texts: frozenset[str]) -> ScoredArm:
+    @property
+    def measured(self) -> frozenset[str]:
+        """Hashes of the texts that were learned from and have scores as those of new texts."""
+        return self.folded if self.by_folds else frozenset()
+
+    def scored_by(self, other: ScoredArm, texts: frozenset[str]) -> ScoredArm:
         """Return the sample with the other's scores and answers of these texts, of those that both have."""
-        # the other's row of each text that is to be taken over
-        theirs = {}
-        for row, conversation in enumerate(other.conversations):
-            if conversation.text_hash in texts:
-                theirs[conversation.text_hash] = row
-
-        # rows here that the other has, and its rows in the same order
-        rows = []
-        for row, conversation in enumerate(self.conversations):
-            if conversation.text_hash in theirs:
-                rows.append(row)
-
+        rows, other_rows = match_rows(
+            [conversation.text_hash for conversation in self.conversations],
+            [conversation.text_hash for conversation in other.conversations],
+            texts,
+        )
         if not rows:
             return self
-
-        other_rows = []
-        for row in rows:
-            other_rows.append(theirs[self.conversations[row].text_hash])
 
         # copies, as the arrays of this sample stay what they are
         columns = {}
@@ -792,27 +787,23 @@ def keep_comparable(a: ScoredArm, b: ScoredArm) -> tuple[ScoredArm, ScoredArm, l
     the same figures. Where some were held out, those that taught are left out.
     """
     notes = []
-    # texts that one run learned from and the other did not
-    mixed = a.folded ^ b.folded
-    # the sample that did not learn from a text takes the figures of the one that did
-    if a.by_folds and mixed:
-        a, b = a.with_figures_of(b, b.folded - a.folded), b.with_figures_of(a, a.folded - b.folded)
+    taught_by_one = (a.folded ^ b.folded) & (a.measured | b.measured)
+    a, b, unlike = share_folds(a, b)
+    if taught_by_one:
         taught = []
         for arm in (a, b):
             taught.append(
-                sum(conversation.text_hash in mixed for conversation in arm.conversations)
+                sum(conversation.text_hash in taught_by_one for conversation in arm.conversations)
             )
 
         taught_of_each = f"{taught[0]} of {a.name} and {taught[1]} of {b.name}"
         notes.append(
             f"conversations that the set was learned from, {taught_of_each}, are compared {BY_FOLDS_NOTE}"
         )
-        # compared by folds, nothing is left out for having taught
-        mixed = frozenset()
 
     # what is left out of both samples, with the reason for the note
     for texts, what, why in (
-        (mixed, "that the set was learned from", TRAINED_ON_REASON),
+        (unlike, "that the set was learned from", TRAINED_ON_REASON),
         (
             a.unscored | b.unscored,
             "without a score in the other",

@@ -31,10 +31,9 @@ from pollex.rubrics.learning.material import Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings, resolve_held_out_share
 from pollex.rubrics.learning.thumbs import describe_grades, require_grades
-from pollex.rubrics.records import AdaptedRubric
+from pollex.rubrics.records import AdaptedRubric, StarterRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.worth import JUDGED_BY_IN_WORDS
 from pollex.runs.learn_runs import LearningInput, prepare_learning
 from pollex.runs.options import ModelOptions, RunOptions

@@ -13,6 +13,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.columns import Column, list_columns
 from pollex.formats.fields import ReadOptions
+from pollex.formats.file_kinds import is_query_source
 from pollex.formats.files import find_files, iterate_file_rows
 from pollex.formats.inference import ReadingCandidate
 from pollex.formats.labels import NEITHER_SIDE, normalize_number
@@ -26,7 +27,6 @@ from pollex.formats.mapping import (
     parse_name_pairs,
 )
 from pollex.formats.proposal import UnmappedLog, iterate_column_rows, read_first_rows
-from pollex.formats.queries import is_query_source
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
 from pollex.services.inspect import LABELS_IN_WORDS, Inspection, inspect_logs

@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from pollex.conversations.conversation import DRAWN_FIELD, Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import ReadOptions
-from pollex.formats.frames import RowSource
 from pollex.formats.read_logs import make_logs, read_logs, read_rows
 from pollex.graphs.context import Progress
 from pollex.store.database import DATABASE_FILE_NAME
@@ -19,6 +18,7 @@ from pollex.store.store import Store
 from pollex.text import format_count
 
 if TYPE_CHECKING:
+    from pollex.formats.frames import RowSource
     from pollex.store.labels import Opinion
 
 MAX_LINES_LISTED = 10
@@ -27,7 +27,7 @@ MAX_LINES_LISTED = 10
 IN_MEMORY_NAME = "(in memory)"
 
 Sources = Sequence[str | Path] | str | Path
-Data = Logs | Iterable[Conversation] | Sources | RowSource
+Data: TypeAlias = "Logs | Iterable[Conversation] | Sources | RowSource"
 """Logs, conversations, paths or globs, dicts, or a table of pandas, polars or Arrow."""
 
 
@@ -39,7 +39,7 @@ def read_given_logs(data: Data, options: ReadOptions) -> Logs:
         return read_logs(data, options=options)
     # a table has columns, a dict has fields, and not every table can be walked
     if isinstance(data, Mapping) or hasattr(data, "columns") or not isinstance(data, Iterable):
-        return read_rows(cast(RowSource, data), options=options)
+        return read_rows(cast("RowSource", data), options=options)
 
     # a list is told by its items
     items: list[Any] = list(data)

@@ -7,7 +7,6 @@ from pollex.errors import BadRubrics
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import RunOptions
 from pollex.store.folder import DEFAULT_STORE_FOLDER, STORE_ENVIRONMENT_VARIABLE
-from pollex.store.rubric_sets import find_stored_rubric_set
 from pollex.store.store import Store
 
 
@@ -38,6 +37,8 @@ def read_rubric_set(
     # what has a folder or an ending in it is meant as a file, there or not
     if path.exists() or len(path.parts) != 1 or path.suffix or not folder.is_dir():
         return RubricSet.load(path, arrays=arrays, edits=edits)
+
+    from pollex.store.rubric_sets import find_stored_rubric_set  # files don't need it
 
     with Store.open(folder, read_only=True) as opened:
         rubric_set = find_stored_rubric_set(opened, str(rubrics))

@@ -37,7 +37,6 @@ from pollex.agents.roles import Judge, answer_each_question, ask_both_sides
 from pollex.children import protect_children
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadInput, PollexError, WrongUse
-from pollex.formats.frames import convert_messages_to_dicts
 from pollex.formats.log_shapes.readers import find_reader
 from pollex.gateway.langsmith import switch_tracing
 from pollex.graphs.context import CONVERSATIONS_A_BATCH
@@ -423,6 +422,8 @@ def parse_conversation(
     """
     if isinstance(messages, Conversation):
         return messages
+
+    from pollex.formats.frames import convert_messages_to_dicts  # logs in files don't need it
 
     # objects of other libraries become dicts; a conversation may be wrapped in `values`
     messages = convert_messages_to_dicts(messages)

@@ -16,8 +16,9 @@ from pollex.rubrics.answers import OPTIONS_BY_SCALE
 from pollex.rubrics.learning.material import GivenAnswers, Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.thumbs import list_graded_between
+from pollex.rubrics.records import StarterRecord
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
-from pollex.rubrics.starter import STARTER_PREFIX, StarterRecord, prefix_ids, standardize_values
+from pollex.rubrics.starter import STARTER_PREFIX, prefix_ids, standardize_values
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.selection.threshold import Window
 from pollex.services.score import read_unedited, score

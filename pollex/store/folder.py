@@ -37,6 +37,8 @@ _VECTOR_CACHE_NAME_REGEX = re.compile(r"[0-9a-f]{16}\.vectors")
 STORE_ENVIRONMENT_VARIABLE = "POLLEX_STORE"
 """Of the environment: names another folder to look in."""
 
+SEAL_KEY_FILE_NAME = "seal"
+"""File of a store with random bytes, to which what is sealed is bound."""
 SECRET_FILE_NAME, SECRET_BYTES = "secret", 32
 """File and bytes of what boundaries around data are made from: part of what a paid call is known by. In the file its
 check stands behind it."""

@@ -16,8 +16,10 @@ class StoreTable:
         kind: Its rows.
         more: What the table has beside their fields: keys.
         index: An index on it, by name, table and columns.
+        objects: Columns of text in which each value is a JSON object.
     """
 
     kind: type[Row]
     more: str = ""
     index: str = ""
+    objects: tuple[str, ...] = ()

@@ -5,16 +5,18 @@ in files, too.
 """
 
 import os
+import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from pollex.errors import WrongUse
+from pollex.errors import StoreDamaged, WrongUse
 from pollex.store.columns import (
     RUNS_FOLDER_NAME,
     TEXTS_FOLDER_NAME,
+    explain_odd_columns,
     explain_unreadable_part,
     list_parts_of_folder,
 )
@@ -29,8 +31,8 @@ from pollex.store.database import (
 from pollex.store.folder import find_free_damaged_name, make_write_error, require_plain_store_files
 from pollex.store.forgetting import require_idle_store
 from pollex.store.ledger import make_reply_change
-from pollex.store.runs import Run, make_run_statement
-from pollex.store.soundness import is_row_unchanged
+from pollex.store.runs import ALL_RUNS_QUERY, Run, make_run_statement
+from pollex.store.soundness import is_row_unchanged, iterate_table_conditions
 from pollex.store.store import Store, get_size, has_remains
 from pollex.store.tables import AnswerRow, FactRow, LabelRow, ScoreRow, read_checked_line
 from pollex.store.writer import make_row_change
@@ -47,6 +49,14 @@ WORDS_BY_TABLE = {
     "batched": "calls in providers' batches",
 }
 """What a table holds, where its name doesn't say it."""
+
+LEFT = "with values that pollex doesn't write stand in the old file alone"
+"""Ends what is told of rows that weren't taken over."""
+
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_PLAIN_TABLE = re.compile(r"CREATE TABLE \w+ \([\w\s,()]*\)", re.ASCII)
+ODD_LINE = (KeyError, TypeError, ValueError, AttributeError, sqlite3.Error)
+"""What comes of a line that has other fields, or other values, than pollex writes."""
 
 EARLIER_REPLIES_FILE_NAME, EARLIER_LABELS_FILE_NAME, EARLIER_FACTS_FILE_NAME = (
     EARLIER_FILE_NAMES
@@ -87,7 +97,7 @@ def rebuild_store(folder: Path) -> list[str]:
     try:
         if not new.exists():  # else the last one was stopped when it was done but for the names
             draft.unlink(missing_ok=True)
-            lost = _rebuild_database(draft, folder)
+            lost = _rebuild_database(draft, folder, earlier=schema < SCHEMA_VERSION)
             draft.replace(new)
 
         done = []
@@ -129,48 +139,138 @@ def _read_schema_version(path: Path) -> int:
         return SCHEMA_VERSION
 
 
-def _rebuild_database(draft: Path, folder: Path) -> list[str]:
-    """Make a database of what can be read of the old one, its backup, and earlier files; return what is lost."""
+def _rebuild_database(draft: Path, folder: Path, *, earlier: bool) -> list[str]:
+    """Make a database of what can be read of the old one, its backup, and earlier files; return what is told of it.
+
+    Args:
+        earlier: Whether the old one is of an earlier pollex, which may have had other tables.
+    """
     database = Database(draft)
+    lines = []
     with closing(database), database.transaction() as connection:
-        listed = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        tables = [name for (name,) in listed]
-        lost = []
-        for table in sorted(tables):
-            lost.append(_fill_table_from_sources(table, connection, folder))
+        # tables that nobody here knows are those of a room that isn't installed
+        if not earlier and (strange := _add_strange_tables(connection, folder)):
+            lines.append(f"{', '.join(strange)}: taken over for a room that isn't installed here")
 
-        _import_files_of_earlier_version(folder, connection)
+        for table in _list_tables(connection):
+            lines += _fill_table_from_sources(table, connection, folder)
 
-    return [loss for loss in lost if loss]
+        if odd_lines := _import_files_of_earlier_version(folder, connection):
+            lines.append(f"lines of earlier files: {odd_lines} {LEFT}")
+
+    return lines
+
+
+def _list_tables(connection: sqlite3.Connection) -> list[str]:
+    """List the tables of a database by their names, without SQLite's own."""
+    listed = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    return sorted(name for (name,) in listed if not name.startswith("sqlite_"))
+
+
+def _add_strange_tables(connection: sqlite3.Connection, folder: Path) -> list[str]:
+    """Add the tables that only the old database or its backup has, without rows; return their names."""
+    known = set(_list_tables(connection))
+    added: list[str] = []
+    for path in (folder / DATABASE_FILE_NAME, folder / BACKUP_FILE_NAME):
+        # what can't be read, or does something by itself, isn't taken over
+        with suppress(sqlite3.Error, UnicodeDecodeError, StoreDamaged):
+            added += _add_tables_of(path, known | {*added}, connection)
+
+    return added
+
+
+def _add_tables_of(path: Path, known: Set[str], connection: sqlite3.Connection) -> list[str]:
+    """Add the tables of a file beside known ones, with their indices; return their names."""
+    if not path.exists():
+        return []
+
+    with closing(_open_database_for_reading(path)) as source:
+        require_plain_tables(source.execute(LIST_TABLES_QUERY).fetchall(), path)
+        listed = source.execute(
+            "SELECT type, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type DESC"
+        ).fetchall()
+
+    # tables come before their indices
+    names = []
+    for kind, name, sql in listed:
+        if kind == "index" and name in names:
+            connection.execute(sql)
+        elif kind == "table" and name not in known and _is_plain(name, sql):
+            connection.execute(sql)
+            names.append(name)
+
+    return names
+
+
+def _is_plain(table: str, sql: str) -> bool:
+    """Return whether a table is made as those of rooms are: with a plain name, plain columns and numbers of rows."""
+    return _PLAIN_TABLE.fullmatch(sql) is not None and _NAME.fullmatch(table) is not None
 
 
 def _fill_table_from_sources(
     table: str,
     connection: sqlite3.Connection,
     folder: Path,
-) -> str:
-    """Copy a table from where it is best, and then what is missing from elsewhere; return what is lost."""
+) -> list[str]:
+    """Copy a table from where it is best, and then what is missing from elsewhere; return what is lost or left."""
     places = [folder / DATABASE_FILE_NAME, folder / BACKUP_FILE_NAME]
     name = WORDS_BY_TABLE.get(table, table.replace("_", " "))
     missed = set[int | None]()
+    odd = set[int]()
     for path in places if table in TABLES_WITH_CHANGING_ROWS else reversed(places):
         if path.exists():
             missed.update(_copy_readable_rows(table, path, connection))
+            # before the next place, which may have the same rows as pollex wrote them
+            odd.update(_remove_odd_rows(table, connection))
 
     # rows that no place could give
     copied = set[int]()
-    if missed:
+    if missed or odd:
         copied = {rowid for (rowid,) in connection.execute(f"SELECT rowid FROM {table}")}
-    rows_gone = []
-    for rowid in missed:
-        if rowid is not None and rowid not in copied:
-            rows_gone.append(rowid)
 
-    if gone := len(rows_gone):
-        return f"{name}: {gone} were lost at most, as many as can't be read and have no copy in the backup"
-    if None in missed:
-        return f"{name}: what the end of the file had is lost, but for the backup of the last run"
-    return ""
+    lines = []
+    if left := len(odd - copied):
+        lines.append(f"{name}: {left} {LEFT}")
+    if gone := len(missed - copied - odd - {None}):
+        lines.append(
+            f"{name}: {gone} were lost at most, as many as can't be read and have no copy in the backup"
+        )
+    elif None in missed:
+        lines.append(
+            f"{name}: what the end of the file had is lost, but for the backup of the last run"
+        )
+
+    return lines
+
+
+def _remove_odd_rows(table: str, connection: sqlite3.Connection) -> set[int]:
+    """Remove the rows that reading would refuse; return their numbers."""
+    conditions = []
+    for _, condition in iterate_table_conditions(connection, table):
+        conditions.append(f"({condition})")
+
+    listed = connection.execute(
+        f"SELECT rowid FROM {table} WHERE NOT ({' AND '.join(conditions)})"
+    ).fetchall()
+    odd = {rowid for (rowid,) in listed}
+    # runs are read as everything reads them
+    if table == RUNS_FOLDER_NAME:
+        for rowid, row in _read_stored_runs(connection):
+            try:
+                Run.read(row)
+            except StoreDamaged:
+                odd.add(rowid)
+
+    connection.executemany(f"DELETE FROM {table} WHERE rowid = ?", [(rowid,) for rowid in odd])
+    return odd
+
+
+def _read_stored_runs(connection: sqlite3.Connection) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of runs by their numbers."""
+    cursor = connection.execute(ALL_RUNS_QUERY.replace("SELECT ", "SELECT rowid, ", 1))
+    names = [column[0] for column in cursor.description]
+    for row in cursor.fetchall():
+        yield row[0], dict(zip(names[1:], row[1:], strict=True))
 
 
 def _copy_readable_rows(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int | None]:
@@ -181,15 +281,16 @@ def _copy_readable_rows(table: str, path: Path, into: sqlite3.Connection) -> Ite
 
             # an earlier pollex may lack columns, or have others
             def columns_of(database: sqlite3.Connection) -> list[str]:
-                rows = database.execute(f"PRAGMA table_info({table})")
+                rows = database.execute(f'PRAGMA table_info("{table}")')
                 return [column[1] for column in rows]
 
             theirs = columns_of(source)
             columns = [column for column in columns_of(into) if column in theirs]
-            named = ", ".join(["rowid", *columns])
+            quoted = [f'"{column}"' for column in columns]
+            named = ", ".join(["rowid", *quoted])
             places = ", ".join("?" * (1 + len(columns)))
             sql = f"INSERT OR IGNORE INTO {table} ({named}) VALUES ({places})"
-            for row in _iterate_readable_rows(source, table, ", ".join(columns)) if columns else ():
+            for row in _iterate_readable_rows(source, table, ", ".join(quoted)) if columns else ():
                 if not isinstance(row, tuple):
                     yield row
                 elif is_row_unchanged(table, dict(zip(columns, row[1:], strict=True))):
@@ -231,15 +332,26 @@ def _open_database_for_reading(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
 
 
-def _import_files_of_earlier_version(folder: Path, connection: sqlite3.Connection) -> None:
-    """Take in what an earlier pollex kept in files beside its database, as far as the database lacks it."""
+def _import_files_of_earlier_version(folder: Path, connection: sqlite3.Connection) -> int:
+    """Take in what an earlier pollex kept in files beside its database, as far as the database lacks it.
+
+    Returns:
+        How many lines say something else than pollex wrote.
+    """
+    odd = 0
     # paid replies, then results where the files have more of them, labels and runs
     for values in _iterate_json_lines(folder / EARLIER_REPLIES_FILE_NAME):
-        make_reply_change(values).apply(connection)
+        try:
+            make_reply_change(values).apply(connection)
+        except ODD_LINE:
+            odd += 1
 
     facts = []
     for values in _iterate_json_lines(folder / EARLIER_FACTS_FILE_NAME):
-        facts.append(FactRow(**values))
+        try:
+            facts.append(FactRow(**values))
+        except ODD_LINE:
+            odd += 1
 
     if len(facts) > connection.execute("SELECT count(*) FROM facts").fetchone()[0]:
         connection.execute("DELETE FROM facts")
@@ -248,14 +360,22 @@ def _import_files_of_earlier_version(folder: Path, connection: sqlite3.Connectio
 
     labels = {label for (label,) in connection.execute("SELECT id FROM labels")}
     for values in _iterate_json_lines(folder / EARLIER_LABELS_FILE_NAME):
-        if values["id"] not in labels:
-            make_row_change(LabelRow(**values)).apply(connection)
+        try:
+            if values["id"] not in labels:
+                make_row_change(LabelRow(**values)).apply(connection)
+        except ODD_LINE:
+            odd += 1
 
     runs = {run for (run,) in connection.execute("SELECT id FROM runs")}
     for path in sorted((folder / RUNS_FOLDER_NAME).glob("*/run.json")):
         if path.parent.name not in runs:
             with suppress(ValueError):
                 connection.execute(*make_run_statement(Run.model_validate_json(path.read_bytes())))
+
+    for table in ("calls", "facts", "labels", "runs"):
+        odd += len(_remove_odd_rows(table, connection))
+
+    return odd
 
 
 def _iterate_json_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -291,7 +411,7 @@ def _set_unreadable_parts_aside(folder: Path) -> list[str]:
         # scores without their answers go with them
         bad = set()
         for part in parts:
-            if explain_unreadable_part(part.path):
+            if explain_unreadable_part(part.path) or explain_odd_columns(part):
                 bad.add(part)
 
         if any(part.pile.name == AnswerRow.table for part in bad):

@@ -18,7 +18,6 @@ from pollex.rubrics.score import ScoreColumns
 from pollex.store.columns import EVERY_RUN_WILDCARD
 from pollex.store.rows import read_answer_row, read_conversation_row
 from pollex.store.runs import ALL_RUNS_QUERY, FINISHED_STATUSES, Run, read_run_rows
-from pollex.store.settings_told import SETTINGS_FACT_KIND, describe_fingerprint_differences
 from pollex.store.store import Store
 from pollex.store.tables import OriginalRow, load_json, make_damage_error
 
@@ -120,6 +119,10 @@ def find_resumable_run(
             hint="start one without resuming",
         )
 
+    from pollex.store.settings_told import (
+        describe_fingerprint_differences,  # a run that goes on needs none
+    )
+
     changed = "; ".join(
         describe_fingerprint_differences(
             other.fingerprint,
@@ -137,6 +140,8 @@ def find_resumable_run(
 
 def read_settings_behind_digests(store: Store, run: Run) -> dict[str, Any]:
     """Return what stands behind the digests of a run's roles; nothing of a run of an earlier pollex."""
+    from pollex.store.settings_told import SETTINGS_FACT_KIND  # as above
+
     roles = read_facts_by_id(store, run.id, SETTINGS_FACT_KIND).get("roles", {})
     return roles if isinstance(roles, dict) else {}
 

@@ -20,10 +20,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pollex.store.folder import require_plain_path
+from pollex.store.folder import SEAL_KEY_FILE_NAME, require_plain_path
 
-SEAL_KEY_FILE_NAME = "seal"
-"""File of a store with random bytes, to which what is sealed is bound."""
 SEAL_KEY_BYTES = 32
 SEAL_FIELD = "sealed"
 """Field of a JSON object with its seal."""

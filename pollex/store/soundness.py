@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pollex.errors import PollexError, StoreDamaged
+from pollex.rooms import list_hooks
 from pollex.store.columns import (
     RUNS_FOLDER_NAME,
     TEXTS_FOLDER_NAME,
@@ -18,7 +19,8 @@ from pollex.store.columns import (
     explain_unreadable_part,
     list_parts_of_folder,
 )
-from pollex.store.database import DATABASE_FILE_NAME, create_missing_tables
+from pollex.store.database import DATABASE_FILE_NAME, add_tables_of_rooms, create_missing_tables
+from pollex.store.hooks import StoreTable
 from pollex.store.runs import read_run_rows
 from pollex.store.tables import SpanRow, make_damage_error, read_checked_line
 
@@ -34,8 +36,8 @@ ISO_TIME_GLOB = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*"
 JSON_OBJECT_COLUMNS = ("arguments", "fingerprint", "versions")
 JSON_LIST_COLUMNS = ("roles", "inputs", "outputs")
 """Columns with JSON objects and lists."""
-TABLES_WITH_OBJECT_PAYLOADS = ("progress", "studies")
-"""Tables whose payload is a JSON object; elsewhere it is any JSON."""
+PROGRESS = "progress"
+"""The table whose payload is a JSON object; elsewhere it is any JSON, but where a room says otherwise."""
 
 
 REQUIRED_SPAN_COLUMNS = frozenset(
@@ -92,40 +94,47 @@ def iterate_column_conditions() -> Iterator[tuple[str, str, str]]:
     """Yield tables and columns of the database, with what holds of each value in them."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as plain:
         create_missing_tables(plain)
+        add_tables_of_rooms(plain, read_only=False)
         listed = plain.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
         for (table,) in listed:
-            for _, column, kind, *_ in plain.execute(f"PRAGMA table_info({table})").fetchall():
-                types = ", ".join(
-                    map(
-                        repr,
-                        SQLITE_TYPES_BY_COLUMN_TYPE.get(kind, SQLITE_TYPES_BY_COLUMN_TYPE["TEXT"]),
-                    )
-                )
-                yield table, column, f"typeof({column}) IN ({types})"
-                if column in TIME_COLUMNS:
-                    is_moment = (
-                        f"{column} GLOB '{ISO_TIME_GLOB}' AND julianday({column}) IS NOT NULL"
-                    )
-                    yield table, column, f"coalesce({column}, '') = '' OR ({is_moment})"
-                if table == SpanRow.table and column in REQUIRED_SPAN_COLUMNS:
-                    yield table, column, f"{column} IS NOT NULL"
-                shape = "array" if column in JSON_LIST_COLUMNS else ""
-                if column in JSON_OBJECT_COLUMNS or (
-                    column == "payload" and table in TABLES_WITH_OBJECT_PAYLOADS
-                ):
-                    shape = "object"
-                if shape:
-                    has_shape = f"json_valid({column}) AND json_type({column}) = '{shape}'"
-                    yield table, column, f"coalesce({column}, '') = '' OR ({has_shape})"
+            for column, condition in iterate_table_conditions(plain, table):
+                yield table, column, condition
+
+
+def iterate_table_conditions(database: sqlite3.Connection, table: str) -> Iterator[tuple[str, str]]:
+    """Yield the columns of a table, with what holds of each value in them."""
+    objects = {(PROGRESS, "payload")}
+    for room_table in list_hooks(StoreTable):
+        objects.update((room_table.kind.table, column) for column in room_table.objects)
+
+    for _, name, kind, *_ in database.execute(f'PRAGMA table_info("{table}")').fetchall():
+        column = f'"{name}"'
+        types = ", ".join(
+            map(repr, SQLITE_TYPES_BY_COLUMN_TYPE.get(kind, SQLITE_TYPES_BY_COLUMN_TYPE["TEXT"]))
+        )
+        yield name, f"typeof({column}) IN ({types})"
+        if name in TIME_COLUMNS:
+            is_moment = f"{column} GLOB '{ISO_TIME_GLOB}' AND julianday({column}) IS NOT NULL"
+            yield name, f"coalesce({column}, '') = '' OR ({is_moment})"
+        if table == SpanRow.table and name in REQUIRED_SPAN_COLUMNS:
+            yield name, f"{column} IS NOT NULL"
+
+        shape = "array" if name in JSON_LIST_COLUMNS else ""
+        if name in JSON_OBJECT_COLUMNS or (table, name) in objects:
+            shape = "object"
+        if shape:
+            has_shape = f"json_valid({column}) AND json_type({column}) = '{shape}'"
+            yield name, f"coalesce({column}, '') = '' OR ({has_shape})"
 
 
 def is_row_unchanged(table: str, row: Mapping[str, Any]) -> bool:
     """Return whether a reply or a result is as it was written, by its checksum."""
     if table == "facts":
-        return zlib.crc32(str(row["payload"]).encode("utf-8", "surrogatepass")) == int(row["crc"])
+        payload = str(row["payload"]).encode("utf-8", "surrogatepass")
+        return bool(row["crc"] == zlib.crc32(payload))
     if table == "calls" and row["reply"] is not None:
-        values = read_checked_line(row["reply"])
-        return values is not None and bool(values["key"] == row["key"])
+        values = read_checked_line(row["reply"]) if isinstance(row["reply"], str) else None
+        return values is not None and bool(values.get("key") == row["key"])
     return True
 
 

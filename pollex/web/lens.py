@@ -15,6 +15,7 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.selection.threshold import Window
+from pollex.services.paired_texts import match_rows
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
@@ -97,18 +98,7 @@ class RunColumns:
 
     def scored_by(self, other: "RunColumns", texts: frozenset[str]) -> "RunColumns":
         """Return the columns with another run's scores of these texts, of those that both have."""
-        # the other run's row of each text whose scores are taken over
-        theirs = {}
-        for row, text in enumerate(other.hashes):
-            if text in texts:
-                theirs[text] = row
-
-        rows = []
-        for row, text in enumerate(self.hashes):
-            if text in theirs:
-                rows.append(row)
-
-        other_rows = [theirs[self.hashes[row]] for row in rows]
+        rows, other_rows = match_rows(self.hashes, other.hashes, texts)
         # copies, as the columns of this lens stay as they are
         columns = {name: getattr(self, name).copy() for name in SCORE_COLUMNS}
         for name, column in columns.items():
@@ -118,7 +108,7 @@ class RunColumns:
         return replace(
             self,
             **columns,
-            measured=self.measured | (other.measured & theirs.keys()),
+            measured=self.measured | (other.measured & texts & {*other.hashes}),
             version=f"{self.version}+{other.version}",
             _orders={},
             _kept={},

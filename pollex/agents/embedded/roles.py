@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded import BUILT_IN_MODEL_NAME
-from pollex.agents.embedded.comments import quote_comment_proving_statement
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import quote_event_rubric
 from pollex.agents.embedded.evidence import get_detector_description, quote_strongest_turns
@@ -22,7 +21,6 @@ from pollex.agents.roles import ContrastingPair, Deduplication, Extraction, Summ
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import flag_positive_labels, list_labeled_conversations
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.merging import merge_rubrics, sort_by_support
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, add_reasons, make_content_id
 
 if TYPE_CHECKING:
@@ -161,6 +159,10 @@ class EmbeddedExtractor:
         )
 
     def _reason(self, clue: SeparatingClue, view: ConversationView) -> Reason | None:
+        from pollex.agents.embedded.comments import (
+            quote_comment_proving_statement,  # who judges alone needs none
+        )
+
         # an event is quoted where it happened, any other signal by its strongest turns
         if clue.event and self.study:
             quotes = quote_event_rubric(view, clue.event, self.study.topics)
@@ -346,6 +348,8 @@ class EmbeddedDeduplicator:
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """Return the kept rubrics in their order, with the reasons of those merged into them."""
+        from pollex.rubrics.merging import merge_rubrics, sort_by_support  # as above
+
         kept_rubrics: dict[str, Rubric] = {}
         merged: dict[str, str] = {}
         for group in self.groups(rubrics):

@@ -15,7 +15,6 @@ import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.sentences import read_table_rows
-from pollex.agents.embedded.spoken import list_other_language_replies
 from pollex.agents.embedded.view import ConversationView, Floats, Indices, measure_text_likeness
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.rubric import WhatRubricTells
@@ -181,6 +180,8 @@ def mark_last_turn(view: ConversationView, holds: Callable[[int], bool]) -> Floa
 
 def mark_replies_in_other_language(view: ConversationView) -> Floats:
     """Mark with 1 each reply in another language than the user's last turn."""
+    from pollex.agents.embedded.spoken import list_other_language_replies  # few sets ask for it
+
     turns = list_other_language_replies(view.texts, view.roles)
     if not turns:
         return view.silent

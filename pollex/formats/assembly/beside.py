@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from pollex.formats.assembly.log_parts import (
@@ -16,22 +15,11 @@ from pollex.formats.assembly.log_parts import (
     WholeTalk,
 )
 from pollex.formats.assembly.thumbs import fold_path, matches_column_name
+from pollex.formats.feedback import is_called_feedback
 from pollex.formats.labels import is_usual_thumb
 from pollex.formats.log_shapes.payloads import parse_nested_json
 from pollex.text import JsonObject
 
-_FEEDBACK_NAME_PATTERN = re.compile(
-    r"feedback|thumb|csat|satisf|sentiment|(up|down)vote|resolved|solved|smiley"
-    r"|(?<![a-z])(user|human|customer)?_?(rat(ing|ed)|scores?|votes?|(dis)?liked?s?|reactions?|helpful|nps|ok|success|verdict|grade)(?![a-z])"
-)
-_NON_THUMB_ENDING_PATTERN = re.compile(
-    r"(?<![a-z])(ids?|at|key|comments?|reasons?|text|notes?|time(stamp)?|source|stats?|counts?|n|avg|name|type|model|enabled)$"
-)
-"""Ends of names of what stands beside a thumb."""
-_MACHINE_JUDGED_PATTERN = re.compile(
-    r"(^|[._])(analys[ei]s|evals?|judged?|graders?)([._]|$)|evaluat(ion|or)|call_success"
-)
-"""Paths to what a model or a rule judged, which is nobody's thumb."""
 _SPOKEN_COLUMN_WORDS = """
     input output inputs outputs messages request response requestbody responsebody question answer content usage error
     scores feedbackscores feedbackstats assessments data parts result payload snapshot chat history
@@ -131,7 +119,7 @@ def _iterate_matching_columns(
             not score.name or matches_column_name(path, score.name) or score.value == value
             for score in tool_scores
         )
-        if is_label_field or (is_named_like_feedback(path) and not any(repeats)):
+        if is_label_field or (is_called_feedback(path) and not any(repeats)):
             yield ToolScore(*owner, value, path, COLUMN_SOURCE)
 
 
@@ -140,7 +128,7 @@ def iterate_feedback_paths(fields: JsonObject) -> Iterator[str]:
     return (
         path
         for path, value in _iterate_short_values(fields)
-        if is_named_like_feedback(path) or _is_thumb_in_feedback(path, value)
+        if is_called_feedback(path) or _is_thumb_in_feedback(path, value)
     )
 
 
@@ -148,18 +136,8 @@ def _is_thumb_in_feedback(path: str, value: object) -> bool:
     """Return whether a value is a thumb in words inside an object that is named like feedback."""
     outer, dot, _ = path.rpartition(".")
     return (
-        bool(dot)
-        and isinstance(value, str)
-        and is_named_like_feedback(outer)
-        and is_usual_thumb(value)
+        bool(dot) and isinstance(value, str) and is_called_feedback(outer) and is_usual_thumb(value)
     )
-
-
-@lru_cache(maxsize=4096)
-def is_named_like_feedback(path: str) -> bool:
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path).casefold()
-    apart = _NON_THUMB_ENDING_PATTERN.search(spaced) or _MACHINE_JUDGED_PATTERN.search(spaced)
-    return bool(_FEEDBACK_NAME_PATTERN.search(spaced)) and not apart
 
 
 def _iterate_short_values(
@@ -202,5 +180,5 @@ def _iterate_thumb_tags(path: str, tags: Sequence[object]) -> Iterator[tuple[str
         )
         if mark and value:
             yield f"{path}.{name}", value.strip()
-        elif isinstance(tag, str) and is_named_like_feedback(tag) and is_usual_thumb(tag):
+        elif isinstance(tag, str) and is_called_feedback(tag) and is_usual_thumb(tag):
             yield path, tag

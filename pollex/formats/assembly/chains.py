@@ -5,9 +5,6 @@ from collections.abc import Iterable, Mapping
 from pollex.formats.assembly.log_parts import ModelCall
 from pollex.formats.assembly.sessions import list_core_lines
 
-HISTORY_SESSION = "by history"
-"""The session of a call that is found by what was said before it."""
-
 
 def chain_calls_by_history(calls: Iterable[ModelCall]) -> Mapping[str, str]:
     """Return by trace the first trace of its conversation.

@@ -1,20 +1,20 @@
 """All files' parts joined: spans with annotations, runs with feedback, chats with votes."""
 
-import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pollex.conversations.conversation import Conversation, Turn
-from pollex.conversations.logs import BadRow, ReadingStatistics, describe_bad_rows
+from pollex.conversations.conversation import Turn
+from pollex.conversations.logs import BadRow, describe_bad_rows
 from pollex.errors import BadInput
 from pollex.formats.assembly.beside import find_rated_target, iterate_label_columns
-from pollex.formats.assembly.chains import HISTORY_SESSION, chain_calls_by_history
-from pollex.formats.assembly.label_tables import LabelTables
+from pollex.formats.assembly.chains import chain_calls_by_history
+from pollex.formats.assembly.intake import Intake
+from pollex.formats.assembly.label_tables import settle_label_rows
 from pollex.formats.assembly.log_parts import (
     COLUMN_SOURCE,
+    HISTORY_SESSION,
     NO_FACTS,
     ConversationFacts,
     ConversationLink,
@@ -49,7 +49,7 @@ from pollex.formats.assembly.trees import (
     build_conversation_from_messages,
     merge_fields,
 )
-from pollex.formats.feedback import iterate_signals, parse_comment, parse_tags, split_signal_field
+from pollex.formats.feedback import split_signal_field
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import is_usual_thumb
@@ -73,31 +73,21 @@ class PartJoiner:
     """Takes parts from all files, and makes conversations of them in the end.
 
     Attributes:
-        unread: Bad rows, which may be why parts don't fit together.
-        odd: What had an odd shape, and where.
-        unused: Columns of rows that aren't joined, named like feedback and no label, and how many
-            have them.
-        signals_found: Fields of signals that were there.
-        comments_found: Whether the field that the user named for comments was there.
         votes: Thumbs on conversations that aren't joined, as `elsewhere` finds them.
-        label_tables: Rows that nobody knows, which may label what is in the files.
-        labels_of: The files of those that do, one for each row.
+        steps: How many calls of traces are inner steps.
     """
 
     def __init__(
-        self, options: ReadOptions, elsewhere: Callable[[ToolScore], str | None] = lambda _: None
+        self,
+        options: ReadOptions,
+        intake: Intake,
+        elsewhere: Callable[[ToolScore], str | None] = lambda _: None,
     ) -> None:
+        self._options = options
+        self._intake = intake
         self._elsewhere = elsewhere
         self.votes: dict[str, list[ToolScore]] = {}
-        self.label_tables = LabelTables(options.label_field)
-        self.labels_of: list[str] = []
-        self.account = ReadingStatistics()
-        self.unused: Counter[str] = Counter()
-        self.notes: list[str] = []
-        self.odd = OddityPlaces()
         self.steps = 0
-        self.unread: list[BadRow] = []
-        self._options = options
         self._messages: dict[str, dict[object, Message]] = {}
         self._calls: dict[tuple[str, str], ModelCall] = {}
         self._words: dict[str, list[SpanWords]] = {}
@@ -107,23 +97,12 @@ class PartJoiner:
         self._shown: dict[str, tuple[float, str]] = {}
         self._scores: list[ToolScore] = []
         self._remarks: list[ToolScore] = []
-        self.comments_found = False
-        self.signals_found: set[str] = set()
         self._signals: list[ToolScore] = []
         self._columns: dict[tuple[str, ...], ToolScore] = {}
         self._places: dict[str, RowPlace] = {}
         self._turns: dict[Turn, Turn] = {}
         self._links: dict[str, str] = {}
         self._bad: list[BadRow] = []
-        self._pages: set[str] = set()
-
-    def note_page(self, row: LogRow) -> None:
-        """Note that a file is one page of many."""
-        if row.beside and row.source not in self._pages and _has_next_page(row.beside):
-            self._pages.add(row.source)
-            self.notes.append(
-                f"{row.source} is a page of many, and the next isn't in it; give all pages"
-            )
 
     def take(self, row: LogRow, name: str, parts: Iterable[LogPart]) -> None:
         """Store the parts of a row; repeated messages and spans count once.
@@ -131,12 +110,12 @@ class PartJoiner:
         Raises:
             BadInput: The row can't be read.
         """
-        self.account.formats[name] += 1
+        self._intake.account.formats[name] += 1
         place = (row.source, row.line)
         log_parts = [_name_after_file(part, row.source) for part in parts]
         for part in log_parts:
             self._keep(part, place)
-            self.odd.look_at(list_part_turns(part), place)
+            self._intake.odd.look_at(list_part_turns(part), place)
 
         self._columns_beside(row, log_parts, place)
         # columns may be the label, too, though the tool itself doesn't know them as scores
@@ -154,7 +133,7 @@ class PartJoiner:
         comment = self._options.comment_field
         owner = find_rated_target(parts, f"{row.source}:{row.line}")
         if comment and (value := get_path_value(row.fields, comment)) not in (None, ""):
-            self.comments_found = True
+            self._intake.comments_found = True
             if owner is not None:
                 self._keep(ToolScore(*owner, None, comment=value), place)
 
@@ -205,7 +184,7 @@ class PartJoiner:
             case ToolScore():
                 self._score(part, place)
             case LeftOutRow():
-                self.odd.add(part.why, place)
+                self._intake.odd.add(part.why, place)
 
     def _score(self, score: ToolScore, place: RowPlace) -> None:
         """Keep a thumb with what was written with it, or a comment that has the name which the user gave."""
@@ -214,7 +193,7 @@ class PartJoiner:
             and score.name
             and fold_path(score.name) == fold_path(name)
         ):
-            self.comments_found = True
+            self._intake.comments_found = True
             score = score._replace(value=None, comment=score.value)
         elif _is_written_comment(score, self._options.label_field):
             score = score._replace(value=None, comment=score.value)
@@ -225,26 +204,13 @@ class PartJoiner:
         ):
             self._signals.append(score)
 
-        comment, tags = self.odd.written(score.comment, score.tags, place)
+        comment, tags = self._intake.odd.written(score.comment, score.tags, place)
         score = score._replace(comment=comment, tags=tags)
         # a score has a value; a remark is what a person wrote without one
         if score.value is not None:
             self._scores.append(score)
         elif (comment or tags) and is_from_person(score):
             self._remarks.append(score)
-
-    def with_signals(self, conversation: Conversation, place: RowPlace) -> Conversation:
-        """Return a conversation with the signals that its fields tell of."""
-        if not self._options.signals:
-            return conversation
-
-        signals = self.odd.happened(
-            conversation.metadata,
-            self._options.signals,
-            place,
-        )
-        self.signals_found.update(split_signal_field(signal)[0] for signal in signals)
-        return conversation.model_copy(update={"signals": signals})
 
     def _shared(self, turns: Turns) -> Turns:
         """Equal turns kept once: traces repeat their history in every span."""
@@ -299,11 +265,11 @@ class PartJoiner:
         sessions = self._sessions()
         targets = self._targets(sessions)
         self._take_label_tables(targets)
-        thumb_scores, self.account.scores = choose_thumbs(
+        thumb_scores, self._intake.account.scores = choose_thumbs(
             [*self._scores, *self._columns.values()],
             self._options,
         )
-        self.notes += describe_thumb_scores(self.account.scores)
+        self._intake.notes += describe_thumb_scores(self._intake.account.scores)
         # facts about a span belong to the conversation that it is part of
         for id_ in [id_ for id_ in self._facts if ("span", id_) in targets]:
             self._facts.setdefault(targets["span", id_], []).extend(self._facts.pop(id_))
@@ -312,7 +278,7 @@ class PartJoiner:
         thumbs: dict[str, list[ToolScore]] = {}
         lost = 0
         newest, older = keep_latest_scores(thumb_scores, self._options.thumbs)
-        self.notes += older
+        self._intake.notes += older
 
         for score in (*newest, *self._remarks):
             score = _redirect_score(score, targets)
@@ -343,15 +309,14 @@ class PartJoiner:
 
     def _take_label_tables(self, targets: Mapping[tuple[str, str], str]) -> None:
         """Take rows that nobody knows for thumbs where they name what is in the files."""
-        for item in self.label_tables.settle(targets):
-            if isinstance(item, str):
-                self.notes.append(item)
-            else:
-                row, score = item
-                self.labels_of.append(row.source)
-                self._score(score, (row.source, row.line))
+        settled = settle_label_rows(self._intake.label_rows, targets, self._options.label_field)
+        self._intake.notes += settled.notes
+        self._intake.label_rows = settled.rest
+        for row, score in settled.labels:
+            self._intake.labels_of.append(row.source)
+            self._score(score, (row.source, row.line))
 
-        self.unread += [bad for _, bad in self.label_tables.rows]
+        self._intake.unread += [bad for _, bad in settled.rest]
 
     def _check(
         self,
@@ -375,12 +340,12 @@ class PartJoiner:
         if has_conversations and thumb_count and lost == thumb_count:
             raise BadInput(f"{belong}{self._also}", hint=hint)
         if lost:
-            self.notes.append(f"{belong}, and were left out")
+            self._intake.notes.append(f"{belong}, and were left out")
 
     @property
     def _also(self) -> str:
-        if self.unread:
-            return f", and {describe_bad_rows(self.unread)}"
+        if self._intake.unread:
+            return f", and {describe_bad_rows(self._intake.unread)}"
         return ""
 
     def _link(self) -> None:
@@ -412,7 +377,7 @@ class PartJoiner:
 
         if len(set(first.values())) < len(loose):
             calls = format_count(len(loose), "call names", "calls name")
-            self.notes.append(
+            self._intake.notes.append(
                 f"{calls} no session, and went together by the history that they repeat"
             )
 
@@ -432,7 +397,7 @@ class PartJoiner:
         without = sum(not ids for ids in named.values())
         if without:
             traces = format_count(without, "trace has", "traces have")
-            self.notes.append(
+            self._intake.notes.append(
                 f"{traces} no session id: each is a conversation; record session.id to join turns"
             )
 
@@ -595,7 +560,9 @@ class PartJoiner:
 
         rated = sum(id_ in thumbs for id_ in wordless)
         traces = format_count(len(wordless), "session has", "sessions have")
-        self.notes.append(f"{traces} no messages, {rated} of them with thumbs, and were left out")
+        self._intake.notes.append(
+            f"{traces} no messages, {rated} of them with thumbs, and were left out"
+        )
 
     def _joined(
         self,
@@ -604,7 +571,7 @@ class PartJoiner:
         thumbs: Mapping[str, list[ToolScore]],
         parts: Iterable[HasTime],
     ) -> JoinedConversation:
-        self.account.ways[built.way] += 1
+        self._intake.account.ways[built.way] += 1
         # a conversation begins with its earliest part
         start = min(iterate_plausible_times(part.at for part in parts), default=None)
         if start is None:
@@ -615,7 +582,7 @@ class PartJoiner:
         facts = times | merge_fields([built.facts, *self._facts.get(id_, [])])
         place = self._places.get(id_) or self._places[next(iter(built.places))]
         if UNREADABLE_ANSWER_NOTE in built.errors:
-            self.odd.add(UNREADABLE_ANSWER_NOTE, place)
+            self._intake.odd.add(UNREADABLE_ANSWER_NOTE, place)
 
         return JoinedConversation(
             id_,
@@ -676,29 +643,6 @@ def _add_additions(message: Message, beside: Sequence[MessageAddition]) -> Messa
     return message._replace(turns=(first, *(rest or steps)))
 
 
-def _has_next_page(envelope: JsonObject) -> bool:
-    cursors = (
-        "next_page_token",
-        "next_cursor",
-        "has_more",
-        "next_page",
-        "nextCursor",
-        "nextPageToken",
-    )
-    if any(envelope.get(name) for name in cursors):
-        return True
-
-    info = []
-    for name in ("meta", "pageInfo", "page_info"):
-        info.append(envelope.get(name))
-
-    further = ("cursor", "has_more", "hasNextPage")
-    return any(
-        isinstance(page_info, Mapping) and any(page_info.get(name) for name in further)
-        for page_info in info
-    )
-
-
 def _build_whole_talk(talk: WholeTalk) -> BuiltConversation:
     places: dict[str, int | None] = {key: index for index, key in enumerate(talk.keys) if key}
     turns = talk.turns
@@ -728,88 +672,6 @@ def _keep_newest_states(talks: Sequence[WholeTalk]) -> list[WholeTalk]:
     if are_prefixes:
         return [longest]
     return list(talks)
-
-
-MAX_PLACES_LISTED = 3
-"""How many places a note names."""
-
-
-class OddityPlaces:
-    """Places of what was of an odd shape, by what it was."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, dict[tuple[str, int], None]] = {}
-
-    def add(self, what: str, place: tuple[str, int]) -> None:
-        """Note that a row has something odd; several of a kind in one row count once."""
-        self._places.setdefault(what, {})[place] = None
-
-    def look_at(self, turns: Iterable[Turn], place: tuple[str, int]) -> None:
-        """Note calls of tools without a name."""
-        if any(not call.name for turn in turns for call in turn.calls):
-            self.add("a tool call has no name, and is kept as it stands", place)
-
-    def written(
-        self,
-        comment: object,
-        tags: object,
-        place: tuple[str, int],
-    ) -> tuple[str, tuple[str, ...]]:
-        """Return a comment and tags as text; what has an odd shape is noted, and kept as JSON."""
-        comment_text = parse_comment(comment)
-        chosen = parse_tags(tags)
-        if comment_text is None:
-            self.add(
-                "a comment is neither text nor an object with text, and is kept as JSON",
-                place,
-            )
-            comment_text = json.dumps(comment, ensure_ascii=False, default=str)
-
-        if chosen is None:
-            self.add("tags of a comment are no list of texts, and are kept as JSON", place)
-            chosen = (json.dumps(tags, ensure_ascii=False, default=str),)
-
-        return comment_text, chosen
-
-    def happened(
-        self,
-        values: JsonObject,
-        signals: Sequence[str],
-        place: tuple[str, int],
-    ) -> dict[str, bool]:
-        """Return which signals happened; a value that tells nothing is noted."""
-        outcomes = dict(
-            iterate_signals(
-                {
-                    name: get_path_value(values, name)
-                    for name, _ in map(split_signal_field, signals)
-                },
-                signals,
-            )
-        )
-        for signal in [signal for signal, yes in outcomes.items() if yes is None]:
-            self.add(
-                f"a value of {split_signal_field(signal)[0]!r} is neither yes nor no, and was left out",
-                place,
-            )
-
-        return {signal: yes for signal, yes in outcomes.items() if yes is not None}
-
-    @property
-    def notes(self) -> list[str]:
-        """A note on each kind."""
-        lines: list[str] = []
-        for what, places in self._places.items():
-            lines.append(f"{what}: {_format_places(list(places))}")
-        return lines
-
-
-def _format_places(places: list[tuple[str, int]]) -> str:
-    named = ", ".join(f"{source}:{line}" for source, line in places[:MAX_PLACES_LISTED])
-    more = len(places) - MAX_PLACES_LISTED
-    if more > 0:
-        return f"{named} and {format_count(more, 'more row')}"
-    return named
 
 
 def _name_after_file(part: LogPart, source: str) -> LogPart:

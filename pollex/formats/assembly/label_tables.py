@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pollex.conversations.logs import BadRow
 from pollex.formats.assembly.log_parts import TargetKind, ToolScore
@@ -29,8 +30,6 @@ MAX_SAMPLE_ROWS = 200
 """Rows by which the columns of a table are told."""
 MIN_ID_OVERLAP = 0.5
 """Share of the values of a column of ids that the export has, too."""
-MAX_LABEL_TABLE_ROWS = 50_000
-"""Rows that are held until all files are read."""
 TARGET_KINDS: tuple[TargetKind, ...] = ("conversation", "trace", "span", "message")
 """What an id may name, the widest first."""
 USUAL_THUMB_NAMES = THUMB_SCORE_NAMES | NPS_SCORE_NAMES | STAR_SCORE_NAMES
@@ -66,42 +65,47 @@ class LabelTable:
         )
 
 
-class LabelTables:
-    """Rows without words that no reader knows: labels, if what they name is in an export.
+class SettledRows(NamedTuple):
+    """Rows without words, once it is known what an export has.
 
     Attributes:
-        rows: Each with why it can't be read alone.
+        labels: Those that label something, each with its thumb.
+        rest: Those that don't, each with why it can't be read alone.
+        notes: What is told of the tables that label something.
     """
 
-    def __init__(self, label_field: str | None) -> None:
-        self._label_field = label_field
-        self.rows: list[tuple[LogRow, BadRow]] = []
+    labels: list[tuple[LogRow, ToolScore]]
+    rest: list[tuple[LogRow, BadRow]]
+    notes: list[str]
 
-    def settle(self, targets: KnownTargets) -> Iterator[tuple[LogRow, ToolScore] | str]:
-        """Yield the thumbs of rows that name what is in an export, and notes; other rows stay."""
-        by_source: dict[str, list[tuple[LogRow, BadRow]]] = {}
-        for row, bad in self.rows:
-            by_source.setdefault(row.source, []).append((row, bad))
 
-        self.rows = []
-        for source, rows in by_source.items():
-            table = find_label_table(
-                [row for row, _ in rows[:MAX_SAMPLE_ROWS]], targets, self._label_field
-            )
-            if table is None:
-                self.rows += rows
-                continue
+def settle_label_rows(
+    label_rows: Iterable[tuple[LogRow, BadRow]], targets: KnownTargets, label_field: str | None
+) -> SettledRows:
+    """Return the thumbs of rows that no reader knows and that name what is in an export, and the other rows."""
+    by_source: dict[str, list[tuple[LogRow, BadRow]]] = {}
+    for row, bad in label_rows:
+        by_source.setdefault(row.source, []).append((row, bad))
 
-            yield (
-                f"{escape_controls(Path(source).name, 60)} labels the conversations: its {table.key!r:.60} is the id "
-                f"of a {table.target}, and {table.label!r:.60} the thumb ({format_count(len(rows), 'row', 'rows')})"
-            )
-            for row, _ in rows:
-                # a name that the user gave is the score's
-                score = table.read(row, targets)
-                if self._label_field:
-                    score = score._replace(name=self._label_field)
-                yield row, score
+    settled = SettledRows([], [], [])
+    for source, rows in by_source.items():
+        table = find_label_table([row for row, _ in rows[:MAX_SAMPLE_ROWS]], targets, label_field)
+        if table is None:
+            settled.rest.extend(rows)
+            continue
+
+        settled.notes.append(
+            f"{escape_controls(Path(source).name, 60)} labels the conversations: its {table.key!r:.60} is the id "
+            f"of a {table.target}, and {table.label!r:.60} the thumb ({format_count(len(rows), 'row', 'rows')})"
+        )
+        for row, _ in rows:
+            # a name that the user gave is the score's
+            score = table.read(row, targets)
+            if label_field:
+                score = score._replace(name=label_field)
+            settled.labels.append((row, score))
+
+    return settled
 
 
 def find_label_table(

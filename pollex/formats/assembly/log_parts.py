@@ -60,6 +60,10 @@ class Message(NamedTuple):
     lacks: str = ""
 
 
+HISTORY_SESSION = "by history"
+"""The session of a call that is found by what was said before it."""
+
+
 class ModelCall(NamedTuple):
     """A span or a run.
 

@@ -9,15 +9,14 @@ from hashlib import sha256
 from json import dumps
 from typing import Any
 
-from pollex.formats.assembly.chains import HISTORY_SESSION
 from pollex.formats.assembly.log_parts import (
+    HISTORY_SESSION,
     LogPart,
     ModelCall,
     TargetKind,
     ToolScore,
     parse_timestamp,
 )
-from pollex.formats.assembly.thumbs import STAR_SCORE_NAMES, THUMB_SCORE_NAMES, fold_to_letters
 from pollex.formats.feedback import COMMENT_FIELD_NAMES
 from pollex.formats.fields import LABEL_FIELD_NAMES, RATING_FIELD_NAMES
 from pollex.formats.log_shapes.exports import (
@@ -34,6 +33,7 @@ from pollex.formats.log_shapes.exports import (
 from pollex.formats.log_shapes.payloads import (
     HISTORY_FIELD_NAMES,
     MESSAGES_FIELD_NAMES,
+    is_silent_kind,
     list_retrieved_documents,
     make_call_sides,
     parse_nested_json,
@@ -41,7 +41,6 @@ from pollex.formats.log_shapes.payloads import (
     read_run_input,
     read_run_output,
 )
-from pollex.formats.log_shapes.spans import is_silent_kind
 from pollex.formats.log_shapes.turns import ROLE_FIELD_NAMES
 from pollex.text import JsonObject
 
@@ -459,6 +458,12 @@ def _collect_call_facts(fields: Fields) -> JsonObject:
 
 def iterate_scores_beside(fields: Fields, owner: tuple[TargetKind, str]) -> Iterator[ToolScore]:
     """Yield what was said of a call: scores and votes in lists and objects, and a comment in a field."""
+    from pollex.formats.assembly.thumbs import (  # calls alone need it
+        STAR_SCORE_NAMES,
+        THUMB_SCORE_NAMES,
+        fold_to_letters,
+    )
+
     thumbs = {
         name: value
         for name, value in fields.items()
@@ -512,6 +517,8 @@ def _read_score(listed: str, fields: Fields, owner: tuple[TargetKind, str]) -> I
         ),
         None,
     )
+    from pollex.formats.assembly.thumbs import fold_to_letters  # as above
+
     # an entry that is named like a comment has its words as the value
     if fold_to_letters(name) in map(fold_to_letters, COMMENT_FIELD_NAMES) and isinstance(
         value, str
@@ -536,6 +543,8 @@ def _read_score(listed: str, fields: Fields, owner: tuple[TargetKind, str]) -> I
 
 def is_model_score(name: str, source: str) -> bool:
     """Return whether a score is a model's or a rule's by what it is called."""
+    from pollex.formats.assembly.thumbs import fold_to_letters  # as above
+
     return fold_to_letters(source) in ("llm", "model", "code", "ai") or "judge" in name.casefold()
 
 

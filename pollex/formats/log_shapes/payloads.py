@@ -206,6 +206,26 @@ def read_run_output(value: object, written: WrittenForm = "either") -> RunSide |
     return side
 
 
+_SILENT_SPAN_KINDS = frozenset(
+    [
+        "tool",
+        *RETRIEVER_SPAN_KINDS,
+        "embedding",
+        "embeddings",
+        "reranker",
+        "guardrail",
+        "evaluator",
+        "event",
+        "parser",
+    ]
+)
+
+
+def is_silent_kind(kind: str) -> bool:
+    """Return whether spans of a kind, such as tools, never have the conversation's messages."""
+    return kind.casefold() in _SILENT_SPAN_KINDS
+
+
 def read_call_sides(
     sent: object,
     received: object,

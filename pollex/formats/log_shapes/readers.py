@@ -23,7 +23,6 @@ from pollex.formats.log_shapes.payloads import (
     parse_nested_json,
     read_run_input,
 )
-from pollex.formats.log_shapes.transcripts import is_transcript, parse_transcript
 from pollex.formats.log_shapes.turns import (
     ROLE_FIELD_NAMES,
     TEXT_FIELD_NAMES,
@@ -155,9 +154,15 @@ def read_turns_field(fields: Fields, name: str) -> RowDraft:
 
 def _parse_transcript_value(value: object) -> object:
     """Return the turns of a talk that is written as text."""
-    if isinstance(value, str) and is_transcript(value):
-        return parse_transcript(value) or value
-    return value
+    if not isinstance(value, str):
+        return value
+
+    from pollex.formats.log_shapes.transcripts import (  # texts need it
+        is_transcript,
+        parse_transcript,
+    )
+
+    return (parse_transcript(value) or value) if is_transcript(value) else value
 
 
 def _may_hold_turns(value: object) -> bool:
@@ -167,11 +172,12 @@ def _may_hold_turns(value: object) -> bool:
     if is_list_of_turns(value):
         return True
 
-    begins = ""
-    if isinstance(value, str):
-        begins = value.lstrip()[:40]
+    if not isinstance(value, str) or not value.strip():
+        return False
 
-    return begins.startswith('{"messages"') or (bool(begins) and is_transcript(str(value)))
+    from pollex.formats.log_shapes.transcripts import is_transcript  # as above
+
+    return value.lstrip().startswith('{"messages"') or is_transcript(value)
 
 
 def _list_turn_fields(fields: Fields) -> list[str]:

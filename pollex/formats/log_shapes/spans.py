@@ -29,10 +29,10 @@ from pollex.formats.log_shapes.exports import (
     unwrap_object,
 )
 from pollex.formats.log_shapes.payloads import (
-    RETRIEVER_SPAN_KINDS,
     RunSide,
     WrittenForm,
     flatten_to_dotted_names,
+    is_silent_kind,
     list_retrieved_documents,
     make_call_sides,
     make_system_turns,
@@ -93,30 +93,12 @@ SPAN_KIND_ATTRIBUTES = (
     "mlflow.spanType",
     "traceloop.span.kind",
 )
-_SILENT_SPAN_KINDS = frozenset(
-    [
-        "tool",
-        *RETRIEVER_SPAN_KINDS,
-        "embedding",
-        "embeddings",
-        "reranker",
-        "guardrail",
-        "evaluator",
-        "event",
-        "parser",
-    ]
-)
 _AGENT_OPERATIONS = frozenset(
     ["invoke_agent", "invoke_workflow", "execute_event_loop_cycle", "execute_agent"]
 )
 _MODEL_SPAN_KINDS = frozenset(
     ["llm", "generation", "chat_model", "chat", "completion", "text_completion", "generate_content"]
 )
-
-
-def is_silent_kind(kind: str) -> bool:
-    """Return whether spans of a kind, such as tools, never have the conversation's messages."""
-    return kind.casefold() in _SILENT_SPAN_KINDS
 
 
 def make_model_call(

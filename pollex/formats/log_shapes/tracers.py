@@ -23,6 +23,7 @@ from pollex.formats.log_shapes.payloads import (
     QUESTION_TEXT_NAMES,
     RunSide,
     WrittenForm,
+    is_silent_kind,
     list_retrieved_documents,
     make_call_sides,
     parse_nested_json,
@@ -30,7 +31,7 @@ from pollex.formats.log_shapes.payloads import (
     read_run_input,
     read_run_output,
 )
-from pollex.formats.log_shapes.spans import get_camel_field, is_silent_kind
+from pollex.formats.log_shapes.spans import get_camel_field
 from pollex.text import JsonDict, JsonObject, escape_controls
 
 _LANGFUSE_FIELD_NAMES = frozenset(

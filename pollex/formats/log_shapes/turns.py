@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from pollex.conversations.conversation import Role, ToolCall, ToolResult, Turn
 from pollex.errors import BadInput
-from pollex.formats.log_shapes.dialects import convert_dialect_message
 from pollex.formats.paths import parse_python_literal
 from pollex.text import JsonObject, parse_json
 
@@ -634,6 +633,11 @@ def read_message_turns(message: object) -> tuple[Turn, ...]:
     message = _unwrap_langchain_message(message)
     if _is_not_message(message):
         return ()
+
+    from pollex.formats.log_shapes.dialects import (
+        convert_dialect_message,  # plain messages don't need it
+    )
+
     if (usual := convert_dialect_message(message)) is not None:
         return tuple(turn for usual_message in usual for turn in read_message_turns(usual_message))
     if "role" not in message and is_responses_item(message.get("type")):

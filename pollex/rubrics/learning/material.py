@@ -20,10 +20,9 @@ from pollex.rubrics.answers import (
 )
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.words import LogPhrases
-from pollex.rubrics.records import LLM_JUDGE_KIND, JudgeRecord
+from pollex.rubrics.records import LLM_JUDGE_KIND, JudgeRecord, StarterRecord
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.score import compute_answer_value
-from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.tone import ToneForm, ToneRecord
 from pollex.selection.multi_split import find_holding
 from pollex.selection.netsat import add_rubrics

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +12,12 @@ from starlette.responses import RedirectResponse, Response
 
 from pollex.errors import BadCalibrator
 from pollex.gateway.budget import Price
-from pollex.measures.arrays import Floats, Ints, number_names
-from pollex.measures.classification import estimate_auc, estimate_auc_difference
+from pollex.measures.classification import estimate_auc
 from pollex.measures.intervals import Figure
 from pollex.reports.svg import Axis, choose_ticks, format_tick, make_element, make_svg
 from pollex.rubrics.rubric import is_built_in
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.paired_texts import PairedTexts, estimate_differences, pair_texts
 from pollex.services.sets import diff_sets
 from pollex.store.resume import read_settings_behind_digests
 from pollex.store.runs import Run
@@ -93,7 +92,7 @@ def show_comparison(
         "b": after,
         "pairs": pairs,
         "figures": figures,
-        "beside": describe_both_sets(site, (before, after), (of_a, of_b), sets, pairs),
+        "beside": describe_both_sets(site, (before, after), sets, pairs),
         "comparison": compare_by_one_set(site, (before, after), (of_a, of_b), sets),
         "one_scale": "NetSAT" in figures,
         "too_many": _have_same_rubrics(sets)
@@ -134,16 +133,9 @@ def _compare_runs(
     sets: Sequence[NamedSet | None],
 ) -> tuple[PairedTexts, dict[str, object]]:
     def make() -> tuple[PairedTexts, dict[str, object]]:
-        # texts that one side has scores of the folds for have these on both sides
-        first = a.scored_by(b, b.measured - a.folded)
-        second = b.scored_by(a, a.measured - b.folded)
-        pairs = pair_texts(first, second)
-
-        return pairs, dict(
-            estimate_differences(
-                pairs, first, second, one_scale=_have_same_rubrics(sets) or a.version == b.version
-            )
-        )
+        pairs = pair_texts(a, b)
+        one_scale = _have_same_rubrics(sets) or a.version == b.version
+        return pairs, dict(estimate_differences(pairs, one_scale=one_scale))
 
     return site.kept(("compared", a.version, b.version), make)
 
@@ -222,149 +214,8 @@ def _make_comparison_json(pairs: PairedTexts, figures: dict[str, object]) -> Pag
     }
 
 
-MAX_RESAMPLED_PAIRS = 4000
-"""Pairs that intervals are computed from, drawn at random where there are more."""
 MAX_POINTS_DRAWN = 1500
 """Points of the drawing."""
-RESAMPLES = 400
-
-
-@dataclass(frozen=True, eq=False)
-class PairedTexts:
-    """Texts that two runs share, a row each; `only` counts the others.
-
-    Attributes:
-        rows: Of each run's lens `[pair]`.
-        netsat: Of each run; NaN without a score.
-        flips: Pairs whose label differs, the largest change first.
-        by_folds: Shared texts that the set was learned from: both sides have the scores of the
-            folds.
-        left_out: Shared texts that one run was learned from, answered without their own fold, and
-            the other wasn't.
-    """
-
-    ids: list[tuple[str, str]]
-    rows: tuple[Ints, Ints]
-    netsat: tuple[Floats, Floats]
-    label: Ints
-    flips: Ints
-    only: tuple[int, int]
-    by_folds: int
-    left_out: int
-
-    @property
-    def scored(self) -> int:
-        """How many have a score in both."""
-        return int((~np.isnan(self.netsat[0]) & ~np.isnan(self.netsat[1])).sum())
-
-
-def pair_texts(a: RunColumns, b: RunColumns) -> PairedTexts:
-    """Pair two runs' conversations by their text, each once; answers by folds alone meet only others."""
-    # reversed, so that of equal texts the first row stays
-    first = {text: row for row, text in reversed(list(enumerate(a.hashes)))}
-    second = {text: row for row, text in reversed(list(enumerate(b.hashes)))}
-    shared = []
-    for text in first:
-        if text in second:
-            shared.append(text)
-
-    measured = a.measured | b.measured
-    # one run answered them by a fold of its own, the other didn't, and neither measured them
-    unlike = (a.folded ^ b.folded) - measured
-    both = []
-    for text in shared:
-        if text not in unlike:
-            both.append((first[text], second[text]))
-
-    # rows of both runs `[pair, run]`
-    rows = np.array(both, dtype=np.int64).reshape(len(both), 2)
-    first_rows = rows[:, 0]
-    other = rows[:, 1]
-    netsat = a.netsat[first_rows], b.netsat[other]
-    # −1 is no label, and doesn't count as a change
-    differ = (
-        (a.predicted[first_rows] >= 0)
-        & (b.predicted[other] >= 0)
-        & (a.predicted[first_rows] != b.predicted[other])
-    )
-    flips = np.flatnonzero(differ)
-    order = np.argsort(-np.abs(netsat[1][flips] - netsat[0][flips]), kind="stable")
-
-    return PairedTexts(
-        ids=[(a.ids[i], b.ids[j]) for i, j in both],
-        rows=(first_rows, other),
-        netsat=netsat,
-        label=a.label[first_rows],
-        flips=flips[order],
-        only=(len(first) - len(shared), len(second) - len(shared)),
-        by_folds=len(measured & {*shared}),
-        left_out=len(shared) - len(both),
-    )
-
-
-def estimate_differences(
-    pairs: PairedTexts,
-    a: RunColumns,
-    b: RunColumns,
-    *,
-    one_scale: bool = True,
-) -> dict[str, Figure]:
-    """Compute the figures of b minus those of a on the same texts, with intervals.
-
-    Args:
-        one_scale: Whether one rubric set scored both: NetSAT of two sets is on two scales, and is
-            not subtracted.
-    """
-    # SciPy comes with it, and takes half a second
-    from pollex.measures.share import estimate_mean_differences
-
-    rng = np.random.default_rng(0)
-    # pairs with a score on both sides; of very many a sample
-    rows_known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
-    if len(rows_known) > MAX_RESAMPLED_PAIRS:
-        rows_known = np.sort(rng.choice(rows_known, MAX_RESAMPLED_PAIRS, replace=False))
-
-    probability = a.probability[pairs.rows[0]], b.probability[pairs.rows[1]]
-    # NetSAT of two sets can't be subtracted, probabilities can
-    both = ({"NetSAT": pairs.netsat} if one_scale else {}) | {"P(up)": probability}
-    # all values of the first side, then all of the second; the mask tells them apart
-    second = np.repeat([False, True], len(rows_known))
-    values = {}
-    for name, sides in both.items():
-        values[name] = np.concatenate([side[rows_known] for side in sides])
-
-    # conversations of one user depend on each other, and count as one unit
-    rows = pairs.rows[0][rows_known]
-    units = []
-    for row in rows:
-        units.append(("user", a.groups[row]) if a.groups[row] is not None else ("id", a.ids[row]))
-
-    unit = number_names(units)
-    means = estimate_mean_differences(values, second, np.tile(unit, 2), rng)
-    differences = {}
-    for name, figure in means.items():
-        differences[name] = replace(figure, n=len(rows_known))
-
-    # AUC needs thumbs up and down that neither set was learned from
-    labeled_rows = np.intersect1d(rows_known, mask_labeled_unseen_pairs(pairs, a, b))
-    up = pairs.label[labeled_rows] == 1
-    if up.any() and not up.all():
-        differences["AUC"] = estimate_auc_difference(
-            pairs.netsat[1][labeled_rows],
-            pairs.netsat[0][labeled_rows],
-            up,
-            rng,
-            RESAMPLES,
-        )
-
-    return differences
-
-
-def mask_labeled_unseen_pairs(pairs: PairedTexts, a: RunColumns, b: RunColumns) -> Ints:
-    """Return the pairs with a thumb and two scores that neither rubric set was learned from `[pair]`."""
-    is_seen = ~(a.unseen[pairs.rows[0]] & b.unseen[pairs.rows[1]])
-    scored = ~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1])
-    return np.flatnonzero(scored & (pairs.label >= 0) & ~is_seen)
 
 
 SCATTER_LEFT = 40
@@ -376,7 +227,7 @@ SCATTER_BOTTOM = 320
 
 def draw_scatter(pairs: PairedTexts, thetas: tuple[float | None, float | None]) -> Markup:
     """Draw b's NetSAT over a's, with θ as lines; changed labels are filled."""
-    scored_rows = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
+    scored_rows = pairs.scored_rows
     if not len(scored_rows):
         return Markup("")
 
@@ -498,7 +349,6 @@ def find_built_in_run(site: Site, named: NamedSet) -> str | None:
 def describe_both_sets(
     site: Site,
     runs: Sequence[Run],
-    lenses: Sequence[RunColumns],
     sets: Sequence[NamedSet | None],
     pairs: PairedTexts,
 ) -> list[PageData]:
@@ -519,7 +369,7 @@ def describe_both_sets(
         return []
 
     # both sets are measured on thumbs that neither was learned from
-    rows = mask_labeled_unseen_pairs(pairs, lenses[0], lenses[1])
+    rows = pairs.labeled_unseen
     up = pairs.label[rows] == 1
     descriptions = []
     for place, (run, named) in enumerate(zip(runs, (first, second), strict=True)):

@@ -7,12 +7,12 @@ import pytest
 from httpx2 import AsyncClient
 from web_site import conversation
 
+from pollex.services.paired_texts import estimate_differences, pair_texts
 from pollex.store.resume import list_stored_runs
 from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow
 from pollex.web.lens import read_run_columns
-from pollex.web.pages.compare import estimate_differences, mask_labeled_unseen_pairs, pair_texts
 
 
 @pytest.mark.parametrize("own", [24], indirect=True)
@@ -45,8 +45,8 @@ def test_a_run_beside_itself_differs_in_nothing(own: Store) -> None:
     (_, run) = [read_run_columns(own, run) for run in list_stored_runs(own)]
     pairs = pair_texts(run, run)
     assert len(pairs.flips) == 0
-    found = estimate_differences(pairs, run, run)
-    of_two_sets = estimate_differences(pairs, run, run, one_scale=False)
+    found = estimate_differences(pairs)
+    of_two_sets = estimate_differences(pairs, one_scale=False)
     assert {name: figure.value for name, figure in found.items()} == {
         "NetSAT": 0.0,
         "P(up)": 0.0,
@@ -54,12 +54,10 @@ def test_a_run_beside_itself_differs_in_nothing(own: Store) -> None:
     }
     assert "NetSAT" not in of_two_sets, "it is on two scales"
     assert np.isnan(pairs.netsat[0]).sum() == 12 - pairs.scored
-    every = mask_labeled_unseen_pairs(pairs, run, run)
+    every = pairs.labeled_unseen
     assert len(every) > 3
     seen = frozenset(run.hashes[pairs.rows[0][i]][:16] for i in every[:3])
-    left = mask_labeled_unseen_pairs(
-        pairs, run, read_run_columns(own, list_stored_runs(own)[1], seen)
-    )
+    left = pair_texts(run, read_run_columns(own, list_stored_runs(own)[1], seen)).labeled_unseen
     assert set(left.tolist()) == set(every[3:].tolist()), (
         "the AUC has nothing that a set was learned from"
     )

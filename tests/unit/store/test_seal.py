@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pollex.errors import StoreDamaged
-from pollex.store.seal import SEAL_FIELD, SEAL_KEY_FILE_NAME, Seal
+from pollex.store.folder import SEAL_KEY_FILE_NAME
+from pollex.store.seal import SEAL_FIELD, Seal
 
 
 @pytest.fixture

@@ -659,3 +659,39 @@ def test_a_closed_store_takes_nothing_and_lets_go_of_its_runs(folder: Path) -> N
     with Store.open(folder) as other:
         other.take_up(run)
         assert [one.id for one in list_stored_runs(other)] == [run]
+
+
+async def test_what_pollex_never_writes_is_left_in_the_old_file_and_named(folder: Path) -> None:
+    await filled(folder, 3)
+    with closing(sqlite3.connect(folder / "store.sqlite")) as connection:
+        for changed in (
+            "INSERT INTO labels (id, annotator, value, time) VALUES ('odd', 'ann', '1', 'yesterday')",
+            "INSERT INTO progress (run, payload) VALUES ('score-1', '[1]')",
+            "INSERT INTO facts (run, kind, payload) VALUES ('score-1', 'steps', '{}')",
+            "INSERT INTO runs (id, number, command, status) VALUES ('odd', 9, 'score', 'flying')",
+        ):
+            connection.execute(changed)
+        connection.commit()
+    told = rebuild_store(folder)
+    left = "with values that pollex doesn't write stand in the old file alone"
+    assert [line for line in told if line.endswith(left)] == [
+        f"{name}: 1 {left}" for name in ("labels", "progress", "runs")
+    ]
+    assert any(line.startswith("results of runs: 1 were lost") for line in told)
+    with Store.open(folder) as store:
+        check_whole_store(store)
+        assert store.value("SELECT count(*) FROM runs") == 1
+
+
+async def test_rows_of_a_room_that_is_not_installed_are_taken_over(folder: Path) -> None:
+    await filled(folder, 1)
+    with closing(sqlite3.connect(folder / "store.sqlite")) as connection:
+        connection.execute("CREATE TABLE visits (id TEXT, number INTEGER, PRIMARY KEY (id))")
+        connection.execute("CREATE INDEX numbers_of_visits ON visits (number)")
+        connection.execute("INSERT INTO visits VALUES ('v1', 7), ('v2', 'many')")
+        connection.commit()
+    told = rebuild_store(folder)
+    assert "visits: taken over for a room that isn't installed here" in told
+    assert "visits: 1 with values that pollex doesn't write stand in the old file alone" in told
+    with Store.open(folder) as store:
+        assert store.rows("SELECT * FROM visits") == [{"id": "v1", "number": 7}]

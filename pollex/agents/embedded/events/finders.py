@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pollex.agents.embedded.events.code import find_code_firings
 from pollex.agents.embedded.events.patterns import Exchange, PatternFiring, TextSpan
 from pollex.agents.embedded.events.sentences import ConversationMove, Sentence
-from pollex.agents.embedded.events.tools import find_tool_firings
 from pollex.agents.embedded.events.values import (
     ASKED,
     DATE_REGEX,
@@ -996,6 +995,18 @@ def find_twin_sentence(sentence: Sentence, others: list[Sentence]) -> Sentence |
     return None
 
 
+def _find_tool_firings(x: Exchange) -> Iterator[PatternFiring]:
+    """Yield what happened with tools in one exchange."""
+    if not x.here.tools and not x.here.calls:
+        return
+
+    from pollex.agents.embedded.events.tools import (
+        find_tool_firings,  # few logs have calls of tools
+    )
+
+    yield from find_tool_firings(x)
+
+
 Finder = Callable[[Exchange], Iterator[PatternFiring]]
 FINDERS_BY_GROUP: dict[str, Finder] = {
     "advice": find_advice_firings,
@@ -1005,7 +1016,7 @@ FINDERS_BY_GROUP: dict[str, Finder] = {
     "outcomes": find_outcome_firings,
     "searches": find_search_firings,
     "suggestions": find_suggestion_firings,
-    "tools": find_tool_firings,
+    "tools": _find_tool_firings,
     "troubles": find_trouble_firings,
 }
 """What finds the patterns of each group of `patterns.toml`."""

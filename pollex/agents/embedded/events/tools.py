@@ -42,10 +42,7 @@ MIN_REPEATED_CALLS = 3
 
 
 def find_tool_firings(x: Exchange) -> Iterator[PatternFiring]:
-    """Yield tool calls of one exchange."""
-    if not x.here.tools and not x.here.calls:
-        return
-
+    """Yield what happened with the tools that an exchange has."""
     yield from _find_repeated_and_unsaid_calls(x)
     names = [called.call.name for called in x.here.calls]
     # one tool called many times before a reply, whatever its arguments

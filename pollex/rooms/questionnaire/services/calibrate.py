@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pollex.calibration.file_names import JSON_NAME
+from pollex.calibration import JSON_NAME
 from pollex.calibration.judgments import UNKNOWN_JUDGE
 from pollex.calibration.models import get_model_class, get_model_name
 from pollex.calibration.storage import is_calibrator_file, load_each, save

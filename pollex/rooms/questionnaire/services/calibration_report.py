@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from pollex.calibration import JSON_NAME
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.file_names import JSON_NAME
 from pollex.calibration.folds import assign_folds
 from pollex.calibration.judgments import Judgments, pair_predictions
 from pollex.calibration.models import get_model_class, get_model_name, list_model_names

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
-from pollex.calibration.file_names import JSON_NAME
+from pollex.calibration import JSON_NAME
 from pollex.outputs import write_text
 from pollex.rooms.questionnaire.formats.answers import AnswerTable
 from pollex.rooms.questionnaire.formats.judgments import JudgmentTable

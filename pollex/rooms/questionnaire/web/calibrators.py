@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pollex.calibration.file_names import JSON_NAME
+from pollex.calibration import JSON_NAME
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.web.site import Site
 

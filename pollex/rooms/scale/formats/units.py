@@ -13,7 +13,8 @@ from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.bounds import MAX_LINE_BYTES
 from pollex.formats.fields import ReadOptions
-from pollex.formats.files import FORMAT_BY_ENDING, iterate_file_rows
+from pollex.formats.file_kinds import FORMAT_BY_ENDING
+from pollex.formats.files import iterate_file_rows
 from pollex.formats.json_rows import LogRow
 from pollex.formats.log_shapes.readers import find_reader
 from pollex.formats.log_shapes.tools import find_export_format

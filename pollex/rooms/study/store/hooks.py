@@ -10,7 +10,7 @@ from pollex.rooms.study.store.tables import (
 from pollex.store.hooks import StoreTable
 
 HOOKS = (
-    StoreTable(StudyRow),
+    StoreTable(StudyRow, objects=("payload",)),
     StoreTable(TalkRow, "PRIMARY KEY (id), UNIQUE (study, number), UNIQUE (study, annotator)"),
     StoreTable(TalkTurnRow, index="turns_of_talks ON talk_turns (talk)"),
     StoreTable(TalkAnswerRow, index="answers_of_talks ON talk_answers (talk)"),
