@@ -22,7 +22,6 @@ from pollex.formats.log_shapes.tools import find_export_format
 from pollex.formats.log_shapes.turns import ROLE_FIELD_NAMES, TEXT_FIELD_NAMES, is_responses_item
 from pollex.formats.log_shapes.unfolded import extract_carried_row
 from pollex.formats.names import is_named_as_part
-from pollex.formats.yaml_nodes import count_expanded_size
 from pollex.text import JsonDict, JsonObject, parse_json
 
 MIN_EXPANDED_SIZE = 4_000_000
@@ -145,6 +144,8 @@ def iterate_yaml_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
 
 
 def _iterate_yaml_documents(source: str, text: str) -> Iterator[Any]:
+    from pollex.formats.yaml_nodes import count_expanded_size  # YAML alone needs it
+
     loader = _make_yaml_loader()(text)
     most = max(MIN_EXPANDED_SIZE, MAX_ALIAS_FACTOR * len(text))
     size = 0.0
