@@ -278,7 +278,7 @@ def _describe_facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
     if inspection.attached:
         yield "Attached", _list_row_numbers(inspection.attached)
 
-    yield "Said", " to ".join(inspection.times) if inspection.times else "at no time that is known"
+    yield "When", " to ".join(inspection.times) if inspection.times else "no times are known"
     if inspection.fields:
         yield "Other fields", _list_row_numbers(inspection.fields)
 

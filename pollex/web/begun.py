@@ -516,7 +516,8 @@ def start_command(site: Site, begun: CommandForm, *, planned: bool = False) -> C
         words,
         back=back,
         environment=variables,
-        quick=planned,
+        quick=planned or begun.door.quick,
+        keeps_result=not planned,
     )
 
 

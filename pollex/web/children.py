@@ -198,11 +198,13 @@ class Children:
         environment: Mapping[str, str] | None = None,
         after: Callable[[], None] | None = None,
         quick: bool = False,
+        keeps_result: bool = True,
     ) -> Child:
         """Start `pollex` with arguments once those before it have ended.
 
         Args:
-            quick: It only counts or looks, and waits for no long one.
+            quick: It only counts, looks or draws, and waits for no long one.
+            keeps_result: Whether its page outlives this server.
 
         Raises:
             RequestError: Eight wait already.
@@ -224,7 +226,7 @@ class Children:
             folder,
             environment or {},
             after,
-            keeps_result=not quick,
+            keeps_result=keeps_result,
             seal=self.seal,
         )
         self.by_id[child.id] = child

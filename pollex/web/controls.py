@@ -204,8 +204,9 @@ def _make_control(option: VerbOption, door: UseCaseDoor) -> Control:
     usual = door.usual.get(option.name, option.usual)
     kind = _choose_kind(option)
     choices = []
+    words = door.answers.get(option.name, {})
     for value, word in _list_choices(option):
-        choices.append((value, door.answers.get(value, word)))
+        choices.append((value, words.get(value, word)))
     return Control(
         option=option,
         label=door.labels.get(option.name) or get_label("logs" if kind == "logs" else option.name),

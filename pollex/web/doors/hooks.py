@@ -65,7 +65,8 @@ class UseCaseDoor:
         result: Name of the file that it writes beside the store, if it wants one.
         labels: Labels of fields that this form calls otherwise.
         helps: What fields are for, where the terminal's words say nothing here.
-        answers: Words of a choice's values.
+        quick: It is done in seconds, and waits for no command before it.
+        answers: Words of a choice's values, by the field's name.
     """
 
     verb: str
@@ -81,7 +82,8 @@ class UseCaseDoor:
     result: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     helps: Mapping[str, str] = field(default_factory=dict)
-    answers: Mapping[str, str] = field(default_factory=dict)
+    quick: bool = False
+    answers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def slug(self) -> str:

@@ -35,13 +35,14 @@ HOOKS = (
             "rubrics_from": "Fit these instead: the name of a set that comes with pollex "
             "(generic, generic_debugging).",
         },
-        answers={"": "no: judge them at once", "pool": "yes: wait for me"},
+        answers={"review": {"": "no: judge them at once", "pool": "yes: wait for me"}},
     ),
     UseCaseDoor(
         "label queue",
         "Label conversations of a log",
         "Shows conversations at random, one at a time: a thumb each, by keys alone.",
         "Make the queue",
+        quick=True,
         first=("logs", "name", "count"),
         usual={"count": 50},
         needs_set=False,

@@ -294,3 +294,9 @@ async def test_a_button_of_the_form_has_the_model_draft_the_profile_and_the_draf
             assert KEY not in form
             assert ('value="7"' in form) == (before == begun)
     site.children.close()
+
+
+async def test_words_for_the_values_of_one_choice_stand_at_no_other(own: Store) -> None:
+    async with client_of(made_app(own)) as client:
+        page = (await client.get("/begin/learn")).text
+    assert page.count("no: judge them at once") == 1
