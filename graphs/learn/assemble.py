@@ -74,6 +74,7 @@ from pollex.rubrics.records import (
 from pollex.rubrics.rubric import ANSWERED_BUILT_IN, Reason, Rubric, has_models, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.worth import (
+    count_thumbs,
     describe_doubt,
     measure_share,
     measure_worth,
@@ -260,7 +261,8 @@ def make_chosen_rubrics(
     occasions = list_judged_occasions(table, chosen, measured) | find_occasions_of_rubrics(
         event_rubrics, measured
     )
-    worths: Mapping[str, RubricEvidence] = measure_worths(chosen, unseen, occasions)
+    held_now = table.held(measured, chosen)
+    worths: Mapping[str, RubricEvidence] = measure_worths(chosen, unseen, held_now, occasions)
     standings = make_standings(material, selection, training)
     worths = add_borne_out_evidence(material, training, standings, worths)
     alone = measure_rubrics_alone(material, training, by)
@@ -325,7 +327,9 @@ def add_borne_out_evidence(
 
     measured_worths = {}
     for rubric, here in zip(unmeasured, held.T, strict=True):
-        measured_worths[rubric.id] = measure_worth(here, up, blocks)
+        worth = measure_worth(here, up, blocks)
+        counted = count_thumbs(here, up, blocks, None, worth)
+        measured_worths[rubric.id] = worth.model_copy(update={"counted": counted})
     return dict(worths) | measured_worths
 
 

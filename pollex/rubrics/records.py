@@ -67,6 +67,20 @@ class Choice(Record):
     stability: float | None = None
 
 
+class CountedThumbs(Record):
+    """Plain shares of thumbs down in all labeled conversations, which anybody can count.
+
+    Attributes:
+        holds: Share of conversations in which the rubric holds.
+        there: Share of thumbs down where it holds.
+        others: The same of those that it is compared with.
+    """
+
+    holds: Figure
+    there: Figure
+    others: Figure
+
+
 class RubricEvidence(Record):
     """Associations of a rubric with thumbs on conversations that it did not see, not causes.
 
@@ -86,6 +100,8 @@ class RubricEvidence(Record):
             None likewise.
         compared: With which others it is told: with those of the same occasion where these are
             enough, `MIN_OTHER_CONVERSATIONS`, whatever their thumbs; else with all others.
+        counted: What is counted in all labeled conversations, those that chose it too, with nothing
+            shrunk; None in sets of before.
     """
 
     holds: Figure
@@ -96,6 +112,7 @@ class RubricEvidence(Record):
     came_up: Figure | None = None
     down_within: Figure | None = None
     compared: Literal["occasion", "elsewhere"] = "elsewhere"
+    counted: CountedThumbs | None = None
 
     @property
     def down_others(self) -> Figure:

@@ -21,6 +21,7 @@ from pollex.measures.intervals import Figure, Measure, estimate_figures, make_me
 from pollex.rubrics.records import (
     MIN_OTHER_CONVERSATIONS,
     ChosenRubric,
+    CountedThumbs,
     DataRecord,
     JudgedBy,
     ProbabilityFigures,
@@ -173,7 +174,8 @@ def measure_worth(
         down_with=measure_share_among(held, ~up, blocks),
         down_without=measure_share_among(~held, ~up, blocks),
     )
-    if came_up is None:
+    # an occasion that always comes up says nothing, and is none
+    if came_up is None or bool((came_up | held).all()):
         return worth
 
     # With whom it is compared hangs on how many these are alone: never on their thumbs.
@@ -186,6 +188,29 @@ def measure_worth(
         "compared": "occasion" if enough else "elsewhere",
     }
     return worth.model_copy(update=update)
+
+
+def count_thumbs(
+    held: Bools,
+    up: Bools,
+    together: Ints,
+    came_up: Bools | None,
+    worth: RubricEvidence,
+) -> CountedThumbs:
+    """Count thumbs down where a rubric holds, and in those that it is compared with, each [conversation].
+
+    Args:
+        came_up: See `measure_worth`.
+        worth: On conversations that it was chosen without; it says with which it is compared.
+    """
+    others = ~held
+    if came_up is not None and worth.compared == "occasion":
+        others &= came_up
+    return CountedThumbs(
+        holds=measure_share_among(np.ones(len(held), dtype=bool), held, together),
+        there=measure_share_among(held, ~up, together),
+        others=measure_share_among(others, ~up, together),
+    )
 
 
 def count_units(share: Figure) -> int:
@@ -329,42 +354,61 @@ def describe_signal_share(signal_share: SignalShare) -> str:
 
 
 def describe_worth(worth: RubricEvidence) -> str:
-    """Describe how often a rubric holds, and thumbs down with it and in those that it is compared with."""
-    return _describe_worth(worth, bounds=False)
-
-
-def describe_worth_with_bounds(worth: RubricEvidence) -> str:
-    """Describe the same as `describe_worth`, each share with its 95 % interval."""
-    return _describe_worth(worth, bounds=True)
-
-
-def _describe_worth(worth: RubricEvidence, *, bounds: bool) -> str:
-    there = worth.down_with
-    others = worth.down_others
-    held = worth.holds
-
-    def shown(share: Figure) -> str:
-        """Write a share, with its interval where that is wanted."""
-        if bounds:
-            return f"{format_percent(share)} ({format_interval_ends(share)}, n = {share.n})"
-        return format_percent(share)
-
+    """Describe in how many conversations a rubric holds, and thumbs down with it and in those it is compared with."""
+    counted = get_counted_thumbs(worth)
+    there = counted.there
+    others = counted.others
+    n = counted.holds.n
     if there.value is None:
-        return f"Holds in none of the {held.n} conversations that test it."
+        return f"Holds in none of the {n} conversations that test it."
     if others.value is None:
-        return f"Holds in all {held.n} conversations that test it; {shown(there)} thumbs down."
+        return f"Holds in all {n} conversations that test it: {format_thumbs_down(there)}."
     if worth.compared == "occasion":
         # the occasion begins the sentence
         occasion = describe_occasion_of_worth(worth)
         occasion = f"{occasion[0].upper()}{occasion[1:]}"
-        of_there, of_others = ("", "") if bounds else (f" of {there.n}", f" of {others.n}")
         return (
-            f"{occasion} ({there.n + others.n} of {held.n} conversations): {shown(there)} thumbs "
-            f"down{of_there} where this holds, {shown(others)}{of_others} where it doesn't."
+            f"{occasion} ({there.n + others.n} of {n} conversations): {format_thumbs_down(there)} "
+            f"where this holds, {format_hits(others)} where it doesn't."
         )
 
-    shares = f"{shown(there)} thumbs down there, {shown(others)} elsewhere"
-    return f"Holds in {format_percent(held)} of conversations; {shares}{explain_comparison(worth)}."
+    return (
+        f"Holds in {there.n} of {n} conversations: {format_thumbs_down(there)}; "
+        f"elsewhere {format_hits(others)}{explain_comparison(worth)}."
+    )
+
+
+def describe_worth_with_bounds(worth: RubricEvidence) -> str:
+    """Describe the same as `describe_worth`, with the difference and its 95 % interval."""
+    difference = describe_difference(worth)
+    if not difference:
+        return describe_worth(worth)
+    return f"{describe_worth(worth).removesuffix('.')}; {difference}."
+
+
+def get_counted_thumbs(worth: RubricEvidence) -> CountedThumbs:
+    """Return what is counted in all labeled conversations; in sets of before, what was measured."""
+    if worth.counted is not None:
+        return worth.counted
+    return CountedThumbs(holds=worth.holds, there=worth.down_with, others=worth.down_others)
+
+
+def format_hits(share: Figure) -> str:
+    """Write a share as counts, so that a reader can check it: `6 of 20 (30 %)`."""
+    hits = (share.value or 0.0) * share.n
+    # a share of a set of before that was shrunk is no count
+    if abs(hits - round(hits)) > WHOLE_NUMBER_TOLERANCE:
+        return f"{format_percent(share)} of {share.n}"
+    return f"{round(hits)} of {share.n} ({format_percent(share)})"
+
+
+def format_thumbs_down(share: Figure) -> str:
+    """Write a share of thumbs down with its name: `32 of 40 thumbs down (80 %)`."""
+    hits, has_counts, percent = format_hits(share).partition(" (")
+    return f"{hits} thumbs down{has_counts}{percent}"
+
+
+WHOLE_NUMBER_TOLERANCE = 1e-6
 
 
 def describe_occasion_of_worth(worth: RubricEvidence) -> str:
@@ -380,43 +424,76 @@ def explain_comparison(worth: RubricEvidence) -> str:
         return ""
 
     n = worth.down_within.n
+    when = describe_occasion_of_worth(worth)
     if not n:
-        return " (all other conversations: it holds whenever it could)"
-    return f" (all other conversations: in only {n} more could it have held)"
+        return f", where that never comes up: {when}, it always holds"
+    return f", which are all others: {when}, only {n} are without it, too few to compare with"
 
 
 def describe_shares(worth: RubricEvidence) -> str:
-    """Tell thumbs down in a few words: shares with n and 95 % interval, and with what they are compared."""
-    there = worth.down_with
-    others = worth.down_others
-    if there.value is None:
-        return f"holds in none of {worth.holds.n}"
+    """Tell thumbs down in a few words: counts, with what they are compared, and the difference."""
+    counted = get_counted_thumbs(worth)
+    if counted.there.value is None:
+        return f"holds in none of {counted.holds.n}"
 
-    shares = []
-    # the second share is of those that it is compared with
-    for figure in (there, others):
-        if figure.value is not None:
-            shares.append(
-                f"{format_percent(figure)} of {figure.n} ({format_interval_ends(figure)})"
-            )
-
+    there = format_thumbs_down(counted.there)
+    if counted.others.value is None:
+        return f"{there}, and it holds everywhere"
+    others = format_hits(counted.others)
     if worth.compared == "occasion":
-        return f"{describe_occasion_of_worth(worth)}: thumbs down {shares[0]}, {shares[1]} where it doesn't hold"
-    return f"thumbs down: {', elsewhere '.join(shares)}{explain_comparison(worth)}"
+        counts = f"{describe_occasion_of_worth(worth)}: {there}, {others} where it doesn't hold"
+    else:
+        counts = f"{there}, elsewhere {others}{explain_comparison(worth)}"
+    return f"{counts}; {describe_difference(worth)}"
+
+
+def describe_difference(worth: RubricEvidence) -> str:
+    """Say by how many points thumbs down differ, with the 95 % interval; empty where nothing can be compared.
+
+    What was picked by halvings has the difference that is to be expected in new conversations;
+    anything else that of its counts.
+    """
+    counted = get_counted_thumbs(worth)
+    difference = _bound_gap(counted.there, counted.others)
+    expected = ""
+    if worth.gap is not None:
+        expected = "expected "
+        difference = _bound_gap(worth.down_with, worth.down_others)
+        # the gap over all conversations has an interval of its own
+        if worth.compared == "elsewhere" and difference is not None:
+            sign = 1 if difference[1] >= 0 else -1
+            ends = (worth.gap.low, worth.gap.value, worth.gap.high)
+            low, value, high = sorted(sign * (end or 0.0) for end in ends)
+            difference = (low, value, high)
+
+    if difference is None:
+        return ""
+
+    # told in the way that it goes, so that most numbers have no sign
+    sign = -1 if difference[1] < 0 else 1
+    low, value, high = sorted(round(100 * sign * end) for end in difference)
+    way = "more" if sign > 0 else "fewer"
+    return f"{expected}{value} points {way} (95 % {low} to {high})".replace("-", "−")
+
+
+def _bound_gap(there: Figure, others: Figure) -> tuple[float, float, float] | None:
+    """Return the difference of two shares between the ends of its 95 % interval; None without two shares."""
+    if there.value is None or others.value is None:
+        return None
+
+    # Newcombe's interval: each bound adds up the distances of both shares to theirs
+    gap = there.value - others.value
+    low = hypot(there.value - (there.low or 0), (others.high or 0) - others.value)
+    high = hypot((there.high or 0) - there.value, others.value - (others.low or 0))
+    return gap - low, gap, gap + high
 
 
 def describe_bounds(worth: RubricEvidence, total: int = 0) -> str:
-    """Say what stands behind these shares: conversations and 95 % intervals.
+    """Say what stands behind these counts: the difference with its interval, and what tested it.
 
     Args:
         total: Conversations with a thumb that figures of the set are of; 0 where nobody says so.
     """
-    parts = []
-    # a share of no conversations has no interval
-    for share in (worth.down_with, worth.down_others):
-        if share.n:
-            parts.append(f"{format_interval_ends(share)} of {share.n}")
-
     n = worth.holds.n
     tested = f"tested on {n} conversations"
     if total > n:
@@ -424,9 +501,7 @@ def describe_bounds(worth: RubricEvidence, total: int = 0) -> str:
             f"tested on {n} of {total} conversations: learned without the others, it didn't come up"
         )
 
-    if parts:
-        return f"95 % intervals {', '.join(parts)}; {tested}"
-    return tested
+    return "; ".join(filter(None, (describe_difference(worth), tested)))
 
 
 def speaks_against_side(worth: RubricEvidence, side: Polarity) -> bool:
@@ -463,18 +538,12 @@ def describe_doubt(worth: RubricEvidence, side: Polarity) -> str:
 
 def bound_difference(worth: RubricEvidence) -> tuple[float, float] | tuple[None, None]:
     """Compute the 95 % interval of the share of thumbs down with it minus that of what it is compared with."""
-    there = worth.down_with
-    others = worth.down_others
-    if there.value is None or others.value is None:
+    difference = _bound_gap(worth.down_with, worth.down_others)
+    if difference is None:
         return None, None
     if worth.gap is not None and worth.compared == "elsewhere":
         return worth.gap.low or 0.0, worth.gap.high or 0.0
-
-    # Newcombe's interval: each bound adds up the distances of both shares to theirs
-    gap = there.value - others.value
-    low = hypot(there.value - (there.low or 0), (others.high or 0) - others.value)
-    high = hypot((there.high or 0) - there.value, others.value - (others.low or 0))
-    return gap - low, gap + high
+    return difference[0], difference[2]
 
 
 def format_percent(share: Figure) -> str:
@@ -550,7 +619,7 @@ def describe_missing_thumbs(thumbs: int, down: float) -> str:
         if more > 0:
             return (
                 f"You have {thumbs:,} thumbs; about {10 * ceil(more / 10):,} more, from different "
-                f"users, would settle whether {often} {shifts}."
+                f"users, would probably show whether {often} {shifts}."
             )
     return f"You have {thumbs:,} thumbs: enough to see whether {often} {shifts}."
 

@@ -60,6 +60,7 @@ from pollex.rubrics.worth import (
     FURTHER_LABELS_TOLD,
     CurvePoint,
     Reach,
+    count_thumbs,
     measure_probabilities,
     measure_share,
     measure_share_among,
@@ -487,29 +488,31 @@ def make_spread_record(netsat: Floats) -> SpreadRecord:
 def measure_worths(
     chosen: Sequence[Rubric],
     unseen: UnseenScores,
+    held_now: Bools,
     occasions: Mapping[str, tuple[str, Bools]],
 ) -> dict[str, RubricEvidence]:
     """Return how each rubric separates conversations that it did not see, by rubric.
 
     Args:
+        held_now: Where each rubric holds as it is in the set, whoever saw the conversation: what is
+            counted beside `[conversation, rubric]`.
         occasions: By rubric, its occasion in words, and where it came up `[conversation]`; of
             rubrics that may hold in any conversation none.
     """
     up = flag_positive_labels(unseen.conversations)
     unit = number_dependent_blocks(unseen.conversations)
     worths = {}
-    for rubric, held, measured in zip(chosen, unseen.held.T, unseen.known.T, strict=True):
+    columns = zip(chosen, unseen.held.T, unseen.known.T, held_now.T, strict=True)
+    for rubric, held, measured, everywhere in columns:
         # a rubric that no fold chose has nothing measured
-        if measured.any():
-            words, came_up = occasions.get(rubric.id, ("", None))
-            rows = None if came_up is None else came_up[measured]
-            worths[rubric.id] = measure_worth(
-                held[measured],
-                up[measured],
-                unit[measured],
-                rows,
-                words,
-            )
+        if not measured.any():
+            continue
+
+        words, came_up = occasions.get(rubric.id, ("", None))
+        rows = None if came_up is None else came_up[measured]
+        worth = measure_worth(held[measured], up[measured], unit[measured], rows, words)
+        counted = count_thumbs(everywhere, up, unit, came_up, worth)
+        worths[rubric.id] = worth.model_copy(update={"counted": counted})
 
     return worths
 

@@ -9,6 +9,7 @@ from pollex.rubrics.records import StandingRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import (
     bound_difference,
+    count_thumbs,
     describe_bounds,
     describe_doubt,
     describe_shares,
@@ -61,35 +62,67 @@ def test_ten_conversations_of_one_user_are_not_enough() -> None:
     )
 
 
-def test_the_occasion_is_named_with_shares_of_both_sides_of_it() -> None:
-    found = worth()
-    assert describe_worth(found) == (
-        "When the user wants a table (60 of 200 conversations): 80 % thumbs down of 40 where this "
-        "holds, 30 % of 20 where it doesn't."
+def test_the_occasion_is_named_with_counts_of_both_sides_of_it() -> None:
+    evidence = worth()
+    words = (
+        "When the user wants a table (60 of 200 conversations): 32 of 40 thumbs down (80 %) where "
+        "this holds, 6 of 20 (30 %) where it doesn't"
     )
-    assert describe_worth_with_bounds(found) == (
-        "When the user wants a table (60 of 200 conversations): 80 % (65–90 %, n = 40) thumbs down "
-        "where this holds, 30 % (15–52 %, n = 20) where it doesn't."
+    assert describe_worth(evidence) == f"{words}."
+    assert describe_worth_with_bounds(evidence) == f"{words}; 50 points more (95 % 24 to 68)."
+    assert describe_shares(evidence) == (
+        "when the user wants a table: 32 of 40 thumbs down (80 %), 6 of 20 (30 %) where it doesn't "
+        "hold; 50 points more (95 % 24 to 68)"
     )
-    assert describe_shares(found) == (
-        "when the user wants a table: thumbs down 80 % of 40 (65–90 %), 30 % of 20 (15–52 %) where "
-        "it doesn't hold"
+    assert describe_bounds(evidence).startswith("50 points more (95 % 24 to 68); ")
+    assert "200 of 250 conversations" in describe_bounds(evidence, 250)
+
+
+def test_an_occasion_that_always_comes_up_is_none() -> None:
+    always = measure_worth(HELD, thumbs(32, 6, 20), None, np.ones(N, bool), "the user asks")
+    assert always == measure_worth(HELD, thumbs(32, 6, 20))
+    assert "the user asks" not in describe_shares(always)
+
+
+@pytest.mark.parametrize("side", ["dsat", "sat"])
+def test_counts_stay_plain_and_only_the_expected_difference_is_shrunk(side: str) -> None:
+    up = thumbs(32, 6, 20) if side == "dsat" else ~thumbs(32, 6, 20)
+    plain = measure_worth(HELD, up)
+    counted = count_thumbs(HELD, up, np.arange(N), None, plain)
+    shrunk = shrink_for_choice(
+        plain.model_copy(update={"counted": counted}), side, p=0.04, passed=0.05
     )
-    assert describe_bounds(found).startswith("95 % intervals 65–90 % of 40, 15–52 % of 20; ")
-    assert "200 of 250 conversations" in describe_bounds(found, 250)
+    counts, difference = describe_shares(shrunk).split("; ")
+    down = 32 if side == "dsat" else 8
+    rest = 86 if side == "dsat" else 74
+    assert counts.startswith(f"{down} of 40 thumbs down (")
+    assert f"elsewhere {rest} of 160 (" in counts
+    assert difference.startswith("expected ")
+    assert f"points {'more' if side == 'dsat' else 'fewer'} (95 % " in difference
+    assert int(difference.split()[1]) < 26, "the counts differ by 26 points"
+
+
+def test_counts_are_of_all_conversations_though_few_of_them_tested_it() -> None:
+    up = thumbs(32, 6, 20)
+    few = np.arange(N) % 2 == 0
+    tested = measure_worth(HELD[few], up[few])
+    counted = count_thumbs(HELD, up, np.arange(N), None, tested)
+    words = describe_shares(tested.model_copy(update={"counted": counted}))
+    assert words.startswith("32 of 40 thumbs down (80 %), elsewhere 86 of 160 (54 %); ")
 
 
 def test_too_few_of_the_occasion_are_told_and_an_occasion_without_words_too() -> None:
     assert describe_worth(worth(others=4, down_within=1)) == (
-        "Holds in 20 % of conversations; 80 % thumbs down there, 51 % elsewhere (all other "
-        "conversations: in only 4 more could it have held)."
+        "Holds in 40 of 200 conversations: 32 of 40 thumbs down (80 %); elsewhere 81 of 160 (51 %), "
+        "which are all others: when the user wants a table, only 4 are without it, too few to "
+        "compare with."
     )
-    assert "all other conversations: it holds whenever it could" in describe_worth(
+    assert "where that never comes up: when the user wants a table, it always" in describe_worth(
         worth(others=0, down_within=0)
     )
     judged = measure_worth(HELD, thumbs(32, 6, 20), None, np.arange(N) < 60)
     assert describe_worth(judged).startswith(
-        "Where it could happen (60 of 200 conversations): 80 %"
+        "Where it could happen (60 of 200 conversations): 32 of 40"
     )
 
 
