@@ -27,7 +27,12 @@ from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import Assessment, assess_scores
 from pollex.measures.intervals import Figure, widen_interval
 from pollex.rubrics.answers import Question, Unanswered
-from pollex.rubrics.headlines import find_headline_twins, is_finding_in_words
+from pollex.rubrics.headlines import (
+    find_explained_words,
+    find_headline_twins,
+    is_finding_in_words,
+    measure_overlaps,
+)
 from pollex.rubrics.learning.choice import list_candidates
 from pollex.rubrics.learning.circumstances import find_explaining_circumstance, list_circumstances
 from pollex.rubrics.learning.crossfit import deal_to_folds
@@ -276,8 +281,12 @@ def make_chosen_rubrics(
 
     families = selection.get("families") or merged
     asked_when = material.judge_record.scale == "occasion"
-    twin_of = find_twins(material, training)
     standings, worths = reconcile_standings(chosen, standings, worths)
+    held = table.held(training, chosen)
+    twin_of = find_twins(material, training)
+    overlaps = measure_overlaps(chosen, held, twin_of)
+    borne_out = {id_ for id_, standing in standings.items() if standing.word != "hint"}
+    explained_by = find_explained_words(chosen, held, flag_positive_labels(training), borne_out)
 
     chosen_rubrics = []
     for r in chosen:
@@ -293,6 +302,8 @@ def make_chosen_rubrics(
                 unexpected=contradicts_usual_side(r),
                 alone=alone[r.id],
                 twin_of=twin_of.get(r.id, ""),
+                overlap=overlaps.get(r.id),
+                explained_by=explained_by.get(r.id, ""),
                 yields=mixed
                 and r.answered_by == ANSWERED_BUILT_IN
                 and not is_proven(standings.get(r.id)),

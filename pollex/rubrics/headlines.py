@@ -1,13 +1,19 @@
 """Headline lists: rubrics to act on, near twins under one entry; those that went the other way stand apart."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
-from pollex.rubrics.records import ChosenRubric, FamilyMember, Segment
+from pollex.rubrics.records import (
+    NEARLY_SAME_SHARE,
+    ChosenRubric,
+    FamilyMember,
+    Segment,
+    TwinOverlap,
+)
 from pollex.rubrics.rubric import (
     ANSWERED_BUILT_IN,
     Polarity,
@@ -62,10 +68,11 @@ def list_headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Head
         )
     )
     by_id = {rubric.id: rubric for rubric in of_side}
-    # words that are said where a deed is done, or where it isn't, are no finding of their own
+    # words that are said where a deed is done are no finding of their own
     said_there = []
     for rubric in sort_by_choice(rubrics):
-        if is_finding_in_words(rubric) and rubric.twin_of in by_id and _is_shown(rubric):
+        beneath = rubric.twin_of in by_id and rubric.polarity == side
+        if beneath and is_finding_in_words(rubric) and _is_shown(rubric):
             said_there.append(rubric)
 
     # a twin stands under the rubric that it names, in the order of first rubrics
@@ -204,26 +211,49 @@ def list_habits(rubrics: Sequence[ChosenRubric]) -> list[Habit]:
 
 
 def list_words(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
-    """List words that labels bear out, most thumbs explained first, without those that stand under a deed."""
-    leading = set()
-    for rubric in rubrics:
-        if _is_leading(rubric):
-            leading.add(rubric.id)
-
+    """List words that labels bear out, most thumbs explained first, without those that another finding tells."""
+    elsewhere = _list_ids_of_leading(rubrics)
+    elsewhere |= {rubric.id for rubric in list_explained_words(rubrics)}
     worded = []
-    for rubric in rubrics:
-        if is_finding_in_words(rubric) and rubric.twin_of not in leading:
+    for rubric in _list_words_borne_out(rubrics):
+        if rubric.twin_of not in elsewhere and rubric.id not in elsewhere:
             worded.append(rubric)
 
-    shown_words = []
-    for rubric in worded:
-        if _is_shown(rubric):
-            shown_words.append(rubric)
-
     return sorted(
-        shown_words,
+        worded,
         key=lambda rubric: (rubric.polarity, -count_thumbs_explained(rubric)),
     )
+
+
+def list_explained_words(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List words that labels bear out, and that say no more than a finding: its mirror, or a part of it."""
+    leading = _list_ids_of_leading(rubrics)
+    worded = _list_words_borne_out(rubrics)
+    # words explain others only as long as they are shown themselves
+    findings = leading | {rubric.id for rubric in worded}
+    sides = {rubric.id: rubric.polarity for rubric in rubrics}
+    explained = []
+    for rubric in worded:
+        # what stands under a deed of its side is shown there
+        if rubric.twin_of in leading and sides[rubric.twin_of] == rubric.polarity:
+            continue
+        if rubric.twin_of in leading or rubric.explained_by in findings:
+            explained.append(rubric)
+
+    return explained
+
+
+def _list_words_borne_out(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    worded = []
+    for rubric in rubrics:
+        if is_finding_in_words(rubric) and _is_shown(rubric):
+            worded.append(rubric)
+
+    return worded
+
+
+def _list_ids_of_leading(rubrics: Sequence[ChosenRubric]) -> set[str]:
+    return {rubric.id for rubric in rubrics if _is_leading(rubric)}
 
 
 def _is_shown(rubric: ChosenRubric) -> bool:
@@ -419,25 +449,124 @@ def find_headline_twins(
 
 
 def _find_deed_of_words(rubrics: Sequence[Rubric], held: Bools) -> dict[str, str]:
-    """Return the first deed of each phrase that is said where it is done, or, on the other side, where it isn't."""
+    """Return the first deed of each phrase that is said in nearly the same conversations, on the same side."""
     deeds = []
     for place, rubric in enumerate(rubrics):
         if rubric.kind == "deed":
             deeds.append(place)
 
-    together = correlate_rubrics(held.astype(np.float64))
     beneath: dict[str, str] = {}
     for place, rubric in enumerate(rubrics):
         if not rubric.source.startswith("phrase:"):
             continue
 
         for deed in deeds:
-            sign = 1 if rubrics[deed].polarity == rubric.polarity else -1
-            if sign * together[deed, place] >= SAYS_THE_SAME_CORRELATION:
+            same_side = rubrics[deed].polarity == rubric.polarity
+            both = (held[:, deed] & held[:, place]).sum()
+            either = (held[:, deed] | held[:, place]).sum()
+            if same_side and both and both >= NEARLY_SAME_SHARE * either:
                 beneath[rubric.id] = rubrics[deed].id
                 break
 
     return beneath
+
+
+def measure_overlaps(
+    rubrics: Sequence[Rubric], held: Bools, twin_of: Mapping[str, str]
+) -> dict[str, TwinOverlap]:
+    """Count where each rubric and the one that it stands under hold, by the rubric's id.
+
+    Args:
+        held: Where each of them holds on training conversations `[conversation, rubric]`.
+        twin_of: See `find_headline_twins`.
+    """
+    places = {rubric.id: place for place, rubric in enumerate(rubrics)}
+    overlaps = {}
+    for id_, twin in twin_of.items():
+        own = held[:, places[id_]]
+        other = held[:, places[twin]]
+        overlaps[id_] = TwinOverlap(
+            both=int((own & other).sum()), own=int(own.sum()), twin=int(other.sum())
+        )
+
+    return overlaps
+
+
+def find_explained_words(
+    rubrics: Sequence[Rubric], held: Bools, up: Bools, borne_out: Collection[str]
+) -> dict[str, str]:
+    """Return the finding that explains each phrase's difference, by the phrase's id; of most phrases none.
+
+    A phrase may be said where something else goes wrong, or everywhere but there. Then thumbs don't
+    differ by it in the other conversations, and it adds nothing to the finding.
+
+    Args:
+        held: Where each of them holds on training conversations `[conversation, rubric]`.
+        up: Their labels `[conversation]`.
+        borne_out: Ids of the rubrics that are proven or likely.
+    """
+    findings = []
+    phrases = []
+    for place, rubric in enumerate(rubrics):
+        if rubric.id in borne_out and rubric.source.startswith("phrase:"):
+            phrases.append(place)
+        elif rubric.id in borne_out and rubric.kind == "deed":
+            findings.append(place)
+
+    # what goes wrong explains what goes well, and of each side the clearer phrase the other
+    differences = np.abs(correlate_rubrics(np.column_stack([held, ~up]).astype(np.float64))[:, -1])
+    phrases.sort(key=lambda place: (rubrics[place].polarity, -differences[place]))
+
+    explained: dict[str, str] = {}
+    for place in phrases:
+        near = _list_near_findings(rubrics, held, place, findings)
+        elsewhere = ~held[:, near].any(axis=1)
+        if near and not _differs(held[elsewhere, place], up[elsewhere], rubrics[place].polarity):
+            strongest = max(near, key=lambda finding: differences[finding])
+            explained[rubrics[place].id] = rubrics[strongest].id
+        else:
+            findings.append(place)
+
+    return explained
+
+
+def _list_near_findings(
+    rubrics: Sequence[Rubric], held: Bools, place: int, findings: Sequence[int]
+) -> list[int]:
+    """List the findings in whose conversations a phrase is mostly said, or, of the other side together, isn't."""
+    side = rubrics[place].polarity
+    near = []
+    opposite = []
+    for finding in findings:
+        if rubrics[finding].polarity != side:
+            opposite.append(finding)
+        elif _correlate(held[:, finding], held[:, place]) >= SAYS_THE_SAME_CORRELATION:
+            near.append(finding)
+
+    anything_opposite = held[:, opposite].any(axis=1)
+    if _correlate(anything_opposite, ~held[:, place]) >= SAYS_THE_SAME_CORRELATION:
+        near += opposite
+    return near
+
+
+def _correlate(first: Bools, second: Bools) -> float:
+    return float(correlate_rubrics(np.column_stack([first, second]).astype(np.float64))[0, 1])
+
+
+def _differs(held: Bools, up: Bools, side: Polarity) -> bool:
+    """Tell whether thumbs differ as a side says where a rubric holds, by Fisher's exact test at 5 %."""
+    from scipy.stats import fisher_exact  # half a second; only learning needs it
+
+    down = ~up if side == "dsat" else up
+    table = [
+        [int((held & down).sum()), int((held & ~down).sum())],
+        [int((~held & down).sum()), int((~held & ~down).sum())],
+    ]
+    return float(fisher_exact(table, alternative="greater").pvalue) <= EXPLAINED_LEVEL
+
+
+EXPLAINED_LEVEL = 0.05
+"""Level of the test of whether a phrase makes a difference beside a finding."""
 
 
 def find_much_the_same(rubrics: Sequence[Rubric], held: Bools) -> Bools:

@@ -341,6 +341,36 @@ class CommentFinding(Record):
     quotes: tuple[Quote, ...]
 
 
+NEARLY_SAME_SHARE = 0.75
+"""Share of the conversations in which either of two rubrics holds, from which on these are nearly the same ones."""
+
+PART_SHARE = 0.9
+"""Share of a rubric's conversations in which its twin holds, from which on they are a part of the twin's."""
+
+
+class TwinOverlap(Record):
+    """In how many labeled conversations a rubric and the one that it stands under hold.
+
+    Attributes:
+        both: In which both hold.
+        own: In which the rubric holds.
+        twin: In which the other one holds.
+    """
+
+    both: int
+    own: int
+    twin: int
+
+    @property
+    def words(self) -> str:
+        """How the rubric is introduced beneath its twin."""
+        if self.both >= NEARLY_SAME_SHARE * (self.own + self.twin - self.both):
+            return "nearly the same:"
+        if self.both >= PART_SHARE * self.own:
+            return f"a part of these ({self.both} of the {self.twin}):"
+        return f"partly the same conversations ({self.both} of its {self.own}):"
+
+
 MAX_FAMILY_MEMBERS = 3
 
 
@@ -359,6 +389,9 @@ class ChosenRubric(Rubric):
         unexpected: Whether its words contradict its side, by what is known of its event or signal
             in general.
         twin_of: Id of the rubric that it stands under in the headline list; empty for most.
+        overlap: With that one; None without such, and in sets of before.
+        explained_by: Of a phrase, id of the finding in whose conversations it is said, or isn't,
+            and without which it makes no difference; empty for most.
         never_came_up: Share of training conversations in which its occasion never came up; None
             where nobody says so.
         standing: None in files of before, and where no labels could tell.
@@ -379,6 +412,8 @@ class ChosenRubric(Rubric):
     alone: RubricAlone | None = None
     unexpected: bool = False
     twin_of: str = ""
+    overlap: TwinOverlap | None = None
+    explained_by: str = ""
     never_came_up: Figure | None = None
     standing: StandingRecord | None = None
     family: Family | None = None

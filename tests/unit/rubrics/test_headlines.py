@@ -8,8 +8,10 @@ from rubric_set_by_hand import figure, rubric, rubric_set
 
 from pollex.rubrics.headlines import (
     explain_beside,
+    find_explained_words,
     find_headline_twins,
     list_also_borne_out,
+    list_explained_words,
     list_habits,
     list_headlines,
     list_hints,
@@ -19,6 +21,7 @@ from pollex.rubrics.headlines import (
     list_turned_rubrics,
     list_unexpected_rubrics,
     list_words,
+    measure_overlaps,
 )
 from pollex.rubrics.lint import mark_answers, mark_pairs, mark_words
 from pollex.rubrics.records import (
@@ -28,8 +31,9 @@ from pollex.rubrics.records import (
     RubricAlone,
     RubricEvidence,
     StandingRecord,
+    TwinOverlap,
 )
-from pollex.rubrics.rubric import Quote, Rubric, rank_quote
+from pollex.rubrics.rubric import Polarity, Quote, Rubric, rank_quote
 from pollex.rubrics.worth import (
     bound_difference,
     count_thumbs_needed,
@@ -171,24 +175,70 @@ def test_words_that_labels_bear_out_are_a_list_of_their_own_and_others_are_how_p
     assert [one.id for one in list_tone_rubrics(rubrics)] == ["event2", "event3"]
 
 
-def test_words_said_where_a_deed_is_done_or_is_not_stand_under_it_and_nowhere_else() -> None:
-    rows = np.arange(40)
-    done = rows < 15
-    held = np.stack([done, done & (rows != 3), ~done, rows % 2 == 0], axis=1)
-    deed = event(1, standing=PROVEN)
-    there, apart, other = (
-        event(number, source=f"phrase:assistant:{number}", polarity=side, standing=PROVEN)
-        for number, side in ((2, "dsat"), (3, "sat"), (4, "dsat"))
-    )
-    apart = apart.model_copy(update={"worth": GOOD})
-    pool = [deed, there, apart, other]
+def nest(pool: list[ChosenRubric], held: np.ndarray, up: np.ndarray) -> list[ChosenRubric]:
+    """Return rubrics with what they stand under, as learning does."""
     beneath = find_headline_twins(pool, held, None)
-    assert beneath == {"event2": "event1", "event3": "event1"}
-    nested = [rubric.model_copy(update={"twin_of": beneath.get(rubric.id, "")}) for rubric in pool]
-    assert listed(*nested) == [["event1", "event2", "event3"]]
-    assert [rubric.id for rubric in list_words(nested)] == ["event4"]
+    overlaps = measure_overlaps(pool, held, beneath)
+    explained = find_explained_words(pool, held, up, {rubric.id for rubric in pool})
+    nested = []
+    for rubric in pool:
+        update = {
+            "twin_of": beneath.get(rubric.id, ""),
+            "overlap": overlaps.get(rubric.id),
+            "explained_by": explained.get(rubric.id, ""),
+        }
+        nested.append(rubric.model_copy(update=update))
+    return nested
+
+
+def phrase(number: int, side: Polarity = "dsat") -> ChosenRubric:
+    worth = BAD if side == "dsat" else GOOD
+    return event(
+        number, source=f"phrase:assistant:{number}", polarity=side, standing=PROVEN, worth=worth
+    )
+
+
+def test_words_said_where_a_deed_is_done_stand_under_it_and_its_mirror_stands_nowhere() -> None:
+    rows = np.arange(200)
+    done = rows < 60
+    # half of those without the deed are down for other reasons, and the last phrase tells them
+    down = (rows < 54) | (rows >= 150)
+    held = np.stack(
+        [done, done & (rows != 3), ~done, done & (rows < 30), (rows >= 145) | (rows < 3)], axis=1
+    )
+    there, mirror, part, other = phrase(2), phrase(3, "sat"), phrase(4), phrase(5)
+    nested = nest([event(1, standing=PROVEN), there, mirror, part, other], held, ~down)
+    assert listed(*nested) == [["event1", "event2"]]
+    assert [rubric.id for rubric in list_words(nested)] == ["event5"]
+    assert [rubric.id for rubric in list_explained_words(nested)] == ["event3", "event4"]
+    assert nested[1].overlap is not None
+    assert nested[1].overlap.words == "nearly the same:"
     words = {rubric.id for rubric in list_words(nested[1:])}
-    assert words == {"event2", "event3", "event4"}, "without the deed they stand by themselves"
+    assert {"event2", "event5"} <= words, "without the deed they stand by themselves"
+
+
+def test_words_that_mirror_two_findings_together_add_nothing_and_those_that_say_more_do() -> None:
+    rows = np.arange(240)
+    down = (rows < 80) | (rows % 4 == 0)
+    held = np.stack([rows < 40, (rows >= 40) & (rows < 100), rows >= 100], axis=1)
+    pool = [event(1, standing=PROVEN), phrase(2), phrase(3, "sat")]
+    assert [rubric.id for rubric in list_explained_words(nest(pool, held, ~down))] == ["event3"]
+
+    # a third thing goes wrong where neither finding holds
+    worse = down | ((rows >= 100) & (rows < 130))
+    held[100:130, 2] = False
+    nested = nest(pool, held, ~worse)
+    assert list_explained_words(nested) == []
+    assert {rubric.id for rubric in list_words(nested)} == {"event2", "event3"}
+
+
+def test_only_what_holds_in_nearly_the_same_conversations_is_called_nearly_the_same() -> None:
+    for both, own, twin, words in (
+        (60, 70, 65, "nearly the same:"),
+        (30, 31, 70, "a part of these (30 of the 70):"),
+        (40, 65, 77, "partly the same conversations (40 of its 65):"),
+    ):
+        assert TwinOverlap(both=both, own=own, twin=twin).words == words
 
 
 def test_deeds_in_conversations_that_end_badly_are_habits_to_check_and_no_part_of_the_ending() -> (
