@@ -132,7 +132,8 @@ def replay_recording(
         recording,
     )
     click.echo(
-        f"\nNow {recording.model}, a large language model recorded on {recording.made}:\n",
+        f"\nNow the same log with {recording.model}, a large language model. Its replies were "
+        f"recorded on {recording.made}, and are played back:\n",
         err=as_json,
     )
 

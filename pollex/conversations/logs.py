@@ -264,16 +264,18 @@ class Logs:
         ties = sum(id_ == other for id_, other in repeated.items())
         split = ""
         if ties:
-            split = f"; {ties:,} are left out, since a text has as many thumbs up as down"
+            split = (
+                f"; the text of {ties:,} of these has as many thumbs up as down, and doesn't count"
+            )
 
-        have = format_count(
+        left_out = format_count(
             len(repeated),
-            "labeled conversation has",
-            "labeled conversations have",
+            "labeled conversation is",
+            "labeled conversations are",
         )
         return [
-            f"{have} the text of another one{example}: each text counts once, with the label that "
-            f"most of its copies have{split}"
+            f"{left_out} left out, having the text of another one{example}: each text counts once, "
+            f"with the label that most of its copies have{split}"
         ]
 
     @property

@@ -171,7 +171,10 @@ def assess_scores(
         ),
         "yield_rate": _make_share_measure(outside, everyone, sample, needs_labels=False),
         "confident_accuracy": _make_share_measure(
-            right & outside, outside, sample, "every score is in the uncertainty window"
+            right & outside,
+            outside,
+            sample,
+            "it is sure of none: every score is in the window of doubt",
         ),
     }
     metrics = _estimate_figures(measures, sample, rng, resamples)

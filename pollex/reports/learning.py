@@ -32,7 +32,13 @@ from pollex.reports.numbers import (
     make_percent_unbreakable,
 )
 from pollex.reports.page import MAX_REASON_CHARACTERS, render_template, shorten_text
-from pollex.reports.transcript import MarkedText, mark_spans, mark_turns, shorten_turns
+from pollex.reports.transcript import (
+    MarkedText,
+    mark_spans,
+    mark_turns,
+    shorten_turns,
+    trim_quote,
+)
 from pollex.rubrics.headlines import (
     POLARITIES,
     UNEXPECTED_SIDE_NOTES,
@@ -40,8 +46,10 @@ from pollex.rubrics.headlines import (
     anything_leads,
     explain_beside,
     is_finding_in_words,
+    is_told_best_by_words,
     list_along_with_circumstances,
     list_also_borne_out,
+    list_explained_words,
     list_habits,
     list_headlines,
     list_hints,
@@ -53,6 +61,11 @@ from pollex.rubrics.headlines import (
     list_turned_rubrics,
     list_unexpected_rubrics,
     list_words,
+)
+from pollex.rubrics.learning.measured import (
+    CONSTANT_BASELINE,
+    SIGNALS_BASELINE,
+    WORDS_BASELINE,
 )
 from pollex.rubrics.learning.results import NO_EVENTS_NOTE, NOT_THE_MODELS_NOTE, LabelledScore
 from pollex.rubrics.lint import LintMark
@@ -72,6 +85,7 @@ from pollex.rubrics.worth import (
     describe_bounds,
     describe_doubt,
     describe_nothing_leading,
+    describe_reading,
     describe_signal_share,
     describe_worth,
 )
@@ -81,10 +95,12 @@ from pollex.store.folder import DEFAULT_STORE_FOLDER, format_store_option
 OTHER_FINDINGS_TITLE = "Also proven or likely"
 """Title of what labels bear out and doesn't lead."""
 
-ENDINGS_TITLE = "How such conversations end"
+ENDINGS_TITLE = "How conversations come out"
 """Title of what tells how a conversation came out."""
 
 TONE_TITLE = "How people sound"
+
+WORDS_TITLE = "What is said"
 
 NOTHING_PROVEN_BY_POLARITY: dict[Polarity, str] = {
     "dsat": "Nothing to mend is proven.",
@@ -98,9 +114,6 @@ MAX_RUBRICS_BEFORE_FOLD = 5
 MAX_EXAMPLES = 3
 MAX_SEGMENTS = 6
 MAX_WRONG_SHOWN = 6
-MAX_QUOTE_CHARACTERS = 260
-CHARACTERS_BEFORE_MARK = 80
-"""Characters of a long quote that are shown before the words that decided."""
 
 
 ExampleLink = tuple[str, str]
@@ -178,6 +191,8 @@ class Findings:
         read_first: The worst conversations, each with how it begins; empty where a deed leads.
         shown: The conversations that are in the page, as the template takes them.
         thin: Rubrics that say too little to be shown.
+        explained: Words that say no more than a finding.
+        words_first: Sides on which words explain more thumbs than any deed.
     """
 
     leading: Mapping[Polarity, Sequence[Finding]]
@@ -196,13 +211,15 @@ class Findings:
     read_first: Sequence[tuple[ExampleLink, str]]
     shown: Sequence[Mapping[str, object]]
     thin: int = 0
+    explained: Sequence[Finding] = ()
+    words_first: Sequence[Polarity] = ()
 
     def none_of(self, side: Polarity) -> str:
         """Say what there is of a side on which nothing leads."""
         nothing = NOTHING_PROVEN_BY_POLARITY[side]
         elsewhere = {
             OTHER_FINDINGS_TITLE: self.beside,
-            "What is said": self.said,
+            WORDS_TITLE: self.said,
             ENDINGS_TITLE: self.outcomes,
         }
         # the first part of the page that has something of this side
@@ -215,15 +232,6 @@ class Findings:
     def any_leads(self) -> bool:
         """Whether any deed is told to go along with the thumbs."""
         return any(self.leading.values())
-
-    @property
-    def any_corrected(self) -> bool:
-        """Whether any shares are corrected for having been chosen."""
-        leading_findings: list[Finding] = []
-        for side in POLARITIES:
-            leading_findings.extend(self.leading[side])
-        shown = [*leading_findings, *self.outcomes]
-        return any(finding.rubric.worth and finding.rubric.worth.gap for finding in shown)
 
     def counts(self) -> str:
         """Say where on the page how many rubrics stand."""
@@ -242,6 +250,7 @@ class Findings:
             "contradicted by new conversations": len(self.turned),
             "to check": len(self.to_check),
             f"for the score alone (“{TONE_TITLE}”)": len(self.sounds),
+            "of words that say no more than a finding": len(self.explained),
             "in the file only, too thin to show": self.thin,
         }
         counts_in_words = []
@@ -340,6 +349,8 @@ def prepare_findings(
         # last, as every conversation named above has its anchor by now
         shown=prepare_conversations(rubrics, anchors),
         thin=len(list_thin_rubrics(every)),
+        explained=describe(list_explained_words(every), 0),
+        words_first=[side for side in POLARITIES if is_told_best_by_words(every, side)],
     )
 
 
@@ -408,29 +419,6 @@ def describe_separate_case(case: FamilyMember, anchors: ConversationAnchors) -> 
 def list_quoted_conversations(rubric: ChosenRubric) -> list[str]:
     """List the conversations that a rubric quotes, that of the best quote first."""
     return list(dict.fromkeys(quote.conversation_id for quote in rubric.best_quotes))
-
-
-def trim_quote(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Cut a long quote to the words around its marks."""
-    text = quote.text
-    if len(text) <= MAX_QUOTE_CHARACTERS:
-        return text, quote.marks
-
-    # a little before the first mark, else from the beginning
-    begin = max(0, min((low for low, _ in quote.marks), default=0) - CHARACTERS_BEFORE_MARK)
-    end = begin + MAX_QUOTE_CHARACTERS
-    head = "…" * (begin > 0)
-    tail = "…" * (end < len(text))
-    # an ellipsis in front moves all marks by one
-    shift = begin - len(head)
-    marks_inside = []
-    for low, high in quote.marks:
-        if begin <= low < end:
-            marks_inside.append((low - shift, min(high, end) - shift))
-
-    marks = tuple(marks_inside)
-
-    return f"{head}{text[begin:end]}{tail}", marks
 
 
 def find_most_wrong(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
@@ -779,10 +767,8 @@ def describe_cost(rubrics: Sequence[Rubric]) -> str:
 
 
 CHANCE_AUC = 0.5
-CORRECTED_SHARES_NOTE = (
-    "What is picked for standing out does so by luck, too: all shares of thumbs down on this page "
-    "are corrected for that, so they differ a little less than the plain counts."
-)
+NEAR_CHANCE_AUC = 0.55
+"""Lower end of an interval up to which a set may be little better than guessing."""
 ASSOCIATION_NOTE = "They say what goes along with thumbs; that need not be what causes them."
 MIN_PROBABILITIES = 10
 """Fewer conversations than this say nothing about probabilities."""
@@ -828,7 +814,8 @@ def render_learning_page(
         read_these=write_reading_advice(len(findings.read_first)) if findings.read_first else "",
         beside_title=OTHER_FINDINGS_TITLE,
         ends_title=ENDINGS_TITLE,
-        corrected=CORRECTED_SHARES_NOTE if findings.any_corrected else "",
+        words_title=WORDS_TITLE,
+        reading=describe_reading(rubrics.rubrics),
         trust=describe_trust(rubrics),
         behind_plain=describe_better_plain_method(rubrics),
         associations=ASSOCIATION_NOTE,
@@ -902,13 +889,18 @@ def describe_trust(rubrics: RubricSet) -> str:
     )
     if not is_known(auc.low) or auc.low <= CHANCE_AUC:
         return f"Take these rubrics as hints: {tell} That may be luck."
+
+    # an interval that begins near guessing promises little
+    little = ""
+    if auc.low <= NEAR_CHANCE_AUC:
+        little = " That may be little better than guessing."
     if not has_proven_finding(rubrics.rubrics):
         return (
-            f"Take each of these rubrics as a hint: none is proven or likely by itself. Together {tell} "
-            "A sum of many weak signs can do what none of them can alone."
+            f"Take each of these rubrics as a hint: none is proven or likely by itself. Together, with "
+            f"those of how people sound, {tell}{little}"
         )
 
-    return f"{tell[0].upper()}{tell[1:]}"
+    return f"{tell[0].upper()}{tell[1:]}{little}"
 
 
 def describe_measurement(rubrics: RubricSet) -> str:
@@ -933,6 +925,13 @@ def has_proven_finding(rubrics: Sequence[ChosenRubric]) -> bool:
     )
 
 
+PLAIN_METHODS_IN_WORDS = {
+    WORDS_BASELINE: "A plain count of words, whatever they mean,",
+    SIGNALS_BASELINE: "How people sound and how turns follow each other, without any rubric,",
+    CONSTANT_BASELINE: "The same answer for every conversation",
+}
+
+
 def describe_better_plain_method(rubrics: RubricSet) -> str:
     """Say which plain method tells good conversations from bad ones better; empty for none."""
     # a plain method that is surely ahead, by probability where that was compared
@@ -943,8 +942,18 @@ def describe_better_plain_method(rubrics: RubricSet) -> str:
             by = "the sum of these rubrics"
             ahead = baseline.advantage
         # the whole interval lies below 0
-        if ahead and is_known(ahead.high) and ahead.high < 0:
-            return f"{baseline.name} tells good conversations from bad ones better than {by} does."
+        if ahead and is_known(ahead.value) and is_known(ahead.low) and is_known(ahead.high):
+            if ahead.high >= 0:
+                continue
+            less, value, more = (
+                format_number(-100 * end, 0) for end in (ahead.high, ahead.value, ahead.low)
+            )
+            return (
+                f"{PLAIN_METHODS_IN_WORDS.get(baseline.name, baseline.name)} tells good conversations from bad "
+                f"ones better than {by} does: {value} more of 100 pairs in the right order "
+                f"({INTERVAL_WORDS} {less} to {more}). The findings hold all the same, but there "
+                "are better scores to be had."
+            )
 
     return ""
 

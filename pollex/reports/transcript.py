@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pollex.conversations.conversation import Turn
-from pollex.rubrics.rubric import Polarity
+from pollex.rubrics.rubric import Polarity, Quote
 
 BLANK_PATTERN = r"\s+"
 MAX_TURN_CHARACTERS = 6000
+MAX_QUOTE_CHARACTERS = 260
+CHARACTERS_BEFORE_MARK = 80
+"""Characters of a long quote that are shown before the words that decided."""
 
 
 @dataclass(frozen=True)
@@ -101,3 +104,29 @@ def shorten_turns(turns: Sequence[Turn]) -> list[Turn]:
             else Turn(role=turn.role, content=f"{turn.shown[:MAX_TURN_CHARACTERS]}…")
         )
     return shortened_turns
+
+
+def trim_quote(
+    quote: Quote, limit: int = MAX_QUOTE_CHARACTERS
+) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Cut a quote that is longer than so many characters to the words around its marks."""
+    text = quote.text
+    if len(text) <= limit:
+        return text, quote.marks
+
+    # a little before the first mark, else from the beginning
+    before = min(CHARACTERS_BEFORE_MARK, limit // 3)
+    begin = max(0, min((low for low, _ in quote.marks), default=0) - before)
+    end = begin + limit
+    head = "…" * (begin > 0)
+    tail = "…" * (end < len(text))
+    # an ellipsis in front moves all marks by one
+    shift = begin - len(head)
+    marks_inside = []
+    for low, high in quote.marks:
+        if begin <= low < end:
+            marks_inside.append((low - shift, min(high, end) - shift))
+
+    marks = tuple(marks_inside)
+
+    return f"{head}{text[begin:end]}{tail}", marks

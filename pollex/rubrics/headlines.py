@@ -190,7 +190,9 @@ class Habit:
     def figures(self) -> str:
         """How often it is done, or its thumbs beside the rest, and in which conversations."""
         ending = self.ending.text.removesuffix(".")
-        return f"{self.case.figures}, of those where this holds: “{ending}”"
+        family = self.ending.family
+        n = f"{family.n} " if family else ""
+        return f"among the {n}labeled conversations with “{ending}”: {self.case.figures}"
 
 
 def list_habits(rubrics: Sequence[ChosenRubric]) -> list[Habit]:
@@ -281,6 +283,17 @@ def list_along_with_circumstances(rubrics: Sequence[ChosenRubric]) -> list[Chose
             explained_rubrics.append(rubric)
 
     return explained_rubrics
+
+
+def is_told_best_by_words(rubrics: Sequence[ChosenRubric], side: Polarity) -> bool:
+    """Tell whether words of a side explain more thumbs than any of its deeds: then they are told first."""
+    explained_by_words = [0.0]
+    for rubric in list_words(rubrics):
+        if rubric.polarity == side:
+            explained_by_words.append(count_thumbs_explained(rubric))
+
+    deeds = [count_thumbs_explained(headline.rubric) for headline in list_headlines(rubrics, side)]
+    return max(explained_by_words) > max(deeds, default=0.0)
 
 
 def count_thumbs_explained(rubric: ChosenRubric) -> float:

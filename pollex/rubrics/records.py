@@ -220,16 +220,18 @@ class FamilyMember(Record):
 
     @property
     def figures(self) -> str:
-        """Its thumbs beside those of the rest of the whole, as they are where it was learned."""
+        """Its thumbs beside those of the rest of the whole, as counted where it was learned."""
         # its thumbs where the whole holds, and those of the rest of the whole
         there = self.within.down_with if self.within else None
         rest = self.within.down_without if self.within else None
         if there is None or rest is None or there.value is None or rest.value is None:
-            return f"{self.among} conversations"
+            count = format_count(self.among, "labeled conversation")
+            return f"in {count}; thumbs there aren't known to differ"
 
         return (
-            f"hint: {100 * there.value:.0f} % thumbs down of {there.n}, {100 * rest.value:.0f} % in "
-            "the rest"
+            f"hint: {round(there.value * there.n)} of {there.n} thumbs down "
+            f"({100 * there.value:.0f} %), of the other {rest.n} it is "
+            f"{round(rest.value * rest.n)} ({100 * rest.value:.0f} %)"
         )
 
 

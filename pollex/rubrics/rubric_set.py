@@ -547,7 +547,8 @@ class RubricSet(Record):
         labeled = f"all {data.held_out:,} labeled conversations"
         if has_models(self.rubrics):
             return (
-                f"{labeled} (the model had read them; which rubrics count was chosen without each)"
+                f"{labeled} (the model wrote its rubrics from these, so the figures may be a little "
+                "too good; which rubrics count was chosen without the one that is scored)"
             )
         return f"{labeled}, each by rubrics learned without it"
 

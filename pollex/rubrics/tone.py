@@ -32,11 +32,14 @@ class ToneForm:
 
     Attributes:
         signals: A sentence for each.
+        sounds: Of each, whether it tells how people sound; others, such as deeds, are for rubrics
+            to tell.
         measure: Measures conversations `[conversation, feature]`; each signal has as many features
             as any other, side by side.
     """
 
     signals: tuple[str, ...]
+    sounds: tuple[bool, ...]
     measure: Callable[[Sequence[Conversation]], Floats]
 
 
@@ -109,7 +112,8 @@ class ToneRecord(Record):
     Attributes:
         weight: What a point of it counts for beside a point of a rubric, in the model to begin
             with; 0: it is left out.
-        signals: Those that weigh most, the heaviest first, each in a sentence.
+        signals: Of those that tell how people sound, those that weigh most, the heaviest first,
+            each in a sentence.
         adds: How much lower it makes the log-loss of the probability, by folds.
         learned: See `ToneScale`; empty where it is left out.
     """
@@ -145,8 +149,10 @@ class ToneRecord(Record):
         if self.adds.value is None:
             return f"{TONE_DESCRIPTION} doesn't count: {self.adds.undefined}."
 
-        bounds = f"95 % interval {self.adds.low:+.3f} to {self.adds.high:+.3f}, n = {self.adds.n}"
-        figure = f"log-loss is {self.adds.value:.3f} lower with it ({bounds})"
+        low, high = self.adds.low or 0.0, self.adds.high or 0.0
+        less = f"falls by {self.adds.value:.3f}".replace("by -", "by −")
+        bounds = f"95 % {low:.3f} to {high:.3f}".replace("-", "−")
+        figure = f"with it, the log-loss of probabilities {less} ({bounds}; n = {self.adds.n})"
         if not self.clear:
             return f"Wording alone makes no clear difference. {TONE_DESCRIPTION}: {figure}."
         if not self.weight:
@@ -154,7 +160,8 @@ class ToneRecord(Record):
 
         named = "; ".join(signal.rstrip(".") for signal in self.signals)
         helps = f"{TONE_DESCRIPTION} helps to tell how likely a thumb up is"
-        return f"{helps}: {figure}. What counts most in it: {named}."
+        named = f" How people sound counts most by this: {named}." if named else ""
+        return f"{helps}: {figure}.{named}"
 
 
-TONE_DESCRIPTION = "Tone (wording, mood and length as one number, beside the rubrics)"
+TONE_DESCRIPTION = "Tone (wording, mood and length as one number)"

@@ -19,7 +19,9 @@ from pollex.measures.distributions import (
 )
 from pollex.measures.intervals import Figure, Measure, estimate_figures, make_mean_statistic
 from pollex.rubrics.records import (
+    LIKELY_LEVEL,
     MIN_OTHER_CONVERSATIONS,
+    PROVEN_LEVEL,
     ChosenRubric,
     CountedThumbs,
     DataRecord,
@@ -502,6 +504,40 @@ def describe_bounds(worth: RubricEvidence, total: int = 0) -> str:
         )
 
     return "; ".join(filter(None, (describe_difference(worth), tested)))
+
+
+HOW_SURE_NOTE = (
+    f"How sure: where nothing matters, luck makes anything “proven” in at most {PROVEN_LEVEL:.0%} of logs, "
+    f"and “likely” in at most {LIKELY_LEVEL:.0%}; a “hint” may well be luck."
+).replace("%", " %")
+
+TESTED_BY: dict[str, str] = {
+    "halvings": "Halves of the log tested what the other halves chose.",
+    "held-out": "Conversations that took no part in learning tested it.",
+    "all": "All labels tested it, since nothing was chosen by them.",
+}
+"""What tested the rubrics, by `StandingRecord.by`."""
+
+
+def describe_reading(rubrics: Sequence[ChosenRubric]) -> list[str]:
+    """Say once how to read a list of findings: what earns them their word, and what their figures are."""
+    notes = []
+    standing = next((rubric.standing for rubric in rubrics if rubric.standing), None)
+    if standing is not None:
+        notes.append(f"{HOW_SURE_NOTE} {TESTED_BY[standing.by]}")
+
+    counts = [rubric.worth.counted for rubric in rubrics if rubric.worth and rubric.worth.counted]
+    if counts:
+        n = max(count.holds.n for count in counts)
+        figures = f"Counts are of {n:,} labeled conversations."
+        if any(rubric.worth and rubric.worth.gap for rubric in rubrics):
+            figures += (
+                " “Expected” is how much thumbs should differ in new conversations, in points of 100: "
+                "less than the counts do, since what is picked here stands out by luck, too."
+            )
+        notes.append(figures)
+
+    return notes
 
 
 def speaks_against_side(worth: RubricEvidence, side: Polarity) -> bool:

@@ -14,7 +14,7 @@ from pollex.agents.embedded.roles import DISTINCT_SOURCE_PREFIXES, MIN_COSINE_OF
 from pollex.errors import WrongUse
 from pollex.graphs.context import NullProgress, Progress
 from pollex.outputs import write_file
-from pollex.reports.transcript import MarkedText
+from pollex.reports.transcript import MarkedText, trim_quote
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.edits import (
     MAX_RUBRIC_CHARACTERS,
@@ -29,8 +29,10 @@ from pollex.rubrics.headlines import (
     Headline,
     explain_beside,
     has_turned,
+    is_told_best_by_words,
     list_along_with_circumstances,
     list_also_borne_out,
+    list_explained_words,
     list_habits,
     list_headlines,
     list_hints,
@@ -49,6 +51,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import (
     JUDGED_BY_IN_WORDS,
     describe_doubt,
+    describe_reading,
     describe_shares,
     describe_signal_share,
     format_interval_ends,
@@ -68,7 +71,10 @@ HINT_HEADINGS: dict[Polarity, str] = {
     "dsat": "Hints of what goes wrong, none of them proven",
     "sat": "Hints of what goes well, none of them proven",
 }
-OUTCOMES_HEADING = "How such conversations end"
+OUTCOMES_HEADINGS: dict[Polarity, str] = {
+    "dsat": "How it comes out, and how people react, where it goes wrong",
+    "sat": "How it comes out, and how people react, where it goes well",
+}
 WORDS_HEADINGS: dict[Polarity, str] = {
     "dsat": "What is said where it goes wrong",
     "sat": "What is said where it goes well",
@@ -80,7 +86,16 @@ CONTRADICTED_HEADING = "New conversations contradict these"
 UNEXPECTED_HEADING = "To check: one would expect these on the other side"
 BESIDE_HEADING = "Also proven or likely, but not among the findings"
 CIRCUMSTANCES_HEADING = "What goes along with a circumstance, which explains it"
+EXPLAINED_WORDS_HEADING = "Words that say no more than a finding above"
 FURTHER_HINTS_HEADING = "Hints: not enough thumbs to tell them from luck"
+HEADINGS_OF_A_SIDE = (
+    *SIDE_HEADINGS.values(),
+    *HINT_HEADINGS.values(),
+    *WORDS_HEADINGS.values(),
+    *OUTCOMES_HEADINGS.values(),
+)
+"""Headings that say on which side their rubrics are."""
+
 MAX_RUBRIC_LINE_CHARACTERS = 1000
 MAX_REMARKS_SHOWN = 3
 ID_CHARACTERS_SHOWN = 8
@@ -89,33 +104,28 @@ ID_CHARACTERS_SHOWN = 8
 
 def describe_rubrics(rubrics: RubricSet, verbose: bool = False) -> TerminalLines:
     """Yield what labels bear out, problems first; all others only if verbose."""
-    # findings lead, problems first
-    leading = {}
-    for side in SIDE_HEADINGS:
-        leading[side] = list_headlines(rubrics.rubrics, side)
-
-    words_said = list_words(rubrics.rubrics)
+    every = rubrics.rubrics
     shown_above: set[str] = set()
-    for side, leading_here in leading.items():
-        yield from _render_group(SIDE_HEADINGS[side], leading_here, verbose)
+    # how to read the list is said once, where there is one
+    if _shows_figures(every):
+        yield from describe_reading(every)
+
+    # findings lead, problems first; of deeds and words what explains more thumbs
+    for side, heading in SIDE_HEADINGS.items():
+        deeds = _render_group(heading, list_headlines(every, side), verbose)
+        words = _render_group(WORDS_HEADINGS[side], _make_entries(list_words(every), side), verbose)
+        first, second = (words, deeds) if is_told_best_by_words(every, side) else (deeds, words)
+        yield from first
+        yield from second
         # hints that stand out say what to look at next; they are not repeated below
-        strongest = list_strongest_hints(rubrics.rubrics, side)
+        strongest = list_strongest_hints(every, side)
         yield from _render_group(HINT_HEADINGS[side], map(Headline, strongest), verbose)
         shown_above |= {rubric.id for rubric in strongest}
 
-    yield from _describe_habits(list_habits(rubrics.rubrics))
+    yield from _describe_habits(list_habits(every))
     # outcomes restate the thumb, and circumstances explain it: both stand apart from causes
-    yield from _render_group(
-        OUTCOMES_HEADING, map(Headline, list_outcomes(rubrics.rubrics)), verbose
-    )
-    for side in SIDE_HEADINGS:
-        of_side = []
-        for rubric in words_said:
-            if rubric.polarity == side:
-                of_side.append(rubric)
-
-        yield from _render_group(WORDS_HEADINGS[side], map(Headline, of_side), verbose)
-
+    for side, heading in OUTCOMES_HEADINGS.items():
+        yield from _render_group(heading, _make_entries(list_outcomes(every), side), verbose)
     yield from _render_group(
         CIRCUMSTANCES_HEADING,
         map(Headline, list_along_with_circumstances(rubrics.rubrics)),
@@ -134,8 +144,10 @@ def describe_rubrics(rubrics: RubricSet, verbose: bool = False) -> TerminalLines
     against = list_turned_rubrics(rubrics.rubrics)
     odd = list_unexpected_rubrics(rubrics.rubrics)
     sounds = list_tone_rubrics(rubrics.rubrics)
+    explained = list_explained_words(rubrics.rubrics)
     thin = list_thin_rubrics(rubrics.rubrics)
     if verbose:
+        yield from _render_group(EXPLAINED_WORDS_HEADING, map(Headline, explained), verbose)
         yield from _render_group(BESIDE_HEADING, map(Headline, borne_out), verbose)
         yield from _render_group(FURTHER_HINTS_HEADING, map(Headline, hints), verbose)
         yield from _render_group(CONTRADICTED_HEADING, map(Headline, against), verbose)
@@ -153,10 +165,12 @@ def describe_rubrics(rubrics: RubricSet, verbose: bool = False) -> TerminalLines
 
     counts += [format_count(len(hints), "hint")] if hints else []
     counts += [f"{len(against)} that new conversations contradict"] if against else []
-    counts += [f"{len(odd)} to check"] if odd else []
+    counts += [f"{len(odd)} to check, as one expects the other thumb"] if odd else []
     counts += [f"{len(sounds)} of how people sound"] if sounds else []
+    counts += [f"{len(explained)} of words that say no more than these"] if explained else []
     if counts:
-        more = len(borne_out) + len(hints) + len(against) + len(odd) + len(sounds)
+        lists = (borne_out, hints, against, odd, sounds, explained)
+        more = sum(map(len, lists))
         yield f"{format_count(more, 'more rubric')} ({'; '.join(counts)}): in the report, or here with -v"
     yield from _describe_thin_rubrics(len(thin))
 
@@ -190,16 +204,14 @@ def _render_group(heading: str, entries: Iterable[Headline], verbose: bool) -> T
     for number, entry in enumerate(entries):
         if not number:
             yield TerminalLine(f"{heading}:", "bold")
-        # rubrics that mean nearly the same follow the one that stands for them
+        # rubrics of much the same conversations follow the one that stands for them
         for rubric in (entry.rubric, *entry.also):
             before = ""
             if rubric is not entry.rubric:
-                same_side = rubric.polarity == entry.rubric.polarity
-                before = "nearly the same:" if same_side else "where it doesn't hold:"
+                before = rubric.overlap.words if rubric.overlap else "see also:"
             text = " ".join(filter(None, (before, *rubric.entry)))
             # a heading that names no side leaves it to the rubric's own line
-            headed = (*SIDE_HEADINGS.values(), *HINT_HEADINGS.values(), *WORDS_HEADINGS.values())
-            side = [SCORE_DIRECTIONS[rubric.polarity]] if heading not in headed else []
+            side = [SCORE_DIRECTIONS[rubric.polarity]] if heading not in HEADINGS_OF_A_SIDE else []
             if verbose:
                 details = [format_count(len(rubric.reason_ids), "reason")]
             else:
@@ -212,12 +224,40 @@ def _render_group(heading: str, entries: Iterable[Headline], verbose: bool) -> T
                 *describe_rubric_figures(rubric),
                 *side,
                 *details,
+                *_quote_words(rubric),
                 f"id {rubric.id[:ID_CHARACTERS_SHOWN]}",
             ]
             whole = ["the wider finding:"] if rubric.lead else []
             yield make_rubric_line(text, [" ".join((*whole, figures[0])), *figures[1:]])
             for case in () if rubric.outcome else rubric.apart:
                 yield make_rubric_line(f"{WITHIN_PREFIX}: {case.text}", [case.figures])
+
+
+def _make_entries(rubrics: Iterable[ChosenRubric], side: Polarity) -> list[Headline]:
+    """Make an entry of each rubric of a side."""
+    return [Headline(rubric) for rubric in rubrics if rubric.polarity == side]
+
+
+def _shows_figures(rubrics: Sequence[ChosenRubric]) -> bool:
+    """Tell whether any rubric is listed with its figures."""
+    listed = [*list_words(rubrics), *list_outcomes(rubrics)]
+    for side in SIDE_HEADINGS:
+        listed += list_strongest_hints(rubrics, side)
+        listed += [headline.rubric for headline in list_headlines(rubrics, side)]
+
+    return bool(listed)
+
+
+MAX_WORD_QUOTE_CHARACTERS = 120
+
+
+def _quote_words(rubric: ChosenRubric) -> list[str]:
+    """Quote a phrase where it was said, since two words alone mean little; nothing of other rubrics."""
+    if not rubric.source.startswith("phrase:") or not rubric.best_quotes:
+        return []
+
+    text, _ = trim_quote(rubric.best_quotes[0], MAX_WORD_QUOTE_CHARACTERS)
+    return [f"as in “{' '.join(text.split())}”"]
 
 
 def make_rubric_line(text: str, figures: Sequence[str]) -> TerminalLine:

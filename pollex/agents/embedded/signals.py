@@ -268,6 +268,8 @@ def measure_wording_of_view(view: ConversationView) -> Floats:
 
 
 WORDING_TONE_FORM = ToneForm(
-    tuple(signal.statement for signal in WORDING_SIGNALS), measure_wording_signals
+    tuple(signal.statement for signal in WORDING_SIGNALS),
+    tuple(signal.kind == "tone" for signal in WORDING_SIGNALS),
+    measure_wording_signals,
 )
 """What tone is made of."""

@@ -262,10 +262,12 @@ def make_tone_record(
         .reshape(len(material.form.signals), -1)
         .sum(axis=1)
     )
+    # deeds and outcomes count in it, too, and are named by the rubrics that tell them
     strongest = []
-    for place in np.argsort(-pulls, kind="stable")[:MAX_NAMED_FEATURES].tolist():
-        strongest.append(material.form.signals[place])
-    signals = tuple(strongest)
+    for place in np.argsort(-pulls, kind="stable").tolist():
+        if material.form.sounds[place]:
+            strongest.append(material.form.signals[place])
+    signals = tuple(strongest[:MAX_NAMED_FEATURES])
 
     return ToneRecord(
         weight=alone["weight"],

@@ -64,7 +64,7 @@ def test_tone_is_one_line_of_the_report_of_a_list_and_of_why(
 ) -> None:
     tone = RubricSet.load(learnt.rubrics, arrays=False).tone
     assert tone is not None
-    assert "log-loss is" in tone.told
+    assert "log-loss of probabilities" in tone.told
     assert pollex("rubrics", "list", learnt.rubrics).out.count("Tone (") == 1
     assert "Tone (" in pollex("why", learnt.rubrics, TONE_SOURCE, "--store", learnt.store).out
     assert (learnt.rubrics.parent / "report.html").read_text("utf-8").count("Tone (") == 1

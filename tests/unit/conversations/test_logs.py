@@ -274,9 +274,9 @@ def test_a_text_counts_once_with_the_label_that_most_of_it_have() -> None:
     assert {c.id: c.label.value for c in logs.learnable} == {"b": "positive", "d": "negative"}
     assert logs.repeated == {"a": "b", "c": "b", "e": "e", "f": "f"}
     assert logs.note_on_repeats == [
-        "4 labeled conversations have the text of another one ('b' stands 3 times): each text "
-        "counts once, with the label that most of its copies have; 2 are left "
-        "out, since a text has as many thumbs up as down"
+        "4 labeled conversations are left out, having the text of another one ('b' stands 3 "
+        "times): each text counts once, with the label that most of its copies have; the text of 2 "
+        "of these has as many thumbs up as down, and doesn't count"
     ]
 
 

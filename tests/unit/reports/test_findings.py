@@ -11,14 +11,17 @@ from rubric_set_by_hand import figure, figures, rubric, rubric_set, scores
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.measures.intervals import Figure
 from pollex.reports.learning import (
-    MAX_QUOTE_CHARACTERS,
     list_shown_ids,
     name_conversations_to_read,
     prepare_findings,
     render_learning_page,
+)
+from pollex.reports.transcript import (
+    MAX_QUOTE_CHARACTERS,
+    MarkedText,
+    mark_spans,
     trim_quote,
 )
-from pollex.reports.transcript import MarkedText, mark_spans
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.lint import LintMark
 from pollex.rubrics.records import (
@@ -28,6 +31,7 @@ from pollex.rubrics.records import (
     FamilyMember,
     Segment,
     StandingRecord,
+    TwinOverlap,
 )
 from pollex.rubrics.rubric import Quote
 from pollex.rubrics.rubric_set import RubricSet
@@ -105,8 +109,11 @@ def test_a_rubric_is_told_with_its_worth_its_quote_and_three_conversations_that_
 ):
     page = whole_page(rubric_set(rubrics=(event(1), rubric(2, "sat"))))
     words = Reader(page).words.replace("\N{NO-BREAK SPACE}", " ")
-    assert "Holds in 25 % of conversations; 80 % thumbs down there, 0 % elsewhere." in words
-    assert "95 % intervals 38–96 % of 5, 0–20 % of 15; tested on 20" in words
+    assert (
+        "Holds in 5 of 20 conversations: 4 of 5 thumbs down (80 %); elsewhere 0 of 15 (0 %)."
+        in words
+    )
+    assert "80 points more (95 % 33 to 96); tested on 20" in words
     assert '<mark class="decided">Sorry</mark>, it is full.' in page
     places = re.findall('<a href="#(c-[0-9])">', page)
     assert places == ["c-1", "c-2", "c-3", "c-4"], "the last one is of how it ended"
@@ -135,12 +142,13 @@ def test_what_users_sound_like_and_a_rubric_whose_words_contradict_its_side_neve
 
 def test_a_near_twin_stands_under_its_rubric_with_its_own_worth_and_quote() -> None:
     narrower = event(2, "The user wants a museum, and the assistant finds none.", twin_of="event1")
+    narrower = narrower.model_copy(update={"overlap": TwinOverlap(both=18, own=19, twin=20)})
     found = prepare_findings(rubric_set(rubrics=(event(1), narrower)), [], {}).leading["dsat"]
     assert [(one.rubric.id, [twin.rubric.id for twin in one.also]) for one in found] == [
         ("event1", ["event2"])
     ]
     page = whole_page(rubric_set(rubrics=(event(1), narrower)))
-    assert "Nearly the same: The user wants a museum" in " ".join(before_unfolding(page).split())
+    assert "nearly the same: The user wants a museum" in " ".join(before_unfolding(page).split())
     assert page.count('<mark class="decided">Sorry</mark>, it is full.') == 2
 
 
@@ -339,6 +347,9 @@ def test_habits_of_an_ending_are_a_list_of_their_own() -> None:
     words = Reader(whole_page(rubric_set(rubrics=(ending,)))).words
     assert "Habits to check, unproven" in words
     assert words.count("asks for another time without naming one") == 1
-    assert "27 conversations" in words
+    assert (
+        "among the 60 labeled conversations with “The assistant gives a negative answer”" in words
+    )
+    assert "in 27 labeled conversations; thumbs there aren't known to differ" in words
     assert "Which other time?" in words
     assert words.index("Habits to check, unproven") < words.index("What came of it")

@@ -179,15 +179,15 @@ def nest(pool: list[ChosenRubric], held: np.ndarray, up: np.ndarray) -> list[Cho
     """Return rubrics with what they stand under, as learning does."""
     beneath = find_headline_twins(pool, held, None)
     overlaps = measure_overlaps(pool, held, beneath)
-    explained = find_explained_words(pool, held, up, {rubric.id for rubric in pool})
+    explained = find_explained_words(pool, held, up, {plain.id for plain in pool})
     nested = []
-    for rubric in pool:
+    for plain in pool:
         update = {
-            "twin_of": beneath.get(rubric.id, ""),
-            "overlap": overlaps.get(rubric.id),
-            "explained_by": explained.get(rubric.id, ""),
+            "twin_of": beneath.get(plain.id, ""),
+            "overlap": overlaps.get(plain.id),
+            "explained_by": explained.get(plain.id, ""),
         }
-        nested.append(rubric.model_copy(update=update))
+        nested.append(plain.model_copy(update=update))
     return nested
 
 
@@ -457,7 +457,10 @@ def test_an_entry_begins_with_the_case_that_explains_most_thumbs_however_often_a
     )
     assert entry.best_quotes[0].text == "words of hidden"
     assert [case.id for case in entry.apart] == ["confirmed"], "another event stands by itself"
-    assert entry.apart[0].figures == "hint: 100 % thumbs down of 15, 20 % in the rest"
+    assert (
+        entry.apart[0].figures
+        == "hint: 15 of 15 thumbs down (100 %), of the other 25 it is 5 (20 %)"
+    )
 
 
 def test_a_family_leads_by_itself_where_no_case_explains_most_of_it() -> None:

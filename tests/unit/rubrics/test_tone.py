@@ -42,6 +42,7 @@ RUBRICS = [
     Rubric(id="bad", text="It fails.", polarity="dsat"),
 ]
 SIGNALS = ("The user shouts.", "The user counts.")
+SOUNDS = (True, True)
 
 
 def shouts(conversations: Sequence[Conversation]) -> Floats:
@@ -81,7 +82,7 @@ def planted(up: Bools, loud: Floats) -> tuple[Material, Candidates, list[Fold]]:
         table=GivenAnswers("expected"),
         progress=NullProgress(),
         family_of=name_rubric_family,
-        form=ToneForm(SIGNALS, shouts),
+        form=ToneForm(SIGNALS, SOUNDS, shouts),
     )
     return material, pool, folds
 
@@ -120,7 +121,7 @@ def test_where_it_says_nothing_its_weight_is_0_and_the_line_says_so(seed: int) -
     assert found["weight"] == 0
     assert {fold.answers.shape[1] for fold in folds} == {len(RUBRICS)}
     told = ToneRecord(weight=0.0, signals=(), adds=Figure(**found["adds"])).told
-    assert "log-loss is" in told
+    assert "the log-loss of probabilities falls by" in told
     assert "no clear difference" in told or "doesn't count" in told
 
 
@@ -134,6 +135,7 @@ def test_an_interval_with_zero_makes_no_clear_difference_whatever_the_weight(wei
     lower = tone.model_copy(update={"adds": Figure(0.02, 0.005, 0.044, 400)})
     assert lower.clear
     assert lower.told.endswith("The user agrees.") == bool(weight)
+    assert ("falls by 0.020 (95 % 0.005 to 0.044; n = 400)") in lower.told
 
 
 def test_with_too_few_labels_to_learn_it_the_line_says_why_there_is_none() -> None:
