@@ -90,6 +90,8 @@ class KeptCommand:
     def asks(self) -> str:
         """What model it asks, and where, in words."""
         if not self.model:
+            if self.assistant_key is not None:
+                return "It asks your assistant's model, and no other."
             return "It asks no model."
         if not self.endpoint:
             return f"It asks {self.model} where this server's settings say."

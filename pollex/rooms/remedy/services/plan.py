@@ -58,8 +58,9 @@ def count_calls(
         f"{calls.replies} replies at most: a proof asks {len(proof)} contexts, {proof.count(FAILING_STRATUM)} "
         f"failing, of {gathered.users} users, {gathered.replies('prove')} an arm; a look after each quarter may end it "
         "sooner.",
-        f"The smallest effect that it finds in 80 %: {smallest:.2f} of the scale. Where half of these replies fail "
-        "again, an edit that mends half of that is worth about .10.",
+        f"Replies are judged from 0 (bad throughout) to 1 (good throughout). A difference of {smallest:.2f} or more is "
+        "found in 80 of 100 proofs. Where half of these replies fail again, an edit that mends half of that is worth "
+        "about .10.",
         *gathered.notes,
     ]
     # roles that would ask something

@@ -375,7 +375,7 @@ def test_a_plan_counts_headroom_exactly_and_the_rest_at_most(
     assert again["all"]["calls"] == ended.last["plan"]["all"]["calls"]
     assert ended.code == 0, ended.err
     assert server.counts()["received"] == 0
-    assert any("smallest effect" in note for note in ended.last["notes"])
+    assert any("80 of 100 proofs" in note for note in ended.last["notes"])
     plan = ended.last["plan"]
     assert plan["propose"]["calls"] == 4
     assert set(plan["propose"]["outcomes"]) == {"planned"}

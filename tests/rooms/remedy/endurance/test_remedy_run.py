@@ -438,7 +438,7 @@ def test_an_endpoint_is_asked_as_planned_and_a_second_run_asks_nothing_again(
         (tmp_path / "profiles.toml").write_text(table)
         plan = proving("--profiles", "profiles.toml", "--dry-run").last
         assert server.counts()["received"] == 0
-        assert any("smallest effect" in note for note in plan["notes"])
+        assert any("80 of 100 proofs" in note for note in plan["notes"])
         assert plan["plan"]["reply"]["completion_tokens"] > 10 * plan["plan"]["reply"]["calls"]
         ended = proving("--profiles", "profiles.toml")
         assert ended.code in (0, 4), ended.err

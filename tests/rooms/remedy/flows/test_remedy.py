@@ -126,7 +126,7 @@ def test_a_plan_needs_no_change_and_says_which_value_of_the_prompt_the_log_lacks
     asked = (*given, "--prompt", prompt, "--target", TARGET, "--assistant", "asked")
     ended = pollex("remedy", "plan", *asked)
     assert ended.code == 0, ended.err
-    assert "The smallest effect" in ended.out
+    assert "80 of 100 proofs" in ended.out
     prompt.write_text(f"{PROMPT}Free times: {{{{calendar}}}}\n")
     ended = pollex("remedy", "plan", *asked)
     assert ended.code == 1

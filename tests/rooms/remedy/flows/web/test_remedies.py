@@ -175,7 +175,7 @@ async def test_what_would_change_a_rubric_has_plan_and_command_and_starts_nothin
             ).text
         )
         page = await settled(client, f"{here}/{TARGET}")
-    assert "The smallest effect that it finds in 80 %" in page
+    assert "is found in 80 of 100 proofs" in page
     assert re.search(r"Cost: \$[\d.]+ at most", page)
     words = shlex.split(html.unescape(re.findall(r"<pre[^>]*>(.*?)</pre>", page, re.DOTALL)[-1]))
     assert words[3:7] == ["a log.jsonl", "$(rm x)", "--rubrics", "my set.json"]
