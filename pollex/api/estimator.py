@@ -77,7 +77,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         self.model = model
         self.store = store
 
-    def fit(self, X: Iterable[ConversationLike], y: Sequence[Any]) -> Self:
+    def fit(self, X: Iterable[ConversationLike], y: Sequence[object]) -> Self:
         """Learn from all conversations; measure by cross-validation, since nothing is held out here.
 
         Raises:

@@ -264,7 +264,7 @@ def make_parameter(option: VerbOption) -> click.Parameter:
     )
 
 
-def choose_click_type(option: VerbOption) -> click.ParamType[Any] | None:
+def choose_click_type(option: VerbOption) -> click.ParamType[object] | None:
     """Return click's type of an option."""
     # a parser of its own, words to choose from, a path, bounds, or a plain type
     if option.parse is not None:
@@ -290,7 +290,7 @@ def choose_click_type(option: VerbOption) -> click.ParamType[Any] | None:
     return click.types.convert_type(option.kind)
 
 
-class ParsedParamType(click.ParamType[Any]):
+class ParsedParamType(click.ParamType[object]):
     """What a function of the option makes of a text."""
 
     def __init__(self, option: VerbOption) -> None:
@@ -302,7 +302,7 @@ class ParsedParamType(click.ParamType[Any]):
         value: str,
         param: click.Parameter | None,
         ctx: click.Context | None,
-    ) -> Any:
+    ) -> object:
         """Return the value; one that was made already stays."""
         assert self.option.parse is not None, "only such options have this type"
         try:
@@ -376,7 +376,7 @@ def confirm(question: str) -> None:
         raise click.Abort
 
 
-def run_typed_use_case(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
+def run_typed_use_case(kind: type[UseCase[Any]], as_json: bool, **typed: object) -> int:
     """Carry out what was typed, show its result or print JSON, and return the exit code."""
     context = click.get_current_context()
     dry_run = issubclass(kind, ModelCallOptions) and typed.pop("dry_run")

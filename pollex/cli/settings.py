@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -96,7 +95,7 @@ def describe_preset(context: click.Context, name: str) -> str:
     return f"As {name}: {spell_options_of_command(context.command, settings)}"
 
 
-def parse_setting(option: VerbOption, value: str) -> Any:
+def parse_setting(option: VerbOption, value: str) -> object:
     """Return a setting's value in its type; what describes itself in `JudgeSettings` is checked there."""
     name = option.name
     # settings without help are fields of `JudgeSettings`, which checks them

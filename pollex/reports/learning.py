@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -645,7 +645,7 @@ def prepare_rubric_cards(
     rubrics: RubricSet,
     kind: str,
     means: Mapping[str, ClassMeans],
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Prepare the rubrics of one kind in the order of choice; added ones last.
 
     With each: from how many `conversations` its reasons are; how many quotes they have, some of

@@ -8,7 +8,6 @@ from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 
@@ -93,7 +92,7 @@ def make_environment() -> Environment:
 class ChartLoader:
     """The charts of all rooms, loaded by the first template that draws one: most pages have none."""
 
-    def __getattr__(self, chart: str) -> Any:
+    def __getattr__(self, chart: str) -> object:
         homes = map(import_module, find_modules("reports", "charts"))
         return getattr(next(home for home in homes if hasattr(home, chart)), chart)
 

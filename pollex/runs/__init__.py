@@ -5,11 +5,10 @@
 
 import sys
 from types import ModuleType
-from typing import Any
 
 
 class _CallablePackage(ModuleType):
-    def __call__(self, **options: Any) -> Any:
+    def __call__(self, **options: object) -> object:
         """List all runs, the last one last; see `pollex.usecases.runs`."""
         return sys.modules["pollex"].__getattr__("runs")(**options)
 

@@ -178,7 +178,7 @@ async def resume_with_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
 async def begin_forked_run(
     store: Store,
     fork: RunFork,
-    arguments: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, object] | None = None,
     fingerprint: Mapping[str, str] | None = None,
 ) -> Run:
     """Begin a run that goes on from another's state when it is resumed: what was paid for before is taken over.
@@ -305,7 +305,7 @@ async def _copy_results_of_parent(
     store: Store,
     parent: str,
     run: str,
-    state: Mapping[str, Any],
+    state: Mapping[str, object],
 ) -> None:
     store.put(make_rubric_rows(run, read_pool_rubrics(store, parent).values()))
     for id_, extraction in read_extractions(store, parent).items():

@@ -204,7 +204,7 @@ class RunSettings:
 
     store: Store
     progress: StoredProgress
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, object]
     resume: bool = False
     retry_outcomes: frozenset[NoAnswerOutcome] = RETRYABLE_OUTCOMES
     secrets: Collection[str] = ()
@@ -213,7 +213,7 @@ class RunSettings:
     traced: Callable[[Tracer], None] = lambda _tracer: None
     used: Callable[[], Mapping[str, Any]] = dict
     place: str = ""
-    behind: Mapping[str, Any] = field(default_factory=dict)
+    behind: Mapping[str, object] = field(default_factory=dict)
 
     def tracer(self, run: str) -> Tracer:
         """Create the run's tracer and announce it to its subscriber."""
@@ -317,7 +317,7 @@ class RunSettings:
         self,
         command: str,
         fingerprint: Mapping[str, str],
-        arguments: Mapping[str, Any],
+        arguments: Mapping[str, object],
     ) -> Run:
         run = self.store.begin(
             command,
@@ -382,7 +382,7 @@ def require_same_settings(
     run: Run,
     fingerprint: Mapping[str, str],
     store: Store,
-    behind: Mapping[str, Any] | None = None,
+    behind: Mapping[str, object] | None = None,
 ) -> Run:
     """Return a run that has these settings.
 

@@ -50,9 +50,9 @@ class ModelUsage:
         """The stages and their sum."""
         return self.table.stages | {"all": self.table.total}
 
-    def by_stage(self) -> dict[str, Any]:
+    def by_stage(self) -> dict[str, object]:
         """Return the rows as JSON values."""
-        rows: dict[str, Any] = {}
+        rows: dict[str, object] = {}
         for name, row in self.rows.items():
             rows[name] = {
                 "calls": row.asked,
@@ -157,7 +157,7 @@ def _format_cost(row: StageUsage, price: Price | None) -> str:
     return "unknown" if estimated is None else f"≈ {estimated:.4f}"
 
 
-def _make_estimate_json(row: StageUsage, price: Price | None) -> dict[str, Any]:
+def _make_estimate_json(row: StageUsage, price: Price | None) -> dict[str, object]:
     """Return what is estimated of calls whose tokens the endpoint didn't count; empty where it counted all."""
     if not row.uncounted:
         return {}
@@ -178,6 +178,6 @@ def render_usage_by_stage(usage: ModelUsage | None) -> TerminalLines:
         yield from usage.told()
 
 
-def make_usage_json(usage: ModelUsage | None) -> dict[str, Any]:
+def make_usage_json(usage: ModelUsage | None) -> dict[str, object]:
     """Return the usage as fields of a result; empty where no model worked."""
     return {} if usage is None else usage.as_json()

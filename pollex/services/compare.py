@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -540,14 +539,14 @@ class CompareResult(TabularResult):
 
         return "; ".join(differences)
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, object]]:
         # a record for each rubric of each comparison
         rows = []
         for comparison in self.comparisons:
             for rubric in comparison.rubrics:
                 rows.append((comparison.first, comparison.second, asdict(rubric)))
 
-        records: list[dict[str, Any]] = []
+        records: list[dict[str, object]] = []
         for first, second, row in rows:
             records.append({"first": first, "second": second, **row})
 

@@ -189,7 +189,7 @@ class ExaminedEndpoint:
 
         return [f"Note: {note}" for note in [*missing, *exposed]]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """JSON values."""
         capabilities = self.capabilities
         return {

@@ -100,13 +100,13 @@ class Evaluation(TabularResult):
 
         return f"AUC {value} (n = {self.n})"
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, object]]:
         # people read the titles of figures, not their names in the code
         named = {}
         for name, title in METRIC_NAMES.items():
             named[title] = getattr(self.figures, name)
 
-        records: list[dict[str, Any]] = []
+        records: list[dict[str, object]] = []
         for name, f in named.items():
             records.append(
                 {
@@ -424,9 +424,9 @@ class TurnsResult(TabularResult):
 
         return f"a probability is better than the share of thumbs up {stages} of the user's turns (n = {self.n})"
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, object]]:
         names = ("log_loss", "share_log_loss", "gain")
-        records: list[dict[str, Any]] = []
+        records: list[dict[str, object]] = []
         for turn in self.rubrics.turns:
             records.append(
                 {
@@ -650,7 +650,7 @@ def score_beginnings(
     conversation: Conversation,
     scored: Callable[[list[Conversation]], Iterable[Score]],
     records: Iterable[TurnRecord],
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Score a conversation after each of the user's first `MOST_BEGINNINGS` turns.
 
     Args:

@@ -149,7 +149,7 @@ def require_exact(text: str) -> None:
             raise FileNotSearched("it quotes them beside numbers that would be rounded: edit it")
         return number
 
-    def check_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def check_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if len(dict(pairs)) < len(pairs):
             raise FileNotSearched("it quotes them beside a key that stands twice: edit it")
         return dict(pairs)
@@ -374,7 +374,7 @@ def _extract_page_text(page: str) -> str:
     return html.unescape("".join(parts))
 
 
-def _renew_digest(value: Any) -> Any:
+def _renew_digest(value: object) -> object:
     """Return a rubric set with the digest of its rubrics as they are now: quotes are a part of it."""
     if not isinstance(value, dict) or "rubrics_digest" not in value:
         return value
@@ -467,10 +467,10 @@ _DUCKDB_TYPE_PATTERN = re.compile(r'"(?:[^"]|"")*"|\b([A-Z][A-Z0-9_]*)\b')
 
 
 def _find_change_of_row(
-    row: dict[str, Any],
+    row: dict[str, object],
     changed: dict[str, int],
     target: ForgettingTarget,
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """Return what changes in a row, or that it goes, with its number; None where nothing does.
 
     Args:
@@ -485,7 +485,7 @@ def _find_change_of_row(
     if cleaned.keys() != row.keys():
         raise FileNotSearched("a column is named as one of them: edit it")
 
-    change: dict[str, Any] = {}
+    change: dict[str, object] = {}
     for column, value in cleaned.items():
         if [value] != [row[column]]:  # as lists: NaN, which is left as it is, has not changed
             place = changed.setdefault(column, len(changed))

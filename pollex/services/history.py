@@ -351,8 +351,8 @@ class NodeState(Result):
 
     run: str
     node: str
-    state: dict[str, Any]
-    before: dict[str, Any]
+    state: dict[str, object]
+    before: dict[str, object]
 
     def told(self) -> TerminalLines:
         """Yield what the node found, on a screen."""

@@ -55,7 +55,7 @@ class RubricFacts(ABC):
     """What a room tells coding agents of the rubrics of a set."""
 
     @abstractmethod
-    def facts_of(self, store: Store, rubrics: Sequence[Rubric]) -> list[dict[str, Any]]:
+    def facts_of(self, store: Store, rubrics: Sequence[Rubric]) -> list[dict[str, object]]:
         """Return facts of each rubric, by name."""
 
 
@@ -227,7 +227,7 @@ class LogSourceTools:
     interfaces: Callable[[], Sequence[ToolInterface]]
 
 
-def describe_figure(figure: Figure) -> dict[str, Any]:
+def describe_figure(figure: Figure) -> dict[str, object]:
     """Return what an agent is told of a figure."""
     # agents pay for each word: what is empty is left out, and so are units
     figure_values = {}

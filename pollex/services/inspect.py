@@ -111,7 +111,7 @@ class Inspection(TabularResult):
     def headline(self) -> str:
         return f"{len(self.logs)} conversations, {len(self.logs.bad_rows)} bad rows"
 
-    def records(self) -> Iterable[dict[str, Any]]:
+    def records(self) -> Iterable[dict[str, object]]:
         return ({"field": name, "conversations": n} for name, n in self.fields.items())
 
     @property

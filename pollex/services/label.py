@@ -330,7 +330,7 @@ class DrawnConversations(TabularResult):
     def headline(self) -> str:
         return f"{len(self.rows)} of {self.population} conversations, drawn at random"
 
-    def records(self) -> Iterable[dict[str, Any]]:
+    def records(self) -> Iterable[dict[str, object]]:
         return self.rows
 
     def told(self) -> TerminalLines:

@@ -149,7 +149,7 @@ class LearnResult(TabularResult):
     def headline(self) -> str:
         return repr(self.rubrics)
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, object]]:
         return self.rubrics.records()
 
     @property

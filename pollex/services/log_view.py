@@ -72,18 +72,18 @@ class LogView:
         most_rows: How many rows of each file were looked at; 0 for all.
     """
 
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
     proposed: bool = False
     error: Mapping[str, str] = field(default_factory=dict)
-    offer: Mapping[str, Any] = field(default_factory=dict)
+    offer: Mapping[str, object] = field(default_factory=dict)
     facts: Sequence[tuple[str, str]] = ()
     left_out: Sequence[str] = ()
     notes: Sequence[str] = ()
-    columns: Sequence[Mapping[str, Any]] = ()
+    columns: Sequence[Mapping[str, object]] = ()
     label: str = ""
-    values: Sequence[Mapping[str, Any]] = ()
-    speakers: Sequence[Mapping[str, Any]] = ()
-    talks: Sequence[Mapping[str, Any]] = ()
+    values: Sequence[Mapping[str, object]] = ()
+    speakers: Sequence[Mapping[str, object]] = ()
+    talks: Sequence[Mapping[str, object]] = ()
     conversations: int = 0
     rated: Mapping[str, int] = field(default_factory=dict)
     most_rows: int = 0
@@ -93,7 +93,7 @@ def view_log(
     sources: Sequence[str],
     *,
     reading: ReadOptions,
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
 ) -> LogView:
     """Return what is read of a log; what can't be read is told in it.
 
@@ -103,7 +103,7 @@ def view_log(
     # large files are looked at in part, so that the page comes soon
     most_rows = MAX_ROWS_OF_LARGE_FILES if _count_file_bytes(sources) > LARGE_LOG_BYTES else None
     columns: list[Column] = []
-    offered: Mapping[str, Any] = {}
+    offered: Mapping[str, object] = {}
     proposed = False
     try:
         # columns are read first: they are shown even if the rows can't be read
@@ -180,7 +180,7 @@ def _accept_unknown_words(
 def _make_refused_view(
     error: PollexError,
     columns: Sequence[Column],
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
 ) -> LogView:
     """Return the view of a log that can't be read as it was asked for."""
     # the table of columns stands on the page itself
@@ -225,7 +225,7 @@ def _count_file_bytes(sources: Sequence[str]) -> int:
         return 0
 
 
-def _open_sources(sources: Sequence[str], reading: ReadOptions) -> Iterator[Iterator[Any]]:
+def _open_sources(sources: Sequence[str], reading: ReadOptions) -> Iterator[Iterator[object]]:
     for name in find_files(sources):
         yield iterate_file_rows(
             name,
@@ -235,14 +235,14 @@ def _open_sources(sources: Sequence[str], reading: ReadOptions) -> Iterator[Iter
         )
 
 
-def _convert_candidate_to_options(candidate: ReadingCandidate) -> dict[str, Any]:
+def _convert_candidate_to_options(candidate: ReadingCandidate) -> dict[str, object]:
     """Return a candidate as options, which name no two columns in one text."""
     # a role may have several names
     roles: dict[str, list[str]] = {}
     for role, name in candidate.roles:
         roles.setdefault(role, []).append(name)
 
-    options: dict[str, Any] = dict(candidate.labels)
+    options: dict[str, object] = dict(candidate.labels)
     if candidate.columns:
         options["columns"] = dict(candidate.columns)
 
@@ -322,9 +322,9 @@ def _list_row_numbers(numbers: Mapping[str, int]) -> str:
 
 def _describe_columns(
     columns: Sequence[Column],
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
     logs: Logs | None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Yield each column that has values, with three of them and the part that it is."""
     # parts that were asked for, and then those that the reader found
     parts = map_columns_to_parts(options)
@@ -363,7 +363,7 @@ def map_columns_to_parts(options: Mapping[str, Any]) -> dict[str, str]:
     return parts
 
 
-def map_parts_to_columns(parts: Mapping[str, str]) -> dict[str, Any]:
+def map_parts_to_columns(parts: Mapping[str, str]) -> dict[str, object]:
     """Return options of reading for the parts that a person chose for columns.
 
     Raises:
@@ -403,7 +403,7 @@ def map_parts_to_columns(parts: Mapping[str, str]) -> dict[str, Any]:
     return {"columns": by_part}
 
 
-def _describe_label_values(inspection: Inspection, unknown: str) -> Iterator[dict[str, Any]]:
+def _describe_label_values(inspection: Inspection, unknown: str) -> Iterator[dict[str, object]]:
     """Yield each value of the label, what it counts as, and how many rows have it.
 
     Args:
@@ -495,7 +495,7 @@ def _find_usual_role(word: str) -> str:
         return ""
 
 
-def group_speakers_by_role(speakers: Mapping[str, str]) -> dict[str, Any]:
+def group_speakers_by_role(speakers: Mapping[str, str]) -> dict[str, object]:
     """Return options for whose turns a person said that names are; those that are known anyway are left out."""
     roles: dict[str, list[str]] = {}
     for name, role in speakers.items():
@@ -508,7 +508,7 @@ SPEAKER_ROLES = ("user", "assistant", "system", "tool", NO_TURN_ROLE)
 """Whose turns a name may be; the last is nobody's."""
 
 
-def _describe_conversation(conversation: Conversation) -> dict[str, Any]:
+def _describe_conversation(conversation: Conversation) -> dict[str, object]:
     """Return a conversation as it will be judged, cut where it is long."""
     turns = []
     for message in format_openai_messages(conversation)[:MAX_TURNS_SHOWN]:

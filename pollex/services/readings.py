@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import (
     AfterValidator,
@@ -77,7 +77,7 @@ class LogReading:
     files: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
     titles: tuple[str, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     is_kept: bool = False
     conversations: int | None = None
@@ -285,7 +285,7 @@ def resolve_named_sample(source: str | Path, store: Path) -> str | Path:
     return sources[0]
 
 
-def read_named_options(logs: object, store: Path) -> Mapping[str, Any]:
+def read_named_options(logs: object, store: Path) -> Mapping[str, object]:
     """Return the options of the logs that are named as `log:NAME`; none where there are none.
 
     Raises:
@@ -318,7 +318,7 @@ class _ReadingFile(BaseModel):
     files: list[_PlainName] = []
     places: list[_Place] = []
     titles: list[str] = []
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     columns: list[str] = []
     is_kept: bool = False
     conversations: int | None = Field(None, ge=0)
@@ -361,7 +361,7 @@ def _read_reading(folder: Path) -> LogReading | None:
     )
 
 
-def _is_sound_option(name: str, value: Any) -> bool:
+def _is_sound_option(name: str, value: object) -> bool:
     """Return whether a value is one of an option of reading: no other option of a verb is taken from a store."""
     usual = _DEFAULTS_OF_OPTIONS.get(name, _NO_OPTION)
     if usual is _NO_OPTION:
@@ -373,7 +373,7 @@ def _is_sound_option(name: str, value: Any) -> bool:
     return _is_text_or_texts(value)
 
 
-def _is_text_or_texts(value: Any) -> bool:
+def _is_text_or_texts(value: object) -> bool:
     """Return whether a value is a text, or a list of texts."""
     if isinstance(value, list):
         return all(isinstance(part, str) for part in value)

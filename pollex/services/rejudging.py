@@ -62,7 +62,7 @@ class RepeatedAnswers:
     before: AnswersByRubric
     after: AnswersByRubric
     judge: str
-    used: dict[str, Any]
+    used: dict[str, object]
     scores: tuple[Score, Score]
     theta: float
     able: Capabilities | None = None
@@ -597,6 +597,6 @@ def _shift_above_half(over_chance: Figure) -> Figure:
     return replace(over_chance, value=value, low=low, high=high)
 
 
-def _make_answer_json(answer: Answer | Unanswered) -> dict[str, Any]:
+def _make_answer_json(answer: Answer | Unanswered) -> dict[str, object]:
     answer_json = answer.model_dump(mode="json")
     return answer_json | {"value": answer.value() if isinstance(answer, Answer) else None}

@@ -90,7 +90,7 @@ class TabularResult(Result):
         return format_outcomes(getattr(self, "outcomes"))  # noqa: B009
 
     @abstractmethod
-    def records(self) -> Iterable[dict[str, Any]]:
+    def records(self) -> Iterable[dict[str, object]]:
         """Return the rows of the table."""
 
     def __repr__(self) -> str:
@@ -209,7 +209,7 @@ METRIC_NAMES = {
 PROBABILITY_METRICS = ("log_loss", "brier", "smece", "share_log_loss", "share_brier", "gain")
 
 
-def make_figures_json(figures: Assessment | None) -> dict[str, Any]:
+def make_figures_json(figures: Assessment | None) -> dict[str, object]:
     """Return metrics by name, with their intervals; null where undefined."""
     if figures is None:
         return {}
@@ -222,7 +222,7 @@ def make_figures_json(figures: Assessment | None) -> dict[str, Any]:
     } | _split_undefined_figures(named)
 
 
-def make_probability_json(figures: ProbabilityFigures) -> dict[str, Any]:
+def make_probability_json(figures: ProbabilityFigures) -> dict[str, object]:
     """Return the figures of probabilities as JSON values."""
     named = {}
     for name in PROBABILITY_METRICS:
@@ -236,7 +236,7 @@ def make_probability_json(figures: ProbabilityFigures) -> dict[str, Any]:
     return {"n": figures.n} | _split_undefined_figures(defined_figures)
 
 
-def _split_undefined_figures(named: dict[str, Figure]) -> dict[str, Any]:
+def _split_undefined_figures(named: dict[str, Figure]) -> dict[str, object]:
     # values for programs that want nothing else; intervals and reasons beside them
     undefined = {}
     for name, figure in named.items():
@@ -254,7 +254,7 @@ def _split_undefined_figures(named: dict[str, Figure]) -> dict[str, Any]:
     }
 
 
-def make_calibrator_json(rubrics: RubricSet) -> dict[str, Any] | None:
+def make_calibrator_json(rubrics: RubricSet) -> dict[str, object] | None:
     """Return the chosen model of probabilities and its figures; None where there is no calibrator."""
     if (record := rubrics.calibrator) is None:
         return None
@@ -299,7 +299,7 @@ def format_interval(share: Figure) -> str:
     return f"95 % interval {share.low or 0:.0%} to {share.high or 0:.0%}"
 
 
-def make_calibration_support_json(rubrics: RubricSet) -> dict[str, Any]:
+def make_calibration_support_json(rubrics: RubricSet) -> dict[str, object]:
     """Return whether the probabilities may be called calibrated."""
     support = rubrics.support
     return {

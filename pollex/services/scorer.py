@@ -99,7 +99,7 @@ class BatchScorer:
         if judge is not None:
             self.judge = judge
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Travel without what can be built again where the work is done."""
         return type(self), (self.rubrics, self.judges, self.costs, self.embedding_model)
 
@@ -179,7 +179,7 @@ class BatchScorer:
 
 
 CONVERSATION_SHAPES_HINT = 'give a Conversation, a dict with "messages", or a list of messages'
-ConversationLike = Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]
+ConversationLike = Conversation | Mapping[str, object] | Sequence[Mapping[str, str]]
 """A conversation of ours, a dict with `messages`, or a list of OpenAI-style messages."""
 
 
@@ -633,14 +633,14 @@ def _exit_with_parent() -> None:
         os._exit(1)
 
 
-def score_in_worker(records: Sequence[Any]) -> ScoreColumns:
+def score_in_worker(records: Sequence[object]) -> ScoreColumns:
     """Score conversations in a worker process."""
     return asyncio.run(_WORKER_SCORERS[0].batch(unpack_turns(records)))
 
 
-def pack_turns(conversations: Sequence[Conversation]) -> list[Any]:
+def pack_turns(conversations: Sequence[Conversation]) -> list[object]:
     """Return what a judge reads of conversations, in a form that travels quickly."""
-    turns: list[Any] = []
+    turns: list[object] = []
     # metadata, labels and ids of users stay behind
     for conversation in conversations:
         turns.append(

@@ -585,7 +585,7 @@ class ShareResult(TabularResult):
         how = "at_random" if self.total.at_random else "adjusted"
         return [(group, getattr(group, how)) for group in self.groups]
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, object]]:
         return [
             {"group": segment.name or "all", "of": how, "conversations": segment.conversations}
             | asdict(share)

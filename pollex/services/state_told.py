@@ -149,7 +149,7 @@ class ListRows:
 
 
 def _split_into_parts(
-    name: str, value: Any, texts: Mapping[str, str]
+    name: str, value: object, texts: Mapping[str, str]
 ) -> Iterator[tuple[str, str | ListRows]]:
     """Yield what is told of a value of the state: lines by their names; lists inside of objects are parts, too."""
     if isinstance(value, list):
@@ -207,15 +207,15 @@ def _split_object(
         yield from _split_into_parts(f"{name}, {key}", rows, texts)
 
 
-def _is_empty(value: Any) -> bool:
+def _is_empty(value: object) -> bool:
     return value in (None, "", [], {})
 
 
-def _is_long(value: Any) -> bool:
+def _is_long(value: object) -> bool:
     return isinstance(value, str) and len(value) > MAX_INLINE_VALUE_CHARACTERS
 
 
-def _holds_rows(value: Any) -> bool:
+def _holds_rows(value: object) -> bool:
     """Tell whether a value is a list of objects, or an object with one in it."""
     if isinstance(value, list):
         return any(isinstance(row, Mapping) for row in value)
@@ -224,7 +224,7 @@ def _holds_rows(value: Any) -> bool:
     )
 
 
-def _format_row(row: Any) -> str:
+def _format_row(row: object) -> str:
     """Return a row of a list in a line, what people know it by first."""
     if not isinstance(row, Mapping):
         return _format_value(row)
@@ -245,7 +245,7 @@ def _format_row(row: Any) -> str:
     return named
 
 
-def _format_value(value: Any) -> str:
+def _format_value(value: object) -> str:
     """Return a value in a line: objects as `name value`, what is nested deeper in brackets."""
     if isinstance(value, Mapping):
         if _is_figure(value):
@@ -273,12 +273,12 @@ def _format_value(value: Any) -> str:
     return _format_plain_value(value)
 
 
-def _is_figure(value: Mapping[str, Any]) -> bool:
+def _is_figure(value: Mapping[str, object]) -> bool:
     """Tell whether an object is a figure with its interval."""
     return {"value", "low", "high"} <= value.keys()
 
 
-def _rank_field(field: tuple[str, Any]) -> tuple[bool, bool, bool]:
+def _rank_field(field: tuple[str, object]) -> tuple[bool, bool, bool]:
     """Order the fields of a row: why, what was decided, the rest, and long texts last."""
     name, value = field
     long = isinstance(value, str) and len(value) > MAX_FIELD_CHARACTERS
@@ -292,7 +292,7 @@ MAX_FIELD_CHARACTERS = 450
 """Characters of a field that stands where it is: whole prompts and diffs come last."""
 
 
-def _format_plain_value(value: Any) -> str:
+def _format_plain_value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

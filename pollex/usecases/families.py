@@ -261,7 +261,7 @@ def get_store_folder(use_case: object) -> Path:
     )
 
 
-def read_options_of_named_log(use_case: object) -> Mapping[str, Any]:
+def read_options_of_named_log(use_case: object) -> Mapping[str, object]:
     """Return how the logs are read that were brought to the store under a name, as `log:NAME`."""
     logs = getattr(use_case, "logs", None)
     if not has_named_log(logs):
@@ -517,7 +517,7 @@ class ModelCallOptions(ResumableRunOptions):
         return ModelOptions.of(**options | name_chat_options(options.pop("model", None)))
 
 
-def name_chat_options(model: str | BaseChatModel | None) -> dict[str, Any]:
+def name_chat_options(model: str | BaseChatModel | None) -> dict[str, object]:
     """Return a model as options: its name, or the object that is asked."""
     if isinstance(model, str | None):
         return {"model": model}

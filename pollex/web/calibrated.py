@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -239,7 +239,7 @@ def measure_subgroups_of_run(
 
 def measure_drift(
     lens: RunColumns, others: Sequence[tuple[str, RunColumns]]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Compare the probabilities of other runs with those of a run.
 
     Returns:
@@ -251,7 +251,7 @@ def measure_drift(
     from pollex.measures.drift import measure_stability
 
     before = _collect_values(lens)
-    drifts: list[dict[str, Any]] = []
+    drifts: list[dict[str, object]] = []
     for name, other in others:
         after = _collect_values(other)
         if len(before) < MIN_LABELS or len(after) < MIN_LABELS:
@@ -259,7 +259,7 @@ def measure_drift(
         change = measure_stability(before, after, np.random.default_rng(0), 200)
         # thumbs of the other run, whether it was learned from them or not
         is_told = (other.label >= 0) & ~np.isnan(other.probability)
-        row: dict[str, Any] = {
+        row: dict[str, object] = {
             "run": name,
             "n": int((~np.isnan(other.probability)).sum()),
             "mean": float(after.mean()),

@@ -441,7 +441,7 @@ def read_last_lines(path: Path) -> list[str]:
     )
 
 
-def _read_json_file(path: Path) -> Any:
+def _read_json_file(path: Path) -> object:
     try:
         return json.loads(path.read_bytes().splitlines()[-1])
     except (OSError, ValueError, IndexError):

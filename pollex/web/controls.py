@@ -165,7 +165,7 @@ class Control:
         except ValueError:
             raise RequestError(f"{self.label}: {typed[:80]!r} is none", hint=self.help) from None
 
-    def _value(self, typed: str) -> Any:
+    def _value(self, typed: str) -> object:
         option = self.option
         if self.kind == "choice" and typed not in {value for value, _ in self.choices}:
             raise ValueError
@@ -232,7 +232,7 @@ def _choose_kind(option: VerbOption) -> ControlKind:
     if option.many:
         return "lines"
 
-    numbers: dict[Any, ControlKind] = {int: "whole", float: "number"}
+    numbers: dict[object, ControlKind] = {int: "whole", float: "number"}
     return numbers.get(option.kind, "line")
 
 
@@ -254,7 +254,7 @@ def _list_choices(option: VerbOption) -> tuple[tuple[str, str], ...]:
     return (*nothing, *((word, word) for word in words))
 
 
-def _write_default(value: Any) -> str:
+def _write_default(value: object) -> str:
     """Return a default as a form has it."""
     if value is REQUIRED or value in (None, (), "", False):
         return ""
@@ -338,7 +338,7 @@ def names_a_model(use_case: type[UseCase[Any]]) -> bool:
     )
 
 
-def make_option_words(option: VerbOption, value: Any) -> list[str]:
+def make_option_words(option: VerbOption, value: object) -> list[str]:
     """Return the words of a command that give a field a value.
 
     A value stands in the same word as its option: one that begins with a dash is no option.
@@ -380,7 +380,7 @@ def read_profile(typed: Mapping[str, str]) -> DomainProfile | None:
         RequestError: A text is too long.
     """
     neutral = DomainProfile.neutral().model_dump()
-    values_typed: dict[str, Any] = {}
+    values_typed: dict[str, object] = {}
     for name in list_profile_questions():
         text = typed.get(PROFILE_PREFIX + name, "").strip()
         # fields with several values have one on each line

@@ -113,7 +113,7 @@ def _make_field(option: VerbOption) -> OptionField:
     )
 
 
-def read_options(form_fields: Mapping[str, Any]) -> dict[str, Any]:
+def read_options(form_fields: Mapping[str, object]) -> dict[str, object]:
     """Return options of reading from what a form sent.
 
     Raises:
@@ -153,7 +153,7 @@ def read_options(form_fields: Mapping[str, Any]) -> dict[str, Any]:
 def _drop_values_of_moved_columns(
     before: Mapping[str, str],
     now: Mapping[str, str],
-    options: dict[str, Any],
+    options: dict[str, object],
 ) -> None:
     """Drop what was said of a column's values, where another column has its part now."""
     for part, names in (("label", RULE_OPTIONS), ("role", ("roles",))):
@@ -166,8 +166,8 @@ def _get_path_of_part(part: str, parts: Mapping[str, str]) -> str:
     return next((path for path, named in parts.items() if named == part), "")
 
 
-def _read_typed(form_fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    options: dict[str, Any] = {}
+def _read_typed(form_fields: Mapping[str, object]) -> Mapping[str, object]:
+    options: dict[str, object] = {}
     for option_field in list_option_fields():
         text = str(form_fields.get(f"{READING_PREFIX}{option_field.name}", "")).strip()
         if not text:
@@ -217,7 +217,7 @@ def _read_mapping(text: str) -> dict[str, Any]:
 
 
 def _read_choices(
-    form_fields: Mapping[str, Any],
+    form_fields: Mapping[str, object],
     begins: str,
     choices: Mapping[str, str],
 ) -> tuple[dict[str, str], bool]:

@@ -235,7 +235,7 @@ def split_sealed(words: str) -> list[tuple[str, bool]]:
     return pairs
 
 
-def _parse_json(text: str) -> Any:
+def _parse_json(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

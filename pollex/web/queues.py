@@ -231,7 +231,7 @@ def _make_lease(
 
 def _draw_row(
     lens: RunColumns,
-    leased: Mapping[str, dict[str, Any]],
+    leased: Mapping[str, dict[str, object]],
     texts_seen: Set[str],
     rng: np.random.Generator,
 ) -> tuple[int | None, frozenset[str]]:
@@ -255,7 +255,7 @@ def _iterate_places(n: int, rng: np.random.Generator) -> Iterator[int]:
 
 
 def _list_texts_drawn_at_random(
-    leased: Mapping[str, dict[str, Any]], lens: RunColumns
+    leased: Mapping[str, dict[str, object]], lens: RunColumns
 ) -> list[int]:
     return [lens.place[about["drawn"]] for about in leased.values() if about["drawn"] in lens.place]
 

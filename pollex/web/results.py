@@ -49,7 +49,7 @@ def show_result(site: Site, child: Child) -> tuple[str, TemplateValues] | None:
     return views[0].template, {"result": titled} | dict(views[0].figures(titled))
 
 
-def restore_figures(value: object) -> Any:
+def restore_figures(value: object) -> object:
     """Return JSON values with figures in place of their fields, as templates and drawings take them."""
     if isinstance(value, dict):
         # exactly the fields of a figure: it is one
@@ -61,7 +61,7 @@ def restore_figures(value: object) -> Any:
     return value
 
 
-def replace_paths_by_titles(site: Site, value: object) -> Any:
+def replace_paths_by_titles(site: Site, value: object) -> object:
     """Return values with the names of logs that were brought in place of the store's paths."""
     readings = list_readings(site.store.folder, kept_only=False)
 

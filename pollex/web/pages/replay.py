@@ -81,7 +81,7 @@ def _describe_price(
     }
 
 
-def _list_earlier_replays(site: Site, run: Run, conversation: str) -> list[dict[str, Any]]:
+def _list_earlier_replays(site: Site, run: Run, conversation: str) -> list[dict[str, object]]:
     rows = site.store.rows(
         "SELECT id, time, payload FROM replays WHERE run = ? AND conversation = ? ORDER BY rowid DESC LIMIT 20",
         [run.id, conversation],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from pollex.conversations.conversation import Conversation
 from pollex.rooms.exchange.formats.peer_scores import make_requests
@@ -31,7 +30,7 @@ def export_scores(
     *,
     as_: str,
     logs: Iterable[Conversation] = (),
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return scores as another tool's requests, one a figure; conversations without figures have none.
 
     Args:

@@ -158,7 +158,7 @@ def repair_request_line(line: bytes) -> bytes:
     return make_refused_requests(ids) or line
 
 
-def make_refused_requests(ids: Sequence[Any]) -> bytes:
+def make_refused_requests(ids: Sequence[object]) -> bytes:
     """Return requests that are answered by an error, by their ids."""
     # an unknown method makes the server answer with an error under the request's id
     requests = []
@@ -191,7 +191,7 @@ def find_written_ids(line: bytes) -> list[bytes]:
     return ids
 
 
-def _parse_id(written: bytes) -> Any:
+def _parse_id(written: bytes) -> object:
     """Return the id that stands in a line as JSON."""
     try:
         return replace_surrogates(json.loads(written))

@@ -49,7 +49,7 @@ class PeerFigure(NamedTuple):
     kind: str
     comment: str
     judged: bool
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, object]
 
 
 def list_peer_figures(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
@@ -121,7 +121,7 @@ def list_peer_figures(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
     return figures
 
 
-def _get_form_values(aim: PeerIds, figure: PeerFigure, id_: str) -> dict[str, Any]:
+def _get_form_values(aim: PeerIds, figure: PeerFigure, id_: str) -> dict[str, object]:
     """Return what the table of forms names."""
     # the same id gives the same UUID, so that a second sending replaces the first
     digits = hashlib.sha256(id_.encode()).hexdigest()
@@ -217,7 +217,7 @@ def _format_as_text(value: object) -> str:
 
 
 _FORMS_IN_FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-REQUEST_FORMS: dict[str, Any] = {
+REQUEST_FORMS: dict[str, object] = {
     form: _FORMS_IN_FILE.get({"openinference": "phoenix"}.get(form, form))
     for form in ("langfuse", "phoenix", "openinference", "mlflow", "langsmith", "opik", "otel")
 }
@@ -234,7 +234,7 @@ class WrittenRequests(NamedTuple):
         left_out: Conversations without a request, with the reason.
     """
 
-    requests: list[dict[str, Any]]
+    requests: list[dict[str, object]]
     left_out: list[tuple[str, str]]
 
 
@@ -280,7 +280,7 @@ def make_requests(
     return WrittenRequests(requests, left_out)
 
 
-def iterate_file_lines(form: str, requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def iterate_file_lines(form: str, requests: Sequence[Mapping[str, object]]) -> Iterator[str]:
     """Format requests as the tool's file: one JSON value, or one request a line."""
     if form in ("langfuse", "langsmith", "mlflow"):
         yield json.dumps(list(requests), ensure_ascii=False, indent=1) + "\n"

@@ -429,11 +429,11 @@ class AgentTools:
         return str(value)[:MAX_TEXT_CHARACTERS]
 
 
-def _get_length_limit(value: Any) -> int:
+def _get_length_limit(value: object) -> int:
     return MAX_TEXT_CHARACTERS if isinstance(value, str) else ROWS_A_PAGE
 
 
-def _measure_length(value: Any) -> int:
+def _measure_length(value: object) -> int:
     if isinstance(value, str | list | tuple):
         return len(value)
     return 0

@@ -302,7 +302,7 @@ def _make_client(interface: PeerInterface, environment: Mapping[str, str]) -> ht
     )
 
 
-def _send_request(client: httpx2.Client, ask: PeerRequest) -> Any:
+def _send_request(client: httpx2.Client, ask: PeerRequest) -> object:
     """Send a request and return the answer; repeat requests that fail temporarily.
 
     Raises:
@@ -344,7 +344,7 @@ def _send_request(client: httpx2.Client, ask: PeerRequest) -> Any:
     )
 
 
-def _parse_response(response: httpx2.Response, path: str) -> Any:
+def _parse_response(response: httpx2.Response, path: str) -> object:
     if not response.content.strip():
         return {}
 
@@ -546,7 +546,7 @@ def _parse_entries(text: str) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _parse_json(text: str) -> Any:
+def _parse_json(text: str) -> object:
     """Parse a text as JSON that can be sent again: numbers that it has, and characters that UTF-8 has."""
     value = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_finite)
     # half a character (a lone surrogate) can't be sent
@@ -561,5 +561,5 @@ def _parse_finite(digits: str) -> float:
     return number
 
 
-def _refuse_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is no number of JSON")

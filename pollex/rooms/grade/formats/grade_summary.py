@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -273,7 +273,7 @@ def iterate_grade_rows(
     gradings: Iterable[CaseGrading],
     judge: str,
     value: GradeReading = "auto",
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Yield one row for each case; grades are None if missing."""
     # questions outside the rules: the judge without references, and the type
     beside = [make_plain_question(profile), make_type_question(profile)]
@@ -311,7 +311,7 @@ def iterate_grade_rows(
         }
 
 
-def make_summary_json(grade_summary: GradeSummary) -> dict[str, Any]:
+def make_summary_json(grade_summary: GradeSummary) -> dict[str, object]:
     """Return a summary for scripts: figures with n and interval, null if undefined."""
     return {
         "n": grade_summary.n,
@@ -350,7 +350,7 @@ def make_summary_json(grade_summary: GradeSummary) -> dict[str, Any]:
     }
 
 
-def make_figure_json(figure: Figure) -> dict[str, Any]:
+def make_figure_json(figure: Figure) -> dict[str, object]:
     """Return a figure with its interval as JSON values."""
     interval = None if figure.low is None else [figure.low, figure.high]
     fields = {
@@ -365,8 +365,8 @@ def _format_grade(level: float) -> str:
     return f"{level:g}"
 
 
-def _make_answer_row(question: Question, answer: Answer | Unanswered) -> dict[str, Any]:
-    row: dict[str, Any] = {"question": question.id}
+def _make_answer_row(question: Question, answer: Answer | Unanswered) -> dict[str, object]:
+    row: dict[str, object] = {"question": question.id}
     # no answer: the reason in place of its fields
     if isinstance(answer, Unanswered):
         return row | {"outcome": answer.outcome, "detail": answer.detail}

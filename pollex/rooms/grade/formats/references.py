@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
 
 from pollex.conversations.conversation import Source
 from pollex.conversations.logs import BadRow
@@ -383,7 +382,7 @@ def _get_case_id(row: LogRow, options: ReadOptions) -> str:
     )
 
 
-def _get_text(fields: Mapping[str, Any], names: Sequence[str]) -> str:
+def _get_text(fields: Mapping[str, object], names: Sequence[str]) -> str:
     # the first of the names that has a value
     value = replace_surrogates(
         next(
@@ -402,8 +401,8 @@ def _get_text(fields: Mapping[str, Any], names: Sequence[str]) -> str:
     return str(value)
 
 
-def _read_evidences(fields: Mapping[str, Any]) -> tuple[ReferenceEvidence, ...] | None:
-    value: Any = next((fields[name] for name in EVIDENCE_FIELDS if fields.get(name)), [])
+def _read_evidences(fields: Mapping[str, object]) -> tuple[ReferenceEvidence, ...] | None:
+    value: object = next((fields[name] for name in EVIDENCE_FIELDS if fields.get(name)), [])
     if isinstance(value, str):  # as a cell of CSV has it
         try:
             value = parse_json(value)
@@ -421,7 +420,7 @@ def _read_evidences(fields: Mapping[str, Any]) -> tuple[ReferenceEvidence, ...] 
     )
 
 
-def _read_sources(fields: Mapping[str, Any], options: ReadOptions) -> tuple[Source, ...]:
+def _read_sources(fields: Mapping[str, object], options: ReadOptions) -> tuple[Source, ...]:
     """Return the documents that a row's answer was written with."""
     named = options.sources_field
     sources, _ = split_off_sources({"sources": fields.get(named)} if named else fields)

@@ -1,7 +1,6 @@
 """The page on answers graded against references: how grades are distributed, and their means."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -53,7 +52,7 @@ def render_grades_page(
     judge: str,
     pivot: float,
     run: str = "",
-    example: Mapping[str, Any] | None = None,
+    example: Mapping[str, object] | None = None,
 ) -> str:
     """Render the whole page.
 
@@ -83,8 +82,8 @@ def render_grades_page(
 def prepare_sections(
     grade_summary: GradeSummary,
     pivot: float,
-    example: Mapping[str, Any] | None,
-) -> dict[str, Any]:
+    example: Mapping[str, object] | None,
+) -> dict[str, object]:
     """Return what the template of distributions, means, agreement and the example shows; arguments as above."""
     # only judges that graded something have a curve
     shown = []
@@ -112,7 +111,7 @@ def prepare_sections(
 
 def choose_example(
     profile: ReferencingProfile, gradings: Sequence[CaseGrading]
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """Return the answer with the lowest grade, with all that the judge said; None without grades."""
     # cases with an overall grade, which decides which one is shown
     graded = []

@@ -76,7 +76,7 @@ class AnswerResult(TabularResult):
     bad_rows: tuple[BadRow, ...] = ()
     usage: ModelUsage | None = None
 
-    def records(self) -> Iterator[dict[str, Any]]:
+    def records(self) -> Iterator[dict[str, object]]:
         for response in self.responses:
             case = response.case
             yield {

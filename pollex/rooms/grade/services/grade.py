@@ -97,7 +97,7 @@ class GradeResult(TabularResult):
     bad_rows: tuple[BadRow, ...] = ()
     usage: ModelUsage | None = None
 
-    def records(self) -> Iterator[dict[str, Any]]:
+    def records(self) -> Iterator[dict[str, object]]:
         return iterate_grade_rows(self.profile, self.gradings, self.judge, self.value)
 
     def told(self) -> TerminalLines:

@@ -9,7 +9,7 @@ from pollex.store.runs import Run
 from pollex.web.site import Site
 
 
-def show_run_grades(site: Site, run: Run) -> dict[str, Any] | None:
+def show_run_grades(site: Site, run: Run) -> dict[str, object] | None:
     """Return what the sections of a page on an ended run's grades show; None if it is no run of `grade`."""
     # grades of a run that goes on would change from look to look
     if run.finished is None or run.command != "grade":

@@ -1,14 +1,13 @@
 """What the room hangs into the browser."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from pollex.store.runs import Run
 from pollex.web.hooks import PagePanel, make_run_figures
 from pollex.web.site import Site
 
 
-def show_grades(site: Site, run: Run) -> Mapping[str, Any] | None:
+def show_grades(site: Site, run: Run) -> Mapping[str, object] | None:
     """Return what the panel on the grades of a run shows."""
     from pollex.rooms.grade.web.grades import show_run_grades  # such pages alone need it
 

@@ -42,7 +42,7 @@ VOTE_COLUMNS = {
 """What is told of each run: its number from 1, and None for the answer of a run that failed."""
 
 
-def make_verdict_row(verdict: Verdict, task: RatingTask) -> dict[str, Any]:
+def make_verdict_row(verdict: Verdict, task: RatingTask) -> dict[str, object]:
     """Turn a verdict into plain values; None where a conversation has no figure."""
     # a person's answer stands above that of the runs
     decided_by = "ensemble" if verdict.rating else None
@@ -70,7 +70,7 @@ def iterate_vote_rows(
     judged: RunTally,
     conversations: Sequence[Conversation],
     variant: str | None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Yield a row for each run of each conversation, in their order."""
     options = [option.text for option in judged.task.question.options]
     # votes are read by batch, so that a large log stays out of memory
@@ -108,7 +108,7 @@ def explain_missing_rating(decided: Verdict) -> str:
 
 def iterate_accepted_rows(
     pairs: Iterable[tuple[Conversation, Verdict]], judged: RunTally
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Yield conversations with a rating, ready for fine-tuning; a person's rating has no confidence."""
     for conversation, decided in pairs:
         if decided.final is None:
@@ -233,7 +233,7 @@ class AnswersFile:
         return "it can't be judged"
 
 
-def iterate_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+def iterate_json_lines(path: Path) -> Iterator[tuple[int, object]]:
     """Yield each line's number and JSON value; blank lines are skipped.
 
     Lines end only at line feeds: `splitlines` would also split within a text, at U+2028 for

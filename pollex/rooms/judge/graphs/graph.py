@@ -39,7 +39,7 @@ class JudgeState(BatchState, total=False):
     """
 
     rule: str
-    figures: dict[str, dict[str, Any]]
+    figures: dict[str, dict[str, object]]
     waiting: list[str]
     given: dict[str, str]
 

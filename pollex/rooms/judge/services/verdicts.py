@@ -138,7 +138,7 @@ class JudgeResult(TabularResult):
             )
         )
 
-    def records(self) -> Iterator[dict[str, Any]]:
+    def records(self) -> Iterator[dict[str, object]]:
         return (make_verdict_row(verdict, self.judged.task) for verdict in self.verdicts)
 
     @property
@@ -242,7 +242,7 @@ def _make_side_json(
     passed: int,
     right: int,
     share: Figure,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "n": n,
         "passed": passed,

@@ -1,7 +1,6 @@
 """What the room hangs into the browser beside its pages."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from pollex.rooms.judge.web.links import WAITING_PATH
 from pollex.store.runs import Run
@@ -9,7 +8,7 @@ from pollex.web.hooks import MenuEntry, PagePanel, WaitingWork, make_run_check, 
 from pollex.web.site import Site
 
 
-def show_ratings(site: Site, run: Run) -> Mapping[str, Any] | None:
+def show_ratings(site: Site, run: Run) -> Mapping[str, object] | None:
     """Return what the panel on the ratings of a run shows."""
     from pollex.rooms.judge.web.ratings import show_run_ratings  # such pages alone need it
 

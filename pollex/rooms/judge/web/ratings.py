@@ -14,7 +14,7 @@ MAX_VOTE_KINDS_SHOWN = 60
 """Kinds of votes that are listed."""
 
 
-def show_run_ratings(site: Site, run: Run) -> dict[str, Any] | None:
+def show_run_ratings(site: Site, run: Run) -> dict[str, object] | None:
     """Return an ended run's votes by kind, those that agree most first, and how right they are.
 
     Returns:

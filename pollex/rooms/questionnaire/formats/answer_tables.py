@@ -37,8 +37,8 @@ class AnswerRecords:
     text: list[str] = field(default_factory=list)
     question: list[str] = field(default_factory=list)
     judge: list[str | None] = field(default_factory=list)
-    option: list[Any] = field(default_factory=list)
-    probability: list[Any] = field(default_factory=list)
+    option: list[object] = field(default_factory=list)
+    probability: list[object] = field(default_factory=list)
     row: list[int] = field(default_factory=list)
     rows: list[LogRow] = field(default_factory=list)
     groups: dict[str, list[str]] = field(default_factory=dict)
@@ -91,8 +91,8 @@ class RecordCell(NamedTuple):
 
     row: int
     question: str
-    option: Any
-    probability_or_judge: Any
+    option: object
+    probability_or_judge: object
 
 
 def _make_records(
@@ -139,7 +139,7 @@ class TableShape:
     judgments: Callable[[Sequence[LogRow]], AnswerRecords] | None = None
     numbered: Mapping[TableSide, re.Pattern[str]] = field(default_factory=dict)
 
-    def recognises(self, fields: Mapping[str, Any], side: TableSide) -> bool:
+    def recognises(self, fields: Mapping[str, object], side: TableSide) -> bool:
         """Return whether a row's fields have this shape."""
         has_columns = side in self.needed and fields.keys() >= {*self.needed[side].split()}
         return has_columns and (
@@ -158,7 +158,7 @@ def describe_place(row: LogRow) -> str:
     return f"{row.source}:{row.line}"
 
 
-def format_id(value: Any) -> str:
+def format_id(value: object) -> str:
     """Convert an id to text; a missing one is empty."""
     if value is None:
         return ""

@@ -15,7 +15,7 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.rooms.questionnaire.formats.answer_tables import AnswerRecords
 
 
-def convert_to_numbers(values: Sequence[Any]) -> Floats:
+def convert_to_numbers(values: Sequence[object]) -> Floats:
     """Convert values to numbers `[record]`; NaN for others, infinite numbers, true and false."""
     out = np.array([_convert_to_number(value) for value in values], dtype=np.float64)
     out[np.isinf(out)] = np.nan

@@ -131,7 +131,7 @@ def compute_expected_answers(proba: Floats, scale: Scale) -> list[float] | list[
     return means
 
 
-def _make_prediction_columns(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
+def _make_prediction_columns(proba: Floats, scale: Scale) -> dict[str, list[object]]:
     if scale.ordinal:
         spread = compute_variance(proba, scale.values).tolist()
     else:
@@ -147,13 +147,13 @@ def _make_prediction_columns(proba: Floats, scale: Scale) -> dict[str, list[Any]
     }
 
 
-def _make_judge_cells(judge: str, proba: Floats, scale: Scale) -> list[dict[str, Any]]:
+def _make_judge_cells(judge: str, proba: Floats, scale: Scale) -> list[dict[str, object]]:
     columns = (
         compute_expected_answers(proba, scale),
         compute_entropy(proba).tolist(),
         proba.tolist(),
     )
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for expected, bits, row in zip(*columns, strict=True):
         rows.append(
             {
@@ -167,7 +167,7 @@ def _make_judge_cells(judge: str, proba: Floats, scale: Scale) -> list[dict[str,
     return rows
 
 
-def list_prediction_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def list_prediction_columns(rows: Sequence[Mapping[str, object]]) -> dict[str, str]:
     """Name the columns of predictions, with DuckDB's types: questions may have different options."""
     names = dict.fromkeys(name for row in rows for name in row if name != "judges")
     # predictions of single judges are the last column

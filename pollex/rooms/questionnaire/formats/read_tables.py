@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.conversations.logs import BadRow
@@ -196,7 +195,7 @@ def _unescape_rows(rows: Sequence[LogRow], joined: Collection[str]) -> list[LogR
     ]
 
 
-def _unescape_value(value: Any, bare: Mapping[str, str]) -> Any:
+def _unescape_value(value: object, bare: Mapping[str, str]) -> object:
     if isinstance(value, str):
         return bare.get(value, value)
     return value

@@ -132,7 +132,7 @@ class FittedCalibrator(TabularResult):
     def headline(self) -> str:
         return f"{self.model}, {format_count(self.tables.labels, 'label')} of {self.tables.main!r}"
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, object]]:
         plain_values = {}
         for name, value in self.as_json().items():
             if not isinstance(value, list):
@@ -246,7 +246,7 @@ def calibrate(
     model: str | None = None,
     network: bool = False,
     main_only: bool = False,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> FittedCalibrator:
@@ -389,7 +389,7 @@ def predict_judgments(
             option="pre_trained",
         )
 
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for name in questions_wanted:
         # fails for a question that the questionnaire doesn't have
         model.questionnaire_.index(name)
@@ -469,8 +469,8 @@ def build_model_settings(
 
 
 def complete_network_settings(
-    kind: type[JudgedEstimator], settings: Mapping[str, Any]
-) -> dict[str, Any]:
+    kind: type[JudgedEstimator], settings: Mapping[str, object]
+) -> dict[str, object]:
     """Return settings that were given to the calibration network; the authors' recipe brings the authors' own.
 
     Raises:
@@ -490,7 +490,7 @@ def complete_network_settings(
     return {**(AUTHORS_NETWORK_SETTINGS if settings.get("recipe") == "authors" else {}), **settings}
 
 
-def build_mixed_start_settings(questions: Questionnaire) -> dict[str, Any]:
+def build_mixed_start_settings(questions: Questionnaire) -> dict[str, object]:
     """Return the settings of a network that begins as ordinal mixed effects; none where answers have no order."""
     # takes a second to import
     from pollex.calibration.models.ordinal import OrdinalMixedEffects

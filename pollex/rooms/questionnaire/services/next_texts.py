@@ -64,7 +64,7 @@ class NextTexts(TabularResult):
     def headline(self) -> str:
         return f"{len(self.rows)} of {self.texts} texts to label next, on {self.question}"
 
-    def records(self) -> Iterable[dict[str, Any]]:
+    def records(self) -> Iterable[dict[str, object]]:
         return self.rows
 
     def told(self) -> TerminalLines:

@@ -1,7 +1,6 @@
 """What the room hangs into the browser beside its pages."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from pollex.rooms.questionnaire.web.calibrators import get_calibrator_folders, show_calibrators
 from pollex.web.hooks import NamedCalibrators, ServedFiles
@@ -13,7 +12,7 @@ def list_calibrator_names(site: Site) -> Sequence[str]:
     return [*get_calibrator_folders(site)]
 
 
-def show_calibrator(site: Site, name: str) -> dict[str, Any]:
+def show_calibrator(site: Site, name: str) -> dict[str, object]:
     """Return what fills the page of a calibrator."""
     # reports take a while to import: such pages alone need it
     from pollex.rooms.questionnaire.web.pages.calibrators import show_calibrator_page

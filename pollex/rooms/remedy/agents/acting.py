@@ -78,13 +78,13 @@ CONTAINER_TYPES = (functools.partial, MethodType, list, tuple, set, frozenset, M
 """Values that are looked into, whoever made them."""
 
 
-def list_class_names(value: Any) -> set[str]:
+def list_class_names(value: object) -> set[str]:
     """Return the names of a value's class, or of a class itself, and of what they derive from."""
     kind = value if isinstance(value, type) else type(value)
     return {ancestor.__name__ for ancestor in kind.__mro__}
 
 
-def is_compiled_graph(value: Any) -> bool:
+def is_compiled_graph(value: object) -> bool:
     """Return whether a value is a compiled graph."""
     return not isinstance(value, type) and "Pregel" in list_class_names(value)
 
@@ -144,7 +144,7 @@ def list_steps_of_node(runnable: Any) -> Iterator[Any]:
         yield runnable
 
 
-def _only_writes_text(step: Any) -> bool:
+def _only_writes_text(step: object) -> bool:
     """Return whether a step is a model, a prompt or a parser of LangChain's own."""
     return bool(HARMLESS_CLASS_NAMES & list_class_names(step)) and _is_module_of_langchain(
         type(step).__module__
@@ -158,7 +158,7 @@ def _is_module_of_langchain(module: str | None) -> bool:
     return has_their_name and is_library_module(module or "")
 
 
-def has_code_of_user(value: Any) -> bool:
+def has_code_of_user(value: object) -> bool:
     """Return whether code that isn't LangChain's or LangGraph's is in a value of theirs, or a tool is."""
     visited = dict[int, Any]()
     left = [value]
@@ -203,9 +203,9 @@ def _has_methods_of_user(kind: type) -> bool:
     return False
 
 
-def list_parts_of_value(value: Any) -> list[Any]:
+def list_parts_of_value(value: object) -> list[object]:
     """Return what a value is made of, and what calling it calls first."""
-    parts: list[Any] = []
+    parts: list[object] = []
     if isinstance(value, functools.partial):
         parts += [value.func, *value.args, *value.keywords.values()]
     elif isinstance(value, MethodType):
@@ -288,7 +288,7 @@ def find_acting_parts_behind(function: Any, module: str = "") -> Iterator[str]:
     yield from _find_acting_modules(modules)
 
 
-def _list_modules_of_value(value: Any) -> set[str]:
+def _list_modules_of_value(value: object) -> set[str]:
     """Return the modules that a value, its class, and the ancestors of this are from."""
     ancestors = (value if isinstance(value, type) else type(value)).__mro__
     modules = {ancestor.__module__ for ancestor in ancestors}

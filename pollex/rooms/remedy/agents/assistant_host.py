@@ -124,7 +124,7 @@ LANGCHAIN_TOOLS_MODULE = "langchain_core.tools.base"
 class ToolRefusingImporter(MetaPathFinder):
     """Has tools refuse from their module's import on: what nobody could see in the code doesn't act, either."""
 
-    def find_spec(self, name: str, *_where: Any) -> ModuleSpec | None:
+    def find_spec(self, name: str, *_where: object) -> ModuleSpec | None:
         """Return where the module of tools is, loaded with tools that refuse; nothing of others."""
         if name != LANGCHAIN_TOOLS_MODULE:
             return None
@@ -155,7 +155,7 @@ def load_assistant(module: str, name: str, folder: str) -> Assistant:
     if PathFinder.find_spec(module.partition(".")[0], [folder]) is not None:
         sys.path.insert(0, folder)
 
-    answerer: Any = import_module(module)
+    answerer: object = import_module(module)
     for part in name.split("."):
         answerer = getattr(answerer, part)
 
@@ -189,7 +189,7 @@ async def answer_request(
     outbox.send({"id": line["id"], "found": sent})
 
 
-def encode_reply(reply: AssistantReply | NoReply) -> dict[str, Any]:
+def encode_reply(reply: AssistantReply | NoReply) -> dict[str, object]:
     """Return a reply as JSON values; one that is too long is none."""
     if isinstance(reply, NoReply):
         return {"kind": reply.kind, "detail": reply.detail[:300]}

@@ -48,7 +48,7 @@ FOREIGN_STREAM_MESSAGE = (
 )
 
 
-def parse_host_message(line: bytes) -> dict[str, Any]:
+def parse_host_message(line: bytes) -> dict[str, object]:
     """Return a line of the host.
 
     Raises:
@@ -80,7 +80,7 @@ def name_signal(number: int) -> str:
         return str(number)
 
 
-def is_valid_reply(values: Any) -> bool:
+def is_valid_reply(values: object) -> bool:
     """Tell whether values are a reply of a length that the host sends, or say why there is none."""
     if not isinstance(values, dict):
         return False
@@ -105,7 +105,7 @@ def is_valid_amount(value: Any) -> bool:
     return type(value) in (int, float) and 0 <= value < float("inf")
 
 
-def is_valid_tool_call(values: Any) -> bool:
+def is_valid_tool_call(values: object) -> bool:
     """Tell whether values are a call of a tool."""
     return (
         isinstance(values, dict)
@@ -157,7 +157,7 @@ class HostProcess:
     process: subprocess.Popen[bytes]
     waiting: dict[int, PendingRequest] = field(default_factory=dict)
     printed: deque[int] = field(default_factory=lambda: deque(maxlen=MAX_KEPT_ERROR_CHARACTERS))
-    ready: SimpleQueue[dict[str, Any]] = field(default_factory=SimpleQueue)
+    ready: SimpleQueue[dict[str, object]] = field(default_factory=SimpleQueue)
     lock: threading.Lock = field(default_factory=threading.Lock)
     reader: threading.Thread | None = None
     active: float = field(default_factory=time.monotonic)
@@ -190,7 +190,7 @@ class HostProcess:
 
         return host
 
-    def first_line(self, seconds: float) -> dict[str, Any]:
+    def first_line(self, seconds: float) -> dict[str, object]:
         """Return what it says once the assistant is imported, or why it isn't."""
         try:
             return self.ready.get(timeout=seconds)
@@ -396,7 +396,7 @@ class HostProcess:
 
 
 def settle_future(
-    future: asyncio.Future[dict[str, Any]], outcome: dict[str, Any] | HostProcessEnded
+    future: asyncio.Future[dict[str, Any]], outcome: dict[str, object] | HostProcessEnded
 ) -> None:
     """Set what a request came to, where somebody still waits for it."""
     if future.done():

@@ -5,14 +5,13 @@ pollex remedy run … --assistant pollex.rooms.remedy.examples.planted_assistant
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 SYSTEM_PROMPT = "You are the assistant of a bicycle shop.\nBe short and friendly.\n"
 OFFER_LINE = "Where a wish can't be met, offer another day.\n"
 REPLY_ENDINGS = ("", " Is there anything else?", " Can I help you with anything else today?")
 
 
-def answer_messages(messages: Sequence[Mapping[str, Any]], system: str) -> str:
+def answer_messages(messages: Sequence[Mapping[str, object]], system: str) -> str:
     """Fail in seven of ten replies; with the offer in the prompt, most of these have a way on."""
     rng = random.Random(f"{messages[-1]['content']} {len(messages)} {system}")
     day = rng.choice(("Tuesday", "Friday"))

@@ -80,7 +80,7 @@ class ReplyCase(NamedTuple):
         }
 
 
-def _build_dataset_example(case: ReplyCase) -> dict[str, Any]:
+def _build_dataset_example(case: ReplyCase) -> dict[str, object]:
     metadata = {**case.about, "checks": [check._asdict() for check in case.checks]}
     return {
         "inputs": {"messages": list(case.messages)},
@@ -89,7 +89,7 @@ def _build_dataset_example(case: ReplyCase) -> dict[str, Any]:
     }
 
 
-def _build_case_row(case: ReplyCase) -> dict[str, Any]:
+def _build_case_row(case: ReplyCase) -> dict[str, object]:
     quotes = {check.rubric: check.quote for check in case.checks}
     return {
         "inputs": {"messages": list(case.messages)},

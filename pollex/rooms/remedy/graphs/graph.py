@@ -147,7 +147,7 @@ def list_proven_changes(state: Mapping[str, Any]) -> list[dict[str, str]]:
     return [named[name] for name in state["edits"]]
 
 
-def list_prompt_texts(state: Mapping[str, Any]) -> list[str]:
+def list_prompt_texts(state: Mapping[str, object]) -> list[str]:
     """Return the prompts of these changes."""
     return [edit["text"] for edit in list_proven_changes(state)]
 
@@ -537,7 +537,7 @@ async def wait_for_people(state: RemedyState, runtime: Runtime[Any]) -> RemedySt
     return {"asked": {"people": len(chosen)}, "choices": chosen, **make_node_update("people", line)}
 
 
-async def conclude_run(state: RemedyState, runtime: Runtime[Any]) -> dict[str, Any]:
+async def conclude_run(state: RemedyState, runtime: Runtime[Any]) -> dict[str, object]:
     """Conclude on each change that was proven, and record what the run came to."""
     live = await get_resources(runtime, RemedyWork)
     if state["ended"]:

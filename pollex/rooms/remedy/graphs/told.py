@@ -79,9 +79,9 @@ def _describe_context(
     target: Floats,
     *,
     texts: bool,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a context with what each arm replied there, and how far that does what the target asks."""
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "id": trial.contexts[n].conversation.id,
         "failed before": bool(trial.arrays.stratum[n] == FAILING_STRATUM),
         "target": {name: _round_finite(target[n, arm]) for arm, name in enumerate(names)},

@@ -320,7 +320,7 @@ def compute_question_value(question: Question, answer: Answer | Unanswered) -> f
     return held if good else 1 - held
 
 
-async def ask_second_judge(live: RemedyWork, second: SecondReader, arm: int) -> dict[str, Any]:
+async def ask_second_judge(live: RemedyWork, second: SecondReader, arm: int) -> dict[str, object]:
     """Have the second judge compare both replies to each context, and judge them by other words; return its share."""
     trial = live.trials["prove"]
     n = len(trial.contexts)

@@ -627,7 +627,7 @@ class ProofArrays:
 
         return (float(target.mean()) if len(target) else -1.0) - 2 * sum(drops)
 
-    def flattered(self) -> dict[str, Any]:
+    def flattered(self) -> dict[str, object]:
         """Tell whether the judge believes replies that only claim to do well."""
         # the flattering arm against the old one, where the target failed
         values = self.users_of(self.differences(0)[:, 0], FAILING_STRATUM)

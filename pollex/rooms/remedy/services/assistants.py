@@ -64,7 +64,7 @@ class AssistantOptions:
 
 
 def parse_assistant(
-    assistant: Any,
+    assistant: object,
     profiles: str | Path | None,
     command: ModelOptions,
     seconds: float = DEFAULT_REPLY_SECONDS,

@@ -159,7 +159,7 @@ class BriefResult(TabularResult):
     def headline(self) -> str:
         return f"{format_count(len(self.targets), 'rubric')} that a prompt may change, in {self.n} conversations"
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, object]]:
         return [target.row for target in self.targets]
 
     def told(self) -> TerminalLines:

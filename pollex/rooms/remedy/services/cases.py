@@ -54,7 +54,7 @@ class CasesResult(TabularResult):
     def headline(self) -> str:
         return f"{format_count(len(self.cases), 'case')} for {self.to}"
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, object]]:
         return [case.row for case in self.cases]
 
     def told(self) -> TerminalLines:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
@@ -58,11 +57,11 @@ class BriefTool(AgentTool):
 class LifeOfRubrics(RubricFacts):
     """The states of rubrics and how often each holds, for coding agents."""
 
-    def facts_of(self, store: Store, rubrics: Sequence[Rubric]) -> list[dict[str, Any]]:
+    def facts_of(self, store: Store, rubrics: Sequence[Rubric]) -> list[dict[str, object]]:
         """Return the state of each rubric, its last releases, and thumbs."""
         from pollex.rooms.remedy.services.life import build_lives  # as above
 
-        facts: list[dict[str, Any]] = []
+        facts: list[dict[str, object]] = []
         for life in build_lives(store, rubrics):
             facts.append(
                 {

@@ -325,7 +325,7 @@ def set_rubric_state(
         return next(iter(build_lives(store, [facts])))
 
 
-def find_rubric_in_store(store: Store, name: str) -> dict[str, Any]:
+def find_rubric_in_store(store: Store, name: str) -> dict[str, object]:
     """Return the rubric whose id begins with `name`, as the last run has it.
 
     Raises:
@@ -338,7 +338,7 @@ def find_rubric_in_store(store: Store, name: str) -> dict[str, Any]:
 
     # the whole id, or a beginning that only one has
     if name in payloads or len(payloads) == 1:
-        rubric: dict[str, Any] = load_json(payloads.get(name) or next(iter(payloads.values())))
+        rubric: dict[str, object] = load_json(payloads.get(name) or next(iter(payloads.values())))
         return rubric
 
     if payloads:
@@ -365,7 +365,7 @@ RUBRIC_BY_PREFIX_QUERY = (
 
 def build_lives(
     store: Store,
-    rubrics: Sequence[Rubric | Mapping[str, Any]],
+    rubrics: Sequence[Rubric | Mapping[str, object]],
     read_seen: Callable[[Run], list[ScoredConversation]] | None = None,
 ) -> list[RubricLife]:
     """Return the lives of some rubrics of an open store.

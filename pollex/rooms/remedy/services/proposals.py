@@ -256,13 +256,13 @@ def build_proposer_items(
     gathered: GatheredContexts,
     contexts: Sequence[ReplyContext],
     trial: Trial,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return what the proposer sees: nothing of judges, scales, scores, other parts or sealed rubrics."""
     target = gathered.target
     conversation_ids = {context.conversation.id for context in contexts}
     # the prompt by lines, with what may not be touched
     protected = set(gathered.prompt.protected)
-    items: list[dict[str, Any]] = []
+    items: list[dict[str, object]] = []
     for n, line in enumerate(gathered.prompt.lines, 1):
         items.append(
             {

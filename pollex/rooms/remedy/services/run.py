@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pollex.conversations.logs import Logs
 from pollex.conversations.redaction import find_identifiers
@@ -148,7 +147,7 @@ def prove_prompt_changes(
     from pollex.rooms.remedy.services.desk import carry_out_remedy  # LangGraph takes a while
 
     # what the run was called with, for a later look at it
-    arguments: dict[str, Any] = {
+    arguments: dict[str, object] = {
         "logs": list_source_names(logs),
         "rubrics": ", ".join(list_source_names(rubrics)),
     }
@@ -331,7 +330,7 @@ def read_text_hashes_of_cases(run: RunOptions) -> frozenset[str]:
         )
 
 
-def require_safe_tools(gathered: GatheredContexts, assistant: Any) -> None:
+def require_safe_tools(gathered: GatheredContexts, assistant: object) -> None:
     """Raise WrongUse where tools would act for real that nobody let act, or on personal data."""
     # without a yes for tools, an assistant that may act is refused
     if gathered.options.live_tools == "no":

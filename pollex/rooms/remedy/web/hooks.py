@@ -22,12 +22,12 @@ def link_remedy_of_run(shown: Mapping[str, Any]) -> str:
     return f"{REMEDIES_PATH}/{run.id}" if run.command == "remedy" else ""
 
 
-def link_waiting_child(shown: Mapping[str, Any]) -> str:
+def link_waiting_child(shown: Mapping[str, object]) -> str:
     """Lead from a command that waits for people to where they answer."""
     return find_proof_address(shown, "pending")
 
 
-def link_verdict_of_child(shown: Mapping[str, Any]) -> str:
+def link_verdict_of_child(shown: Mapping[str, object]) -> str:
     """Lead from a proof that is done to its verdict."""
     return find_proof_address(shown, "done")
 

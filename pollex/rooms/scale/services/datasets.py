@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
@@ -26,7 +26,7 @@ def score_dataset(
     judges: Sequence[str] = (),
     costs: tuple[float, float] = (1.0, 1.0),
     batch_size: int = 512,
-    **options: Any,
+    **options: object,
 ) -> Dataset:
     """Score a dataset of `ray.data`, one conversation a row.
 

@@ -233,8 +233,8 @@ class DistillResult(TabularResult):
         calls = f"{self.calls[0]} → {format_count(self.calls[1], 'call')} a conversation"
         return f"{format_count(self.n, 'conversation')}, mean correlation {mean}, AUC lost {lost}, {calls}"
 
-    def records(self) -> list[dict[str, Any]]:
-        records: list[dict[str, Any]] = []
+    def records(self) -> list[dict[str, object]]:
+        records: list[dict[str, object]] = []
         for fidelity in self.fidelity:
             records.append(
                 {

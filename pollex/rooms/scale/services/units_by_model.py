@@ -142,7 +142,7 @@ class UnitLedger:
         self,
         key: str,  # noqa: ARG002
         attempt: int,  # noqa: ARG002
-        about: Mapping[str, Any],  # noqa: ARG002
+        about: Mapping[str, object],  # noqa: ARG002
         seconds: float = CALL_LEASE_SECONDS,  # noqa: ARG002
     ) -> bool:
         """Keep nothing: a unit has one worker, and a call that it didn't record when it died is sent again."""

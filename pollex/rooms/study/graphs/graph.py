@@ -172,7 +172,7 @@ def make_stored_dialogue(
 ) -> Conversation:
     """Return a dialogue as stored."""
     # what was held stays, also where the questions of quality failed
-    about: dict[str, Any] = {
+    about: dict[str, object] = {
         "system": scene.system.name,
         "topic": scene.topic.id,
         "persona": scene.persona.id,

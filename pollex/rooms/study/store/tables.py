@@ -1,7 +1,7 @@
 """The tables of the room, one class each with a field for each column."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pollex.store.tables import Row
 
@@ -63,7 +63,7 @@ class TalkTurnRow(Row):
     edits: int = 0
     outcome: str = ""
     marked: bool = False
-    sources: tuple[dict[str, Any], ...] = ()
+    sources: tuple[dict[str, object], ...] = ()
 
 
 @dataclass(frozen=True)

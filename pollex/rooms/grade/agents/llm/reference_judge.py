@@ -289,7 +289,7 @@ def list_questions(texts: Sequence[str], spellings: Sequence[Sequence[str]]) -> 
 
 def make_answer_schema(
     spellings: Sequence[Sequence[str]], texts: Sequence[str] = ()
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Build the schema of the answers: `texts` first, then one property for each question, in order.
 
     Options that are whole numbers, and written as such, are asked for as numbers.
@@ -314,9 +314,9 @@ def make_answer_schema(
     }
 
 
-def _make_schema_entry(options: Sequence[str]) -> dict[str, Any]:
+def _make_schema_entry(options: Sequence[str]) -> dict[str, object]:
     if all(option.isdecimal() and str(int(option)) == option for option in options):
-        answer: dict[str, Any] = {"type": "integer", "enum": [int(option) for option in options]}
+        answer: dict[str, object] = {"type": "integer", "enum": [int(option) for option in options]}
     else:
         answer = {"type": "string", "enum": list(options)}
 

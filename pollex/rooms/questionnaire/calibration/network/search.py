@@ -9,7 +9,6 @@ are the same, they win only by more than a standard error.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -48,7 +47,7 @@ class DrawnSettings:
         log_likelihood: Mean over held-out answers to the main question, in nats.
     """
 
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     log_likelihood: float
 
     @property
@@ -86,7 +85,7 @@ class SearchResult:
         return find_best_draw(self.trials)
 
     @property
-    def better_settings(self) -> Mapping[str, Any] | None:
+    def better_settings(self) -> Mapping[str, object] | None:
         """Settings of the best trial; None where those given are as good."""
         return None if self.best is None else self.best.settings
 
@@ -158,7 +157,7 @@ def search_settings(
     first, second = (assign_judged_folds(groups, main.row, count, rng) for _ in range(2))
 
     def log_likelihoods(
-        drawn: Mapping[str, Any],
+        drawn: Mapping[str, object],
         folds: list[Ints],
         seed: int,
         seeds: int = NETWORKS_A_DRAW,

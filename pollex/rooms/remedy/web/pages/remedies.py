@@ -59,11 +59,11 @@ def list_remedies(site: Site, as_json: bool) -> PageData:
     return {"remedies": rows if as_json else [(site.run(str(row["run"])), row) for row in rows]}
 
 
-def _build_remedy_row(site: Site, run: Run) -> dict[str, Any]:
+def _build_remedy_row(site: Site, run: Run) -> dict[str, object]:
     # the record of an ended run, or the sheet of one that waits for people
     record = read_step_result(site.store, run.id, REMEDY_COMMAND)
     sheet = read_step_result(site.store, run.id, SHEET_RECORD_NAME)
-    about: dict[str, Any] = {
+    about: dict[str, object] = {
         "run": run.id,
         "verdict": "",
         "waiting": 0 if record or not sheet else len(sheet),

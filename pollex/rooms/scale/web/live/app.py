@@ -252,14 +252,14 @@ async def _read_body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-def _parse_json(text: bytes) -> Any:
+def _parse_json(text: bytes) -> object:
     try:
         return replace_surrogates(json.loads(text, object_pairs_hook=make_object_of_unique_keys))
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"not valid JSON: {error}") from error
 
 
-def _get_conversations_of_many(payload: Any) -> list[Any] | None:
+def _get_conversations_of_many(payload: object) -> list[object] | None:
     """Return the conversations of a request for many; None for one, a list of turns too."""
     if isinstance(payload, dict) and isinstance(records := payload.get("conversations"), list):
         return records
@@ -285,7 +285,7 @@ def _parse_payload(payload: Any) -> Conversation:
         ) from error
 
 
-def _parse_or_explain(payload: Any, number: int) -> Conversation | Row:
+def _parse_or_explain(payload: object, number: int) -> Conversation | Row:
     """Return a conversation, or the row that says why it is none; without an id it is named by its place."""
     try:
         conversation = _parse_payload(payload)

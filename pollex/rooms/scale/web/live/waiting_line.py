@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 
@@ -31,7 +30,7 @@ SET_CHECK_SECONDS = 1.0
 LATEST_BATCH_WEIGHT = 0.1
 """Weight of the latest batch in the mean time."""
 
-Row = dict[str, Any]
+Row = dict[str, object]
 EmitScore = Callable[[Score], None] | None
 
 
