@@ -130,6 +130,8 @@ class Logs:
         account: The formats of other tools' files, how conversations were put together, and which
             scores there are.
         originals: What placeholders stand for, by id and text hash, where the log was redacted.
+        columns: Which column is which part of a conversation, where that was found out.
+        roles: Likewise whose turns the names of roles mean, as pairs of ours and the log's.
         fingerprint: SHA-256 (hex) over ids, turns, labels, judges and named groups; the rows' order
             doesn't matter.
     """
@@ -144,6 +146,8 @@ class Logs:
     notes: tuple[str, ...] = ()
     label_field: str = ""
     group_field: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict, repr=False)
+    roles: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     fingerprint: str = ""
     account: ReadingStatistics = field(default_factory=ReadingStatistics, repr=False)
     originals: dict[tuple[str, str], dict[str, str]] = field(

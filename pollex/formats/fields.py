@@ -688,6 +688,7 @@ class ReadOptions:
         roles: Whose turns the names of roles mean, as pairs of ours and the log's.
         kept_mapping: Whether `columns` and `roles` are those that a rubric set was learned with,
             and hold for a log of the same fields alone.
+        confirm: Whether a way to read a log that nobody knows is proposed even where it is certain.
         positive: What counts as positive: a comparison (`>=4`), spellings separated by commas
             (`solved,great`), of which one with a comma has quotes, or `*` for every other word.
         negative: Likewise.
@@ -725,6 +726,7 @@ class ReadOptions:
     columns: tuple[tuple[str, str], ...] = ()
     roles: tuple[tuple[str, str], ...] = ()
     kept_mapping: bool = False
+    confirm: bool = False
     positive: str | None = None
     negative: str | None = None
     unrated: str | None = None

@@ -169,12 +169,14 @@ class Reading:
     Attributes:
         score: From 0 to 1, how much it looks like conversations.
         faults: Why it doesn't hold; empty where it does.
+        certain: Whether the log can be read in no other way.
     """
 
     candidate: ReadingCandidate
     logs: Logs
     score: float
     faults: tuple[str, ...] = ()
+    certain: bool = False
 
     @property
     def holds(self) -> bool:
@@ -1195,6 +1197,12 @@ def _iterate_role_guesses(
     if not open_names:
         if not missing:
             yield _format_role_pairs(sides, options)
+        # in corpora of dialogues the system is who answers
+        elif missing == ["assistant"] and "system" in sides.values():
+            answering_system = {
+                name: "assistant" if side == "system" else side for name, side in sides.items()
+            }
+            yield _format_role_pairs(answering_system, options)
         return
     # one side is missing: every open name belongs to it
     if len(missing) == 1:

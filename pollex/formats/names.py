@@ -38,7 +38,8 @@ _COLUMN_WORDS_BY_PART = {
         comentário komentarz uwagi yorum komentář комментарий コメント 备注 评论 댓글 의견""",
     "remark": """note notes anmerkung anmerkungen remarque observaciones verbatim why reason reasons rationale
         explanation free freetext freitext begründung grund warum pourquoi motif motivo razón motivazione reden
-        uzasadnienie причина 理由 原因 이유""",
+        uzasadnienie причина 理由 原因 이유 toelichting uitleg erläuterung erklärung detalle detalles détail détails
+        précisions explicación spiegazione dettagli explicação justificativa justificación justification""",
     "time": """time timestamp date datetime created zeit zeitpunkt datum uhrzeit fecha hora heure horodatage
         ora data tijd ts at sent tidpunkt tid czas tarih zaman čas время дата 日時 時刻 时间 日期 시간 일시""",
     "turn": "turn position index seq order nr nummer schritt paso etape passo stap n ordem ordine kolejność sıra",
@@ -65,6 +66,10 @@ _GOOD_WORD_LIST = """gut super hilfreich ja zufrieden positiv bueno buena si bie
     ottimo satisfeito resolvido ótimo nuttig opgelost omhoog bra nöjd löst hjälpte god godt tilfreds løst hjalp
     dobry dobra dobrze tak zadowolony pomocne w_górę kciuk_w_górę iyi evet memnun yararlı beğendim yukarı
     dobrý dobré ano spokojený nahoru хорошо да отлично доволен полезно нравится решено
+    positivo positiva positif positive positief satisfecha satisfaite soddisfatta satisfeita behulpzaam
+    risolta résolue resuelta resolvida pulgar_arriba pouce_levé pouce_en_haut pollice_su polegar_para_cima
+    duim_omhoog excelente excellente eccellente uitstekend hervorragend ausgezeichnet perfekt perfecto
+    perfetto perfeito parfait hilfreiche
     良い はい 満足 高評価 役に立った 解決 好 是 满意 赞 有用 好评 已解决 좋음 예 네 만족 도움됨 해결 جيد نعم مفيد"""
 _BAD_WORD_LIST = """
     schlecht nein unzufrieden negativ malo mala no mal mauvais mauvaise non cattivo cattiva nao ruim slecht
@@ -72,14 +77,17 @@ _BAD_WORD_LIST = """
     insatisfecho inútil insatisfait inutile insoddisfatto pessimo insatisfeito péssimo nutteloos omlaag nee
     dålig dåligt nej missnöjd dårlig dårligt utilfreds nei zły zła źle nie niezadowolony niepomocne w_dół
     kciuk_w_dół kötü hayır memnun_değil aşağı beğenmedim špatný špatné ne nespokojený dolů плохо нет недоволен
+    negativo negativa négatif négative negatief insatisfecha insatisfaite insoddisfatta insatisfeita
+    pulgar_abajo pouce_baissé pouce_en_bas pollice_giù polegar_para_baixo duim_omlaag mangelhaft irresolu
+    insuficiente deficiente irrisolto irrisolta onopgelost
     бесполезно 悪い いいえ 不満 低評価 役に立たなかった 未解決 差 否 不满 不满意 踩 没用 差评 未解决
     나쁨 아니오 아니요 불만족 불만 미해결 سيئ لا"""
 _NEGATION_WORD_LIST = (
     """not nicht kein keine non no pas inte ej ikke nie não niet без не değil ne geen 不 没 未"""
 )
 _WITHOUT_WORD_LIST = """
-    no not none without kein keine keinen ohne sans aucun aucune sin ninguna ningún sem nenhuma senza nessun
-    nessuna geen zonder ingen inget utan uden uten brak bez yok без нет нету"""
+    no not none without kein keine keinen ohne sans aucun aucune sin ninguna ningún ninguno sem nenhuma nenhum
+    senza nessun nessuna nessuno geen zonder ingen inget utan uden uten brak bez yok без нет нету"""
 _RATING_WORD_LIST = """
     rating ratings rated vote votes feedback score response answer reply review evaluation bewertung urteil
     antwort rückmeldung stimme nota valoración voto respuesta evaluación avis réponse évaluation note valutazione
@@ -137,6 +145,10 @@ NEGATION_WORDS = _split_plain_words(_NEGATION_WORD_LIST)
 ABSTAINED_VALUES = frozenset(_ABSTAINED_WORD_LIST.split())
 """Values of labels by which whoever rated took no side, or nobody rated."""
 WITHOUT_WORDS = _split_plain_words(_WITHOUT_WORD_LIST)
+ALONE_UNRATED_WORDS = frozenset(
+    "keine keiner aucun aucune ninguna ninguno nenhuma nenhum nessuna nessuno geen brak".split()  # noqa: SIM905
+)
+"""Words that say by themselves that there is no rating; `no` and `nein` may be answers."""
 _RATING_WORD_STEMS = frozenset(word[:4] for word in _split_plain_words(_RATING_WORD_LIST))
 _WORD_PATTERN = re.compile(r"[a-z]+|[^\W\d_a-z]+")
 """Words of a plain name; a word of another script ends where Latin letters begin."""
@@ -144,6 +156,8 @@ _QUESTION_MARKS = ("?", "？")
 """How the name of a column ends that is a question."""
 _CAPITAL_WORD_START_PATTERN = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=Ids?(?![a-z]))")
 """Where a word begins by a capital: `ratedBy`, `HITId`."""
+_COMPOUND_ID_PATTERN = re.compile("s?(?:nr|nummer|id|ids|uuid|number|ref|code)$")
+"""How a name ends that names the id of what stands before it."""
 _UNSPACED_SCRIPT_PATTERN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -158,6 +172,8 @@ def says_not_rated(text: str) -> bool:
         return True
     # up to four words: one that says without, and another that names a rating
     words = remove_accents(text).split()
+    if len(words) == 1 and words[0] in ALONE_UNRATED_WORDS:
+        return True
     if not 1 < len(words) <= 4 or WITHOUT_WORDS.isdisjoint(words):
         return False
     rest = [word for word in words if word not in WITHOUT_WORDS]
@@ -170,6 +186,8 @@ def is_named_as_part(path: str, part: str) -> bool:
     # the last step of a path names the column, as in `messages[].role`
     *_, last = [step for step in path.replace("[]", "").split(".") if step] or [path]
     words = split_name_words(last)
+    if part == "conversation":  # `Ticketnummer`, `conversationid`
+        words += [_COMPOUND_ID_PATTERN.sub("", word) for word in words]
     return any(word in COLUMN_WORDS[part] or _contains_part_word(word, part) for word in words)
 
 

@@ -12,6 +12,7 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, PollexError
 from pollex.formats.assembly.intake import UnknownRows
+from pollex.formats.certainty import is_certain
 from pollex.formats.columns import Column, find_lists_of_turns, list_columns
 from pollex.formats.fields import ReadOptions
 from pollex.formats.inference import (
@@ -152,7 +153,8 @@ def find_verified_reading(
     ][:MAX_READINGS_TRIED]:
         for whole in read_all_rows(reading.candidate, options, read_all):
             if whole.holds:
-                return whole
+                certain = is_certain(whole, readings_of_sample, rows, options)
+                return replace(whole, certain=certain)
 
     return None
 

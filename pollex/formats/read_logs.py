@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     from pollex.formats.assembly.joiner import JoinedConversation, PartJoiner
     from pollex.formats.assembly.labelled import ConversationLabeler
     from pollex.formats.frames import RowSource
-    from pollex.formats.inference import ReadingCandidate
+    from pollex.formats.inference import Reading, ReadingCandidate
     from pollex.formats.proposal import UnmappedLog
 
 ValueT = TypeVar("ValueT")
@@ -144,6 +144,11 @@ _FLAG_PATTERNS: dict[TextFlag, re.Pattern[str]] = {
 """The joiners U+200C and U+200D aren't odd: Persian, Hindi and many emoji are written with them."""
 
 
+SYSTEM_AS_ASSISTANT_ROLES = (("assistant", "system"),)
+"""How corpora of dialogues are read, whose assistant is called the system."""
+SYSTEM_AS_ASSISTANT_NOTE = (
+    "users are answered by the system, and by nobody else: its turns are read as the assistant's"
+)
 EXCHANGE_READER_NAME = "request and response"
 """The reader of rows that are a question with its answer, and name no conversation."""
 UNCHOSEN_ANSWERS_REASON = "answers that nobody chose are no turns"
@@ -1531,6 +1536,10 @@ def _read_or_propose(
 
     try:
         logs = _read_sources(opened(), options, where, strange, notes)
+        if again and strange.system_answers and not options.roles:
+            options = replace(options, roles=SYSTEM_AS_ASSISTANT_ROLES)
+            logs = _read_sources(opened(), options, where, strange, notes)
+            logs = replace(logs, notes=(*logs.notes, SYSTEM_AS_ASSISTANT_NOTE))
         strange.offered = strange.offered or tuple(beside)
         # a log without labels takes a column that is plainly a thumb
         label = None
@@ -1552,12 +1561,42 @@ def _read_or_propose(
         from pollex.formats.proposal import UnmappedLog  # what is read plainly needs none
 
         # only rows of an unknown shape get a proposal; other errors stay as they are
-        if not again or not strange.is_unknown or isinstance(error, UnmappedLog):
+        if isinstance(error, UnmappedLog):
+            better: UnmappedLog | None = error
+        elif not again or not strange.is_unknown:
             raise
-        better = _make_proposing_error(opened, options, strange, where, error)
+        else:
+            better = _make_proposing_error(opened, options, strange, where, error)
         if better is None or (better.reading is None and "columns" in error.options):
             raise
+        # what can be read in one way alone is read so
+        if better.reading is not None and better.reading.certain and not options.confirm:
+            return _take_certain_reading(better.reading, opened, options, where, notes)
+        if better is error:
+            raise
         raise better from error
+
+
+def _take_certain_reading(
+    reading: Reading,
+    opened: Callable[[], RowSources],
+    options: ReadOptions,
+    where: str,
+    notes: Mapping[str, None],
+) -> Logs:
+    """Return the log as a reading without a rival has it, with a note on how it was read."""
+    from pollex.formats.proposal import format_candidate_options
+
+    candidate = reading.candidate
+    logs = _read_with_comments(opened, candidate.options(options), where, reading.logs, notes)
+    options_used = spell_options(**format_candidate_options(candidate))
+    read_so = f"no tool's shape is known here, and it can be read in one way alone: {options_used}"
+    return replace(
+        logs,
+        notes=(*notes, *logs.notes, f"{read_so}; to read it otherwise, name the columns"),
+        columns=dict(candidate.columns),
+        roles=candidate.roles,
+    )
 
 
 def _find_unnamed_label(
@@ -1656,7 +1695,8 @@ def _require_conversation_named(
     if not exchanges or options.columns or options.id_field:
         return
 
-    from pollex.formats.inference import (  # exchanges alone need it
+    from pollex.formats.certainty import is_read_whole  # exchanges alone need these
+    from pollex.formats.inference import (
         ReadingCandidate,
         estimate_conversation_id_likelihood,
     )
@@ -1693,6 +1733,15 @@ def _require_conversation_named(
 
         for reading in read_all_rows(candidate, options, read_all):
             if reading.holds:
+                counts = reading.logs.counts
+                both = counts[Label.POSITIVE] and counts[Label.NEGATIVE]
+                certain = (
+                    len(owners) == 1
+                    and is_read_whole(reading.logs)
+                    and "thumbs" not in reading.candidate.labels
+                    and (both or not options.labels_needed)
+                )
+                reading = replace(reading, certain=certain)
                 begins = (
                     f"{owner.path!r:.60} has one value for several exchanges; its columns are\n"
                 )
@@ -1894,6 +1943,7 @@ def _read_sources(
         redacted=bool(finders),
     )
     strange.offered = tuple(intake.unused)
+    strange.system_answers = structure.is_system_assistant
     # the log, with notes on how it was read
     reading_notes = [
         *of_files,

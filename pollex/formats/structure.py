@@ -26,6 +26,8 @@ MIN_EMPTY_SHARE = 0.1
 """Share of turns without words that is much."""
 MIN_SAME_SIDE_SHARE = 1 / 3
 """Share of a side's turns that follow its own that is much."""
+MIN_SYSTEM_ANSWERS_SHARE = 0.9
+"""Share of conversations in which the system answers users, and nobody else does, where it is the assistant."""
 MAX_DISTINCT_SHARE = 0.1
 """Share of different texts among all that is little."""
 
@@ -40,6 +42,7 @@ class LogStructure:
         in_a_row: By role, those in which at least a third of its turns follow one of its own.
         turns: Turns of users and assistants.
         empty: Those without words and calls.
+        answered_by_system: Conversations without an assistant in which the system speaks after a user.
         texts: Number of turns by hash of their words, of the first ones.
     """
 
@@ -48,6 +51,7 @@ class LogStructure:
     in_a_row: Counter[str] = field(default_factory=Counter)
     turns: int = 0
     empty: int = 0
+    answered_by_system: int = 0
     texts: Counter[int] = field(default_factory=Counter)
     compared: int = 0
 
@@ -77,6 +81,7 @@ class LogStructure:
         # conversations of one side, and sides whose turns follow each other
         if not spoken["user"] or not spoken["assistant"]:
             self.one_sided.update(role for role, turns in spoken.items() if turns)
+            self.answered_by_system += ("user", "system") in pairwise(roles)
         elif any(map(eq, roles, roles[1:])):
             self._look_at_rows(conversation, spoken)
 
@@ -95,6 +100,12 @@ class LogStructure:
         if self.compared:
             return len(self.texts) / self.compared
         return 1.0
+
+    @property
+    def is_system_assistant(self) -> bool:
+        """Whether nearly all conversations are between users and a system, as corpora of dialogues call it."""
+        nearly_all = MIN_SYSTEM_ANSWERS_SHARE * self.conversations
+        return bool(self.conversations) and self.answered_by_system >= nearly_all
 
     @property
     def faults(self) -> Iterator[str]:

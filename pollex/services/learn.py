@@ -121,8 +121,9 @@ def learn(
     )
     require_free_places(out, domain, rubrics_from, logs)
     elsewhere = None if starter is None else read_starter(starter, run.store, model)
-    profile = keep_reading_in_profile(load_domain_profile(domain), reading)
+    profile = load_domain_profile(domain)
     read = read_labeled_logs(logs, reading, run.store, progress)
+    profile = keep_reading_in_profile(profile, reading, read)
     task = make_learn_task(beginning, read, profile, settings, elsewhere, model)
     report_log(read, model, progress, adapts_blindly=adapt and domain is None)
 
@@ -308,20 +309,22 @@ def load_domain_profile(domain: Path | DomainProfile | None) -> DomainProfile:
     return domain if isinstance(domain, DomainProfile) else load_profile(domain)
 
 
-def keep_reading_in_profile(profile: DomainProfile, reading: ReadOptions) -> DomainProfile:
+def keep_reading_in_profile(
+    profile: DomainProfile, reading: ReadOptions, logs: Logs
+) -> DomainProfile:
     """Return a profile that keeps how the log was read, so that the set finds it again for a log of the same fields."""
-    if not reading.columns and not reading.roles:
+    columns = dict(logs.columns) or dict(reading.columns)
+    named_roles = logs.roles or reading.roles
+    if not columns and not named_roles:
         return profile
 
     roles: dict[str, str | list[str]] = {}
-    for role, name in reading.roles:
+    for role, name in named_roles:
         role_names = roles.get(role, [])
         # several names may have the same role
         roles[role] = [*([role_names] if isinstance(role_names, str) else role_names), name]
 
-    log: dict[Literal["columns", "roles"], dict[str, str | list[str]]] = {
-        "columns": dict(reading.columns)
-    }
+    log: dict[Literal["columns", "roles"], dict[str, str | list[str]]] = {"columns": dict(columns)}
     return profile.model_copy(update={"log": log | ({"roles": roles} if roles else {})})
 
 

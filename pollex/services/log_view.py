@@ -101,6 +101,7 @@ def view_log(
         options: What `reading` was made of, by the names of options.
     """
     # large files are looked at in part, so that the page comes soon
+    reading = replace(reading, confirm=True)
     most_rows = MAX_ROWS_OF_LARGE_FILES if _count_file_bytes(sources) > LARGE_LOG_BYTES else None
     columns: list[Column] = []
     offered: Mapping[str, object] = {}

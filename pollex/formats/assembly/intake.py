@@ -200,6 +200,7 @@ class UnknownRows:
         wrong_file: Whether the file is an export that can't be used.
         read: How many conversations were read.
         offered: Columns that are named like feedback, and weren't used.
+        system_answers: Whether users are answered by a system in place of an assistant.
     """
 
     rows: int = 0
@@ -213,6 +214,7 @@ class UnknownRows:
     last_unshaped: bool = False
     read: int = 0
     offered: Sequence[str] = ()
+    system_answers: bool = False
 
     def note(self, error: BadInput) -> None:
         """Look at why a row couldn't be read."""

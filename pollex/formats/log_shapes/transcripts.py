@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pollex.formats.log_shapes.turns import ROLE_BY_SPELLING
-from pollex.formats.names import ROLE_BY_SPEAKER_WORD, remove_accents
+from pollex.formats.names import ROLE_BY_SPEAKER_WORD, remove_accents, split_name_words
 from pollex.text import JsonDict
 
 _CLOCK_REGEX = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[\s\u202f\u00a0]?[AaPp]\.?[Mm]\.?)?"
@@ -68,6 +68,8 @@ _OMITTED_FILE_PATTERN = re.compile(
     r"(?i)^(?:<media omitted>|<attached: .*>|(?P<kind>image|video|audio|sticker|gif|document) omitted)$"
 )
 MAX_SPEAKERS = 12
+MAX_WORDS_OF_SPEAKER = 3
+"""Words of a name that may say which side of a talk somebody is."""
 MAX_LINES_EXAMINED = 40
 """Lines by which a text is told to be a transcript."""
 
@@ -215,9 +217,7 @@ def _find_speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
     # names of other languages count where both sides have one
     sides = {}
     for name in names:
-        if side := ROLE_BY_SPEAKER_WORD.get(remove_accents(name)) or ROLE_BY_SPELLING.get(
-            _keep_letters(name)
-        ):
+        if side := _find_side(name):
             sides[name] = side
 
     if {"user", "assistant"} <= {*sides.values()}:
@@ -235,6 +235,20 @@ def _find_speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
     if timed:
         return timed
     return usual if len(usual) > 1 else usual | again
+
+
+def _find_side(name: str) -> str | None:
+    """Return the side of a name, or of the words of a short one where those that are known agree: `Virtual Agent`."""
+    side = ROLE_BY_SPEAKER_WORD.get(remove_accents(name)) or ROLE_BY_SPELLING.get(
+        _keep_letters(name)
+    )
+    words = split_name_words(name)
+    if side or len(words) > MAX_WORDS_OF_SPEAKER:
+        return side
+
+    sides_of_words = {ROLE_BY_SPELLING.get(w) or ROLE_BY_SPEAKER_WORD.get(w) for w in words}
+    sides_of_words.discard(None)
+    return sides_of_words.pop() if len(sides_of_words) == 1 else None
 
 
 def _keep_letters(name: str) -> str:

@@ -54,7 +54,7 @@ def told(logs: Logs) -> list[tuple[str, list[tuple[str, str]]]]:
 
 def proposed(rows: Any) -> dict[str, Any]:
     with pytest.raises(UnmappedLog, match="begins so") as error:
-        read_rows(rows)
+        read_rows(rows, options=ReadOptions(confirm=True))
     options: dict[str, Any] = dict(error.value.options)
     return options | {
         name: parse_name_pairs(options[name]) for name in ("columns", "roles") if name in options
@@ -216,7 +216,7 @@ def test_nothing_is_proposed_where_no_reading_holds_and_what_is_missing_is_said(
     kind: str, rows: Any
 ) -> None:
     with pytest.raises(BadInput, match="no way to read it was found; its columns are") as error:
-        read_rows(rows)
+        read_rows(rows, options=ReadOptions(confirm=True))
     assert error.value.options == {"columns": None}
 
 

@@ -42,7 +42,7 @@ def rows_of_turns(labels: list[Any], column: str, **names: str) -> list[dict[str
 
 def as_proposed(rows: list[dict[str, Any]]) -> dict[str, Any]:
     with pytest.raises(UnmappedLog, match="begins so") as error:
-        read_rows(rows)
+        read_rows(rows, options=ReadOptions(confirm=True))
     options: dict[str, Any] = dict(error.value.options)
     return options | {
         name: parse_name_pairs(options[name]) for name in ("columns", "roles") if name in options

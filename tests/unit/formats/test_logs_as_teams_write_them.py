@@ -56,7 +56,7 @@ def follow(error: BadInput) -> ReadOptions:
 
 def propose(rows: Sequence[dict[str, Any]]) -> ReadOptions:
     with pytest.raises(BadInput) as raised:
-        read_rows(rows)
+        read_rows(rows, options=ReadOptions(confirm=True))
     return follow(raised.value)
 
 
