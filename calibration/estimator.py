@@ -60,9 +60,9 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self,
         X: Any,
         y: Any,
-        judges: Sequence[Any] | None = None,
+        judges: Sequence[object] | None = None,
         questions: Questionnaire | None = None,
-        groups: Sequence[Any] | None = None,
+        groups: Sequence[object] | None = None,
     ) -> Self:
         """Learn from judgments; on failure the estimator stays unchanged.
 
@@ -107,7 +107,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def predict_proba(
         self,
         X: Any,
-        judges: Sequence[Any] | None = None,
+        judges: Sequence[object] | None = None,
         question: str | None = None,
     ) -> Floats:
         """Return the probability of each answer `[row, option]`.
@@ -134,8 +134,8 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def predict(
         self,
-        X: Any,
-        judges: Sequence[Any] | None = None,
+        X: object,
+        judges: Sequence[object] | None = None,
         question: str | None = None,
     ) -> Floats:
         """Return the expected answer Σ p·value `[row]`: the decoding of least squared error. See `predict_proba`.
@@ -156,7 +156,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def predict_for(
         self,
-        X: Any,
+        X: object,
         trusted: Sequence[str] | None = None,
         aggregate: Aggregate = "mean",
         question: str | None = None,
@@ -229,7 +229,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     @classmethod
     def from_state(
         cls,
-        settings: Mapping[str, Any],
+        settings: Mapping[str, object],
         questionnaire: Questionnaire,
         state: State,
     ) -> Self:
@@ -302,7 +302,7 @@ def _require_questionnaire(X: Any, questions: Questionnaire | None) -> Questionn
 def _require_valid_settings(model: JudgedEstimator) -> None:
     for name, hint in get_type_hints(type(model).__init__).items():
         # the words of a Literal, alone or in a union
-        words: list[Any] = []
+        words: list[object] = []
         for part in (hint, *get_args(hint)):
             if get_origin(part) is Literal:
                 words.extend(get_args(part))
@@ -323,7 +323,7 @@ def _require_valid_settings(model: JudgedEstimator) -> None:
             )
 
 
-def _number_groups(groups: Sequence[Any] | None, rows: int) -> Ints:
+def _number_groups(groups: Sequence[object] | None, rows: int) -> Ints:
     """Return numbers of the groups `[row]`; each row is its own group by default."""
     if groups is None:
         return np.arange(rows)

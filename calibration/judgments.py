@@ -79,7 +79,7 @@ class Judgments:
         )
 
 
-def encode_judges(names: Iterable[Any], judges: Sequence[str]) -> Ints:
+def encode_judges(names: Iterable[object], judges: Sequence[str]) -> Ints:
     """Return indices of names in `judges` `[name]`; −1 for unknown names."""
     places: dict[str | None, int] = {name: place for place, name in enumerate(judges)}
     return np.array([places.get(get_judge_name(n), UNKNOWN_JUDGE) for n in names], dtype=np.int64)
@@ -97,7 +97,7 @@ def get_judge_name(judge: Any) -> str | None:
     return str(int(judge) if whole else judge) or None
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Return whether a value is missing: None, NaN, or pandas' equivalents."""
     try:
         return value is None or bool(value != value)
@@ -133,7 +133,7 @@ def list_judge_per_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
 
 def encode_judgments(
     y: Any,
-    judges: Sequence[Any] | None = None,
+    judges: Sequence[object] | None = None,
     questions: Questionnaire | None = None,
     rows: int | None = None,
 ) -> Judgments:
@@ -182,13 +182,13 @@ def encode_judgments(
     return labels
 
 
-Record = tuple[int, str, Any, float | str]
+Record = tuple[int, str, object, float | str]
 """Row, question id, judge, and value, as it was said where it is no number."""
 
 
 def _records_of_rows(
-    values: Sequence[Any],
-    judges: Sequence[Any] | None,
+    values: Sequence[object],
+    judges: Sequence[object] | None,
     questions: Questionnaire,
     rows: int | None,
 ) -> list[Record]:
@@ -205,7 +205,7 @@ def _records_of_rows(
     return records
 
 
-def _check_records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list[Record]:
+def _check_records(entries: Sequence[Any], judges: Sequence[object] | None) -> list[Record]:
     if judges is not None:
         raise WrongUse(
             "judges beside judgments that name their own",
@@ -243,8 +243,8 @@ def _check_records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list
 
 
 def _refuse_records(
-    odd: Sequence[Any],
-    entries: Sequence[Any],
+    odd: Sequence[object],
+    entries: Sequence[object],
     what: str,
     hint: str,
 ) -> None:

@@ -9,10 +9,10 @@ left of it is planned again.
 import asyncio
 import operator
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
@@ -30,7 +30,7 @@ from pollex.agents.roles import (
 )
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
-from pollex.graphs.context import Resources, get_resources
+from pollex.graphs.context import Context, ContextType, Resources, get_resources
 from pollex.graphs.findings import Findings
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.store.rows import make_fact_row
@@ -65,9 +65,9 @@ class BatchState(TypedDict, total=False):
     total: int
     outcomes: dict[str, int]
     questions: dict[str, str]
-    by_node: Annotated[dict[str, Any], operator.or_]
-    first: list[dict[str, Any]]
-    worst: list[dict[str, Any]]
+    by_node: Annotated[dict[str, object], operator.or_]
+    first: list[dict[str, object]]
+    worst: list[dict[str, object]]
     so_far: dict[str, dict[str, float]]
     status: str
 
@@ -118,12 +118,12 @@ class BatchWork(Resources):
             self.outcomes.update(outcomes)
             self.progress.advance(self.stage)
 
-    def result(self, state: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def result(self, state: Mapping[str, object]) -> dict[str, Any]:  # noqa: ARG002
         """Return what the run came to, for `pollex runs`."""
         return {"outcomes": dict(self.outcomes)}
 
 
-async def await_all(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+async def await_all(work: Iterable[Awaitable[None]]) -> None:
     """Await all; the first exception cancels the others."""
     tasks = [asyncio.ensure_future(step) for step in work]
     try:
@@ -134,7 +134,8 @@ async def await_all(work: Iterable[Coroutine[Any, Any, None]]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-Node = Callable[[BatchState, Runtime[Any]], Awaitable[BatchState]]
+BatchGraph: TypeAlias = StateGraph[BatchState, ContextType, BatchState, BatchState]
+Node = Callable[[BatchState, Runtime[Context]], Awaitable[BatchState]]
 W = TypeVar("W", bound=BatchWork)
 
 
@@ -144,7 +145,7 @@ def make_batch_node(
     """Make a node of a function that works on those items of a batch that are not settled."""
 
     def made(work: Callable[[W, Sequence[str]], Awaitable[None]]) -> Node:
-        async def node(state: BatchState, runtime: Runtime[Any]) -> BatchState:
+        async def node(state: BatchState, runtime: Runtime[Context]) -> BatchState:
             live = await get_resources(runtime, kind)
             # a state of before names a batch that this process did not plan: nothing is done
             pending = live.pending if live.planned == state["batch"] else ()
@@ -175,10 +176,10 @@ def make_batch_node(
 
 def make_item_node(
     kind: type[W],
-) -> Callable[[Callable[[W, str], Coroutine[Any, Any, None]]], Node]:
+) -> Callable[[Callable[[W, str], Awaitable[None]]], Node]:
     """Make a node of a function that works on one item: it works on all of a batch at once."""
 
-    def made(work: Callable[[W, str], Coroutine[Any, Any, None]]) -> Node:
+    def made(work: Callable[[W, str], Awaitable[None]]) -> Node:
         async def every(live: W, ids: Sequence[str]) -> None:
             await await_all(work(live, id_) for id_ in ids)
 
@@ -189,7 +190,7 @@ def make_item_node(
     return made
 
 
-async def plan_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:  # noqa: ARG001
+async def plan_batch(state: BatchState, runtime: Runtime[Context]) -> BatchState:  # noqa: ARG001
     """Plan the next batch of what is left."""
     live = await get_resources(runtime, BatchWork)
     with live.tracer.span("plan_batch", kind="node") as span:
@@ -211,7 +212,7 @@ async def plan_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:  #
     return planned
 
 
-async def commit_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:
+async def commit_batch(state: BatchState, runtime: Runtime[Context]) -> BatchState:
     """Commit the batch's results, which bounds the cost of a kill."""
     live = await get_resources(runtime, BatchWork)
     with live.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
@@ -224,7 +225,7 @@ async def commit_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     return committed
 
 
-async def finish(state: BatchState, runtime: Runtime[Any]) -> BatchState:
+async def finish(state: BatchState, runtime: Runtime[ContextType]) -> BatchState:
     """Record what the run came to."""
     live = await get_resources(runtime, BatchWork)
     # anything else than a fine outcome makes the run partial
@@ -239,10 +240,10 @@ async def finish(state: BatchState, runtime: Runtime[Any]) -> BatchState:
 
 
 def add_batches(
-    graph: StateGraph[Any, Any, Any, Any],
+    graph: BatchGraph[ContextType],
     *steps: Sequence[Node],
-    last: Callable[..., Awaitable[Any]] = finish,
-) -> StateGraph[Any, Any, Any, Any]:
+    last: Callable[..., Awaitable[object]] = finish,
+) -> BatchGraph[ContextType]:
     """Add the nodes of a run in batches; its steps come one after another, what is in one step side by side.
 
     Args:
@@ -252,7 +253,7 @@ def add_batches(
     for step in steps:
         work_nodes.extend(step)
     for node in [plan_batch, *work_nodes, commit_batch, last]:
-        graph.add_node(node.__name__, node)  # type: ignore[call-overload]  # it takes functions, says its typing
+        graph.add_node(node.__name__, node)
 
     # each step leads to the next, the commit back to the plan
     rows = [*([node.__name__ for node in step] for step in steps), ["commit_batch"], ["plan_batch"]]

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 from aiosqlite import Connection
 from langgraph.checkpoint.base import CheckpointTuple
@@ -32,6 +32,7 @@ from pollex.store.tables import make_damage_error
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph import StateGraph
+    from langgraph.typing import ContextT, InputT, OutputT, StateT
 
 MOST_DEPTH = 100
 """Levels of lists and objects in a value; ours have less than ten."""
@@ -49,7 +50,7 @@ class StateSerializer(JsonPlusSerializer):
             __unpack_ext_hook__=read_type,
         )
 
-    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+    def loads_typed(self, data: tuple[str, bytes]) -> object:
         """Read a value.
 
         Raises:
@@ -64,7 +65,7 @@ class StateSerializer(JsonPlusSerializer):
         return value
 
 
-def refuse_type(code: int, content: bytes) -> Any:
+def refuse_type(code: int, content: bytes) -> NoReturn:
     """Refuse any type within another.
 
     Raises:
@@ -80,7 +81,7 @@ _PLAIN = JsonPlusSerializer(
 )
 
 
-def read_type(code: int, content: bytes) -> Any:
+def read_type(code: int, content: bytes) -> set[object] | Interrupt:
     """Read a set or an interrupt, by its code and what LangGraph wrote for it: module, name, value.
 
     Raises:
@@ -95,7 +96,7 @@ def read_type(code: int, content: bytes) -> Any:
     raise ValueError(f"a value is of the type {module}.{name}, which is not read")
 
 
-def require_shallow(value: Any) -> None:
+def require_shallow(value: object) -> None:
     """Refuse a value that is nested deeper than anything that a graph keeps.
 
     Raises:
@@ -138,7 +139,7 @@ class Checkpoint(TypedDict, total=False):
     v: Annotated[int, Field(ge=1, le=100)]
     id: str
     ts: str
-    channel_values: dict[str, Any]
+    channel_values: dict[str, object]
     channel_versions: dict[str, Version]
     versions_seen: dict[str, dict[str, Version]]
     updated_channels: list[str] | None
@@ -156,7 +157,7 @@ class Metadata(TypedDict, total=False):
 
 _CHECKPOINT = TypeAdapter(Checkpoint)
 _METADATA = TypeAdapter(Metadata)
-_WRITES = TypeAdapter(list[tuple[str, str, Any]], config=ConfigDict(strict=True))
+_WRITES = TypeAdapter(list[tuple[str, str, object]], config=ConfigDict(strict=True))
 _NEEDED = {"id", "channel_values", "channel_versions", "versions_seen"}
 
 
@@ -191,7 +192,7 @@ class Checkpoints(AsyncSqliteSaver):
         self,
         connection: Connection,
         path: Path,
-        graph: StateGraph[Any, Any, Any, Any],
+        graph: StateGraph[StateT, ContextT, InputT, OutputT],
     ) -> None:
         super().__init__(connection, serde=StateSerializer())
         self._path = path

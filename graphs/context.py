@@ -166,7 +166,7 @@ class Resources:
         """Show how far an earlier session came."""
 
     async def finish(
-        self, result: Mapping[str, Any], *, partly: bool
+        self, result: Mapping[str, object], *, partly: bool
     ) -> Literal["partial", "done"]:
         """Record what the run came to, and return its status."""
         status: Literal["partial", "done"] = "partial" if partly else "done"
@@ -191,6 +191,7 @@ SERVED_RUN_ID: ContextVar[str] = ContextVar("gone_on", default="")
 FORKED: ContextVar[bool] = ContextVar("forked", default=False)
 """Whether a server's thread goes on from an earlier state of that run, which stays as it is."""
 
+ContextType = TypeVar("ContextType", bound=Context)
 R = TypeVar("R", bound=Resources)
 _held: dict[str, Resources] = {}
 
@@ -205,7 +206,7 @@ def hold_resources(thread: str, live: Resources) -> Iterator[None]:
         _held.pop(thread, None)
 
 
-async def get_resources(runtime: Runtime[Any], kind: type[R]) -> R:
+async def get_resources(runtime: Runtime[ContextType], kind: type[R]) -> R:
     """Return the resources of the node's thread.
 
     Raises:

@@ -5,7 +5,6 @@ All of it is in the store, whole; a state has the first lines.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
@@ -21,7 +20,7 @@ LONGEST_REASON = 400
 MOST_ANSWERS = 40
 """Answers of one result that the state shows."""
 
-Row = dict[str, Any]
+Row = Mapping[str, object]
 
 
 @dataclass
@@ -105,9 +104,9 @@ class Findings:
                 :MOST_WORST
             ]
 
-    def update(self, node: str) -> dict[str, Any]:
+    def update(self, node: str) -> dict[str, object]:
         """Return what a node adds to the state: what it came to, and results that no state tells yet."""
-        update: dict[str, Any] = {}
+        update: dict[str, object] = {}
         step = self.steps.get(node)
         if isinstance(step, dict) and step:
             shown_rows = []
@@ -126,7 +125,7 @@ class Findings:
         return update
 
     @property
-    def as_state(self) -> dict[str, Any]:
+    def as_state(self) -> dict[str, object]:
         """What the state tells: plain values."""
         means = {}
         for name, (n, total) in self.sums.items():

@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from langgraph.graph import StateGraph
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.types import StateSnapshot
+    from langgraph.typing import ContextT, InputT, OutputT, StateT
 
-    AnyGraph = StateGraph[Any, Any, Any, Any]
-
-OUTSIDE: ContextVar[Callable[[Resources], Awaitable[dict[str, Any]]] | None] = ContextVar(
+OUTSIDE: ContextVar[Callable[[Resources], Awaitable[dict[str, object]]] | None] = ContextVar(
     "outside",
     default=None,
 )
@@ -41,8 +40,8 @@ OUTSIDE: ContextVar[Callable[[Resources], Awaitable[dict[str, Any]]] | None] = C
 
 @asynccontextmanager
 async def compile_on(
-    graph: AnyGraph, store: Store
-) -> AsyncIterator[CompiledStateGraph[Any, Any, Any, Any]]:
+    graph: StateGraph[StateT, ContextT, InputT, OutputT], store: Store
+) -> AsyncIterator[CompiledStateGraph[StateT, ContextT, InputT, OutputT]]:
     """Compile a graph with the checkpoints of a store.
 
     Raises:
@@ -76,7 +75,7 @@ def make_thread_config(run: str, steps: int = 0) -> RunnableConfig:
     return {"configurable": {"thread_id": run}, "recursion_limit": steps + 60}
 
 
-def build_run_graph(run: Run) -> AnyGraph:
+def build_run_graph(run: Run) -> StateGraph[Any, Any, Any, Any]:
     """Build the graph of a run."""
     from pollex.graphs.hooks import RunGraph  # a run that is carried out brings its graph
 
@@ -85,7 +84,8 @@ def build_run_graph(run: Run) -> AnyGraph:
     if run.fingerprint.get("method") == '"spur"':
         module = "pollex.graphs.learn.spur"
 
-    graph: AnyGraph = import_module(module).build()
+    # each graph has a state and a context of its own
+    graph: StateGraph[Any, Any, Any, Any] = import_module(module).build()
     return graph
 
 
@@ -128,7 +128,7 @@ async def get_state_after(store: Store, run: Run, node: str) -> dict[str, Any]:
 
 async def get_states_around(
     store: Store, run: Run, node: str
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[dict[str, object], dict[str, object]]:
     """Return the state that a node of a run began with the last time, and the state after it.
 
     Raises:
@@ -146,11 +146,11 @@ async def get_states_around(
             hint=_name_nodes(run, states),
         )
 
-    before: dict[str, Any] = states[place - 1][1] if place else {}
+    before: dict[str, object] = states[place - 1][1] if place else {}
     return before, states[place][1]
 
 
-def _name_nodes(run: Run, states: Sequence[tuple[tuple[str, ...], Mapping[str, Any]]]) -> str:
+def _name_nodes(run: Run, states: Sequence[tuple[tuple[str, ...], Mapping[str, object]]]) -> str:
     """Name the nodes of a run's graph, those that ran first; or say where its states are."""
     nodes = []
     for name in build_run_graph(run).nodes:
@@ -175,12 +175,12 @@ def _name_nodes(run: Run, states: Sequence[tuple[tuple[str, ...], Mapping[str, A
 
 
 async def carry_out_run(
-    graph: AnyGraph,
+    graph: StateGraph[StateT, ContextT, InputT, OutputT],
     live: Resources,
-    context: Any,
+    context: ContextT,
     *,
     anew: bool = False,
-    people: Callable[[Any], Any] | None = None,
+    people: Callable[[Any], object] | None = None,
     after: str = "",
 ) -> dict[str, Any]:
     """Carry a run out, from its last checkpoint on if it has one; return its state.

@@ -7,13 +7,13 @@ its answers.
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
 
 from langgraph.graph import StateGraph
 
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.graphs.batches import (
+    BatchGraph,
     BatchState,
     BatchWork,
     add_batches,
@@ -116,7 +116,7 @@ class ScoreWork(BatchWork):
             self.answers.setdefault(id_, []).extend(answers)
             self.findings.note(node, id_, partial(self.answers_in_short, answers))
 
-    def answers_in_short(self, answers: Sequence[Answer | Unanswered]) -> dict[str, Any]:
+    def answers_in_short(self, answers: Sequence[Answer | Unanswered]) -> dict[str, object]:
         """Return what the state tells of answers before they are a score."""
         why = describe_moves(answers, self.rubrics, self.netsat, raised=None)
         return {"why": shorten_text(why, LONGEST_REASON), "answers": self.values_of(answers)}
@@ -138,7 +138,7 @@ class ScoreWork(BatchWork):
         """The rubrics that are asked about, by id."""
         return {question.id: question.rubric for question in self.questions if question.rubric}
 
-    def shown(self, scores: ScoreColumns, place: int) -> dict[str, Any]:
+    def shown(self, scores: ScoreColumns, place: int) -> dict[str, object]:
         """Return what the state tells of one of several scores: why, its figures, and the answers."""
         score = scores[place]
         answers = score.answers + (scores.tone.at(place) if scores.tone else ())
@@ -313,7 +313,7 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
     live.report(scores)
 
 
-def build() -> StateGraph[Any, Any, Any, Any]:
+def build() -> BatchGraph[ScoreContext]:
     """Build the graph, uncompiled."""
     return add_batches(
         StateGraph(BatchState, context_schema=ScoreContext),

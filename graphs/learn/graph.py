@@ -1,13 +1,12 @@
 """`learn`: extract, summarize, deduplicate, reword, judge the pool, select, calibrate, judge held-out, assess."""
 
-from typing import Any
-
 from langgraph.graph import END, START, StateGraph
 
+from pollex.graphs.context import Context
 from pollex.graphs.learn import nodes
 from pollex.graphs.learn.state import LearnChoice, LearnState
 
-LearnGraph = StateGraph[Any, Any, Any, Any]
+LearnGraph = StateGraph[LearnState, Context, LearnState, LearnState]
 
 
 def build() -> LearnGraph:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
@@ -12,7 +12,7 @@ from pollex.agents.llm.pairs import match_opposite_pairs, rotate_pairs
 from pollex.agents.roles import Rewording, Rewriter, split_by_polarity
 from pollex.errors import BadRubrics
 from pollex.graphs.batches import ask_judge, await_all, extract_reasons
-from pollex.graphs.context import get_resources
+from pollex.graphs.context import Context, get_resources
 from pollex.graphs.findings import shorten_text
 from pollex.graphs.learn.assemble import assemble_set, get_pool_values
 from pollex.graphs.learn.state import LearnContext, LearnState
@@ -50,7 +50,7 @@ JUDGING = {"judge_pool": "judge the pool", "judge_held_out": "judge held-out"}
 """What the progress of a judging stage is called."""
 
 
-async def fit_extractor(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
+async def fit_extractor(state: LearnState, runtime: Runtime[Context]) -> LearnState:  # noqa: ARG001
     """Let the extractor learn what separates the classes of the training log."""
     live = await get_resources(runtime, LearnContext)
     if len(live.extractions) < len(live.material.training):
@@ -59,7 +59,7 @@ async def fit_extractor(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     return live.opening
 
 
-async def extract(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
+async def extract(state: LearnState, runtime: Runtime[Context]) -> LearnState:  # noqa: ARG001
     """Extract the reasons of the next batch of training conversations."""
     live = await get_resources(runtime, LearnContext)
     ids = [c.id for c in live.material.training]
@@ -91,7 +91,7 @@ async def extract(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # no
     }
 
 
-def _describe_progress(total: int, left: int, outcomes: Iterable[str]) -> dict[str, Any]:
+def _describe_progress(total: int, left: int, outcomes: Iterable[str]) -> dict[str, object]:
     return {
         "done": total - left,
         "total": total,
@@ -99,7 +99,7 @@ def _describe_progress(total: int, left: int, outcomes: Iterable[str]) -> dict[s
     }
 
 
-def _describe_reasons(live: LearnContext, side: Polarity) -> dict[str, Any]:
+def _describe_reasons(live: LearnContext, side: Polarity) -> dict[str, object]:
     reasons = live.reasons(side)
     first = []
     for reason in reasons[: REASONS_SHOWN if live.store.texts else 0]:
@@ -124,12 +124,12 @@ def go_on_with_stage(stage: str, after: Sequence[str]) -> Callable[[LearnState],
     return following
 
 
-async def summarize_sat(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def summarize_sat(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Write rubrics from reasons for satisfaction."""
     return await _summarize("sat", state, runtime)
 
 
-async def summarize_dsat(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def summarize_dsat(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Write rubrics from reasons for dissatisfaction."""
     return await _summarize("dsat", state, runtime)
 
@@ -137,7 +137,7 @@ async def summarize_dsat(state: LearnState, runtime: Runtime[Any]) -> LearnState
 async def _summarize(
     polarity: Polarity,
     state: LearnState,
-    runtime: Runtime[Any],
+    runtime: Runtime[Context],
 ) -> LearnState:
     """Add new rubrics to the pool, and new reasons to known rubrics."""
     live = await get_resources(runtime, LearnContext)
@@ -174,7 +174,7 @@ async def _summarize(
     return await write_rubrics(f"summarize_{polarity}", polarity, live, grown)
 
 
-async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def deduplicate(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Merge rubrics that say the same, with their reasons."""
     live = await get_resources(runtime, LearnContext)
     # rubrics of the same words are merged without asking
@@ -206,7 +206,7 @@ async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     }
 
 
-async def reword(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def reword(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Ask once for better words for rubrics that are hard to judge, before they are paid for."""
     live = await get_resources(runtime, LearnContext)
     rubrics = live.material_at(state).kept
@@ -236,7 +236,7 @@ async def reword(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     }
 
 
-async def review_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def review_pool(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Wait for people to edit the pool, where that was asked for: resumed with its rows, as they are to be.
 
     A resumed node is run again from its beginning, so nothing else is done here.
@@ -245,7 +245,7 @@ async def review_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     if not live.review or not state["kept"]:
         return {"reviewed": False}
 
-    request: dict[str, Any] = {"pool": state["kept"]}
+    request: dict[str, object] = {"pool": state["kept"]}
     # asked again, with the reason, as long as the rows are none
     while True:
         edited_rows = interrupt(request)
@@ -257,7 +257,7 @@ async def review_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
             return {"reviewed": True, "kept": live.rows(rubrics)}
 
 
-async def fit_judge(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def fit_judge(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Let the judge learn its scale for the pool, on training conversations alone."""
     live = await get_resources(runtime, LearnContext)
     rubrics = live.material_at(state).kept
@@ -270,35 +270,45 @@ async def fit_judge(state: LearnState, runtime: Runtime[Any]) -> LearnState:
         **live.opening,
         "kept": live.rows(rubrics),
         "judged_by": {rubric.id: rubric.answered_by or judge.name for rubric in rubrics},
-        "learned": with_texts(describe_learning(judge.learned, rubrics), rubrics),
+        "learned": describe_learning(judge.learned, rubrics),
     }
 
 
-def with_texts(rows: Mapping[str, Any], rubrics: Sequence[Rubric]) -> dict[str, Any]:
+def with_texts(
+    rows: Mapping[str, Mapping[str, object]], rubrics: Sequence[Rubric]
+) -> dict[str, dict[str, object]]:
     """Return rows by rubric with the rubric's text in each: a reader of a state knows no ids."""
     texts = {rubric.id: shorten_text(rubric.text) for rubric in rubrics}
-    rows_with_texts = {}
+    rows_with_texts: dict[str, dict[str, object]] = {}
     for id_, row in rows.items():
-        is_row = isinstance(row, Mapping) and id_ in texts
-        rows_with_texts[id_] = {"text": texts[id_], **row} if is_row else row
+        if id_ in texts:
+            rows_with_texts[id_] = {"text": texts[id_], **row}
+        else:
+            rows_with_texts[id_] = dict(row)
 
     return rows_with_texts
 
 
-def describe_learning(learned: Mapping[str, Any], rubrics: Sequence[Rubric]) -> dict[str, Any]:
-    """Return what a judge learned for each rubric of a pool: plain figures; of what is large, how much there is."""
-    in_words: dict[str, Any] = {}
+def describe_learning(
+    learned: Mapping[str, object], rubrics: Sequence[Rubric]
+) -> dict[str, object]:
+    """Return what a judge learned for each rubric of a pool: plain figures; of what is large, how much there is.
+
+    Figures by name stand beside the rubric's text: a reader of a state knows no ids.
+    """
+    in_words: dict[str, object] = {}
     for rubric in rubrics:
-        what = learned.get(rubric.id)
-        if isinstance(what, Mapping):
-            in_words[rubric.id] = {name: abbreviate_value(value) for name, value in what.items()}
-        elif what is not None:
-            in_words[rubric.id] = abbreviate_value(what)
+        learned_values = learned.get(rubric.id)
+        if isinstance(learned_values, Mapping):
+            figures = {name: abbreviate_value(value) for name, value in learned_values.items()}
+            in_words[rubric.id] = {"text": shorten_text(rubric.text), **figures}
+        elif learned_values is not None:
+            in_words[rubric.id] = abbreviate_value(learned_values)
 
     return in_words
 
 
-def abbreviate_value(value: Any) -> Any:
+def abbreviate_value(value: object) -> object:
     """Return a number or a short text as it is, and of anything larger how much there is."""
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -315,7 +325,7 @@ def abbreviate_value(value: Any) -> Any:
     return shorten_text(str(value))
 
 
-async def judge_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def judge_pool(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Judge the next batch of training conversations on the whole pool."""
     live = await get_resources(runtime, LearnContext)
     material = live.material_at(state)
@@ -330,7 +340,7 @@ async def judge_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     )
 
 
-async def judge_held_out(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def judge_held_out(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Judge the next batch of held-out conversations on the chosen rubrics."""
     live = await get_resources(runtime, LearnContext)
     material = live.material_at(state)
@@ -396,7 +406,7 @@ async def _judge(
     return update
 
 
-async def select(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def select(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Choose α by cross-validation, then the rubrics, and measure how stable the choice is."""
     live = await get_resources(runtime, LearnContext)
     material = live.material_at(state)
@@ -429,7 +439,7 @@ async def select(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     }
 
 
-async def calibrate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def calibrate(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Choose the probability model by cross-validation."""
     live = await get_resources(runtime, LearnContext)
     material = live.material_at(state)
@@ -449,7 +459,7 @@ async def calibrate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     return {"probability": {name: comparison[name] for name in ("chosen", "why", "compared")}}
 
 
-async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def assess(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Fit θ, window and probability on all answers, measure both sides, and assemble the set."""
     live = await get_resources(runtime, LearnContext)
     material = live.material_at(state)
@@ -508,7 +518,7 @@ async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     }
 
 
-def describe_model(rubrics: RubricSet) -> dict[str, Any]:
+def describe_model(rubrics: RubricSet) -> dict[str, object]:
     """Return the model of the probability: its name, λ of a network, and what each rubric weighs in it."""
     if rubrics.calibrator is None or (model := rubrics.thumb_model) is None:
         return {}

@@ -9,11 +9,10 @@ Source: Lin et al. 2024, arXiv:2403.12388, as Biyani et al. 2024 ran it again.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from langgraph.runtime import Runtime
 
-from pollex.graphs.context import get_resources
+from pollex.graphs.context import Context, get_resources
 from pollex.graphs.learn.graph import LearnGraph, add_fitting_nodes, build_extraction_graph
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
@@ -22,17 +21,17 @@ from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.rubric import Polarity, Reason
 
 
-async def update_sat(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
+async def update_sat(state: LearnState, runtime: Runtime[Context]) -> LearnState:  # noqa: ARG001
     """Revise the set of satisfaction by each batch of reasons."""
     return await _update("sat", runtime)
 
 
-async def update_dsat(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
+async def update_dsat(state: LearnState, runtime: Runtime[Context]) -> LearnState:  # noqa: ARG001
     """Revise the set of dissatisfaction by each batch of reasons."""
     return await _update("dsat", runtime)
 
 
-async def _update(polarity: Polarity, runtime: Runtime[Any]) -> LearnState:
+async def _update(polarity: Polarity, runtime: Runtime[Context]) -> LearnState:
     """Revise a set by batches; each batch may replace any rubric."""
     live = await get_resources(runtime, LearnContext)
     updater = live.roles.updater
@@ -48,7 +47,7 @@ async def _update(polarity: Polarity, runtime: Runtime[Any]) -> LearnState:
     return await write_rubrics(f"update_{polarity}", polarity, live, revised)
 
 
-async def gather_sets(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def gather_sets(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Use both sets as the pool: all of it fits the budget and stays, one of each text."""
     live = await get_resources(runtime, LearnContext)
     pool = live.material_at(state).pool

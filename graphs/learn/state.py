@@ -10,18 +10,19 @@ from pydantic import AfterValidator
 # LangGraph Studio can't show the standard one before Python 3.12
 from typing_extensions import TypedDict
 
-from pollex.agents.roles import Extraction, Roles
+from pollex.agents.roles import Extraction, Extractor, Judge, Roles
 from pollex.conversations.conversation import Conversation
 from pollex.graphs.context import LogContext, Resources
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.edits import make_pool_row, read_edited_pool
 from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, make_content_id
 from pollex.store.resume import read_step_result
 
 
-def _require_pool_row(row: dict[str, Any]) -> dict[str, Any]:
+def _require_pool_row(row: dict[str, object]) -> dict[str, object]:
     """Return a row of a pool as it is; see `edits.make_pool_row`.
 
     Raises:
@@ -32,7 +33,7 @@ def _require_pool_row(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-PoolRow = Annotated[dict[str, Any], AfterValidator(_require_pool_row)]
+PoolRow = Annotated[dict[str, object], AfterValidator(_require_pool_row)]
 
 
 class LearnState(TypedDict, total=False):
@@ -66,10 +67,10 @@ class LearnState(TypedDict, total=False):
 
     run: str
     parent: str
-    settings: dict[str, Any]
-    split: dict[str, Any]
-    progress: Annotated[dict[str, dict[str, Any]], operator.or_]
-    reasons: dict[str, dict[str, Any]]
+    settings: dict[str, object]
+    split: dict[str, object]
+    progress: Annotated[dict[str, dict[str, object]], operator.or_]
+    reasons: dict[str, dict[str, object]]
     pool: Annotated[dict[str, list[PoolRow]], operator.or_]
     refused: Annotated[dict[str, int], operator.or_]
     kept: list[PoolRow]
@@ -78,17 +79,17 @@ class LearnState(TypedDict, total=False):
     mirrors: list[list[str]]
     reviewed: bool
     judged_by: dict[str, str]
-    learned: dict[str, Any]
-    pooled: dict[str, dict[str, Any]]
+    learned: dict[str, object]
+    pooled: dict[str, dict[str, object]]
     chosen: list[PoolRow]
-    dropped: dict[str, dict[str, Any]]
+    dropped: dict[str, dict[str, object]]
     alpha: float
-    alphas: list[dict[str, Any]]
-    probability: dict[str, Any]
-    figures: dict[str, Any]
+    alphas: list[dict[str, object]]
+    probability: dict[str, object]
+    figures: dict[str, object]
     theta: float
     window: dict[str, float | None]
-    model: dict[str, Any]
+    model: dict[str, object]
     digest: str
     notes: list[str]
 
@@ -157,7 +158,7 @@ class LearnContext(Resources):
     writing: str = "summarize"
     review: bool = False
     fitted: set[str] = field(default_factory=set)
-    result: list[Any] = field(default_factory=list)
+    result: list[Learned] = field(default_factory=list)
 
     def bulk(self, name: str) -> Any:
         """Return what a node kept under its name."""
@@ -212,15 +213,15 @@ class LearnContext(Resources):
             merged=state.get("merged", {}),
             reworded=state.get("reworded", {}),
             mirrors=[(first, second) for first, second in state.get("mirrors", ())],
-            chosen=tuple(by_id[row["id"]] for row in state.get("chosen", ())),
+            chosen=tuple(by_id[str(row["id"])] for row in state.get("chosen", ())),
             table=replace(self.material.table, never_counts=never),
         )
 
-    def rows(self, rubrics: Sequence[Rubric]) -> list[dict[str, Any]]:
+    def rows(self, rubrics: Sequence[Rubric]) -> list[dict[str, object]]:
         """Return rubrics as the state tells them."""
         return [make_pool_row(rubric, self.store.texts) for rubric in rubrics]
 
-    async def fit(self, role: Any, *rubrics: Sequence[Rubric]) -> None:
+    async def fit(self, role: Extractor | Judge, *rubrics: Sequence[Rubric]) -> None:
         """Let the extractor, or the judge for a pool, learn on training conversations, once in a process.
 
         A process that goes on with a run has roles of its own.

@@ -216,7 +216,7 @@ def split_sides(logs: Logs, test_fraction: float, seed: int) -> SplitSides:
 
 
 def _get_grade(conversation: Conversation, name: str) -> float:
-    value: Any = conversation.metadata
+    value: object = conversation.metadata
     # a dot leads into a nested field, unless a field has that very name
     for part in (name,) if name in conversation.metadata else name.split("."):
         if isinstance(value, Mapping):
@@ -244,7 +244,7 @@ def compare_grade_models(
     training: Sequence[Conversation],
     names: Sequence[str],
     seed: int,
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """Compare models of the grades; None where the labels are none. See `RatingRecord`.
 
     Args:
@@ -259,7 +259,7 @@ def compare_grade_models(
 
     # grades of the main question
     labels = int((~np.isnan(grades[:, 0])).sum())
-    record: dict[str, Any] = {
+    record: dict[str, object] = {
         "scales": {scale.question: scale.values for scale in scales},
         "labels": labels,
     }
@@ -325,7 +325,7 @@ def fit_rating_model(
     )
 
 
-def make_comparison_json(comparison: ModelComparison | None, probability: str) -> dict[str, Any]:
+def make_comparison_json(comparison: ModelComparison | None, probability: str) -> dict[str, object]:
     """Return the comparison as JSON values.
 
     Args:
@@ -347,7 +347,7 @@ def make_comparison_json(comparison: ModelComparison | None, probability: str) -
     return facts | {"held_out": comparison.held_out.tolist()}
 
 
-def make_uncompared_json(probability: str, why: str) -> dict[str, Any]:
+def make_uncompared_json(probability: str, why: str) -> dict[str, object]:
     """Return the record without a comparison; the network is taken where `best` can't be told."""
     requested = find_candidate_name(probability)
     return {
@@ -469,7 +469,7 @@ def compare_thumb_models(material: Material, selection: Mapping[str, Any]) -> di
 
     settings = material.settings
     pool = list_candidates(material)
-    about: dict[str, Any] = {"conversations": [c.id for c in pool.conversations]}
+    about: dict[str, object] = {"conversations": [c.id for c in pool.conversations]}
     # rubrics that saw these conversations would flatter every model
     if any(c.text_hash[:16] in material.learned_from for c in pool.conversations):
         why = (
@@ -524,7 +524,7 @@ def compare_thumb_models(material: Material, selection: Mapping[str, Any]) -> di
     return make_comparison_json(comparison, settings.probability) | {"grades": grades} | about
 
 
-def get_earlier_tone(material: Material) -> dict[str, Any] | None:
+def get_earlier_tone(material: Material) -> dict[str, object] | None:
     """Return what was found of tone when the set was learned, as `add_tone` does."""
     before = material.earlier_tone
     if before is None:
@@ -538,7 +538,7 @@ def add_tone(
     selection: Mapping[str, Any],
     parts: list[Fold],
     rows: Sequence[Conversation],
-) -> tuple[list[Fold], dict[str, Any]]:
+) -> tuple[list[Fold], dict[str, object]]:
     """Return the folds with tone beside the rubrics where it lowers log-loss, else as they are, and what was found.
 
     Measured is what the network begins as, with tone and without: it takes a second, and networks a
@@ -635,7 +635,7 @@ def choose_without_each_fold(
 def fit_set_weights(
     material: Material,
     pool: Candidates,
-    selection: Mapping[str, Any],
+    selection: Mapping[str, object],
     in_training: Bools | None = None,
 ) -> tuple[float, float]:
     """Return what the rubrics of the set and of its starter count for, so that NetSATs weigh as labels let them.
@@ -678,7 +678,7 @@ def fit_set_weights(
 def add_starter(
     material: Material,
     pool: Candidates,
-    selection: Mapping[str, Any],
+    selection: Mapping[str, object],
     fold: Fold,
     rows: Sequence[Conversation],
 ) -> Fold:
