@@ -238,7 +238,12 @@ class LearnResult(TabularResult):
 
     def _written(self) -> TerminalLines:
         if self.out is not None:
-            who = ", ".join(sorted(set(self.rubrics.roles.values())))
+            names = set(self.rubrics.roles.values())
+            # who works alone in one role and with another in the next is named once
+            within = {
+                name for name in names if any(other.startswith(f"{name} and ") for other in names)
+            }
+            who = ", ".join(sorted(names - within))
             yield f"Wrote {self.out} and {self.report} ({who}; run {self.run})"
 
     def as_json(self) -> dict[str, Any]:
