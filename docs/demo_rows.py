@@ -17,7 +17,8 @@ from pollex.rubrics.worth import (
     FEW_CONVERSATIONS_OF_WORTH,
     describe_doubt,
     describe_occasion_of_worth,
-    format_percent,
+    format_hits,
+    get_counted_thumbs,
 )
 
 ROOT = Path(__file__).parents[1]
@@ -111,14 +112,13 @@ def gap(one: ChosenRubric) -> float:
 def figures(one: ChosenRubric) -> str:
     """Return the shares of thumbs down with a rubric and in what it is compared with."""
     assert one.worth is not None, "it was measured"
-    there = one.worth.down_with
-    others = one.worth.down_others
+    counted = get_counted_thumbs(one.worth)
     place = "elsewhere"
     if one.worth.compared == "occasion":
-        place = f"of {others.n} others {describe_occasion_of_worth(one.worth)}"
+        place = f"of the others {describe_occasion_of_worth(one.worth)}"
     shares = (
-        f"{format_percent(there)} of {there.n}",
-        f"{format_percent(others)} {place}",
+        format_hits(counted.there),
+        f"{format_hits(counted.others)} {place}",
         told(one),
     )
     return "; ".join(filter(None, shares))
