@@ -556,7 +556,7 @@ def _list_near_findings(
         elif _correlate(held[:, finding], held[:, place]) >= SAYS_THE_SAME_CORRELATION:
             near.append(finding)
 
-    anything_opposite = held[:, opposite].any(axis=1)
+    anything_opposite = np.asarray(held[:, opposite].any(axis=1))
     if _correlate(anything_opposite, ~held[:, place]) >= SAYS_THE_SAME_CORRELATION:
         near += opposite
     return near
