@@ -190,9 +190,11 @@ class Habit:
     def figures(self) -> str:
         """How often it is done, or its thumbs beside the rest, and in which conversations."""
         ending = self.ending.text.removesuffix(".")
-        family = self.ending.family
-        n = f"{family.n} " if family else ""
-        return f"among the {n}labeled conversations with “{ending}”: {self.case.figures}"
+        n = self.ending.family.n if self.ending.family else self.case.among
+        among = f"the {n} labeled conversations with “{ending}”"
+        if self.case.within is None:
+            return f"in {self.case.among} of {among}; thumbs there aren't known to differ"
+        return f"among {among}: {self.case.figures}"
 
 
 def list_habits(rubrics: Sequence[ChosenRubric]) -> list[Habit]:

@@ -473,9 +473,16 @@ def describe_difference(worth: RubricEvidence) -> str:
 
     # told in the way that it goes, so that most numbers have no sign
     sign = -1 if difference[1] < 0 else 1
-    low, value, high = sorted(round(100 * sign * end) for end in difference)
+    low, value, high = (format_points(end) for end in sorted(sign * end for end in difference))
     way = "more" if sign > 0 else "fewer"
-    return f"{expected}{value} points {way} (95 % {low} to {high})".replace("-", "−")
+    return f"{expected}{value} points {way} (95 % {low} to {high})"
+
+
+def format_points(difference: float) -> str:
+    """Write a difference of shares in points of 100; what isn't 0 doesn't look like it."""
+    points = 100 * difference
+    digits = 0 if abs(points) >= 0.5 else 1
+    return f"{points:.{digits}f}".replace("-", "−")
 
 
 def _bound_gap(there: Figure, others: Figure) -> tuple[float, float, float] | None:

@@ -347,9 +347,7 @@ def test_habits_of_an_ending_are_a_list_of_their_own() -> None:
     words = Reader(whole_page(rubric_set(rubrics=(ending,)))).words
     assert "Habits to check, unproven" in words
     assert words.count("asks for another time without naming one") == 1
-    assert (
-        "among the 60 labeled conversations with “The assistant gives a negative answer”" in words
-    )
-    assert "in 27 labeled conversations; thumbs there aren't known to differ" in words
+    begin = "in 27 of the 60 labeled conversations with “The assistant gives a negative answer”"
+    assert f"{begin}; thumbs there aren't known to differ" in words
     assert "Which other time?" in words
     assert words.index("Habits to check, unproven") < words.index("What came of it")
