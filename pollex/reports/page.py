@@ -108,7 +108,11 @@ def shorten_text(text: str, limit: int = MAX_NAME_CHARACTERS) -> str:
 
 
 def read_rubric_file_of_page(page: Path) -> str | None:
-    """Return the rubric-set file that a report was rendered from; None if unknown."""
+    """Return the rubric-set file that a report was rendered from; None if unknown, or no file is there."""
+    # a pipe that nobody writes into would never be open
+    if not page.is_file():
+        return None
+
     try:
         with page.open("rb") as written:
             match = _FILE_META_PATTERN.search(written.read(_HEAD_BYTES))

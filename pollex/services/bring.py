@@ -273,8 +273,9 @@ def require_still_allowed(reading: LogReading, roots: AllowedRoots) -> None:
     """Refuse a place that may not be read any more: the server was started with other folders, or a link was set.
 
     Raises:
-        WrongUse: One of its places is such.
+        WrongUse: One of its places is such, or one of its files leads out of the store.
     """
+    reading.require_plain_files()
     for place in reading.places:
         if is_query_source(place):
             _require_allowed_query(place, roots)

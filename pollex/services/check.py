@@ -14,7 +14,7 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.gates import iterate_workflow_commands, make_junit_report
 from pollex.formats.label_files import read_label_file
-from pollex.formats.write import require_writable
+from pollex.formats.write import require_distinct_outputs, require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Floats
 from pollex.measures.every_look import ConfidenceSequence, bound_mean_difference
@@ -290,6 +290,7 @@ def check(
 
     # before the work: neither file may replace an input
     written = tuple(path for path in (page, xml) if path is not None)
+    require_distinct_outputs(*written)
     for path in written:
         require_writable(path, *list_file_names([new, against], rubrics, labels))
 

@@ -16,7 +16,12 @@ from pollex.conversations.logs import BadRow, Logs, flag_positive_labels
 from pollex.conversations.splits import assign_folds, number_dependent_blocks
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.write import require_known_ending, write_rows
+from pollex.formats.write import (
+    require_distinct_outputs,
+    require_known_ending,
+    require_writable,
+    write_rows,
+)
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import (
@@ -486,7 +491,8 @@ def fit_turns(
 
     Raises:
         BadLabels: There are fewer than forty labeled conversations, or ten of a class.
-        WrongUse: The set's judge is a model: each beginning would be paid for.
+        WrongUse: The set's judge is a model: each beginning would be paid for; or an output would take
+            the place of what is read, of a store's file or of the other output.
     """
     rubric_set = read_unedited(rubrics)
     if not rubric_set.judge.built_in:
@@ -497,6 +503,11 @@ def fit_turns(
 
     if scores is not None:
         require_known_ending(scores, *list_file_names(rubrics, logs))
+
+    # the set itself may get its probabilities, and arrays of it lie beside it
+    if out is not None:
+        require_writable(out, *list_file_names(logs), regular=True)
+    require_distinct_outputs(out, scores)
 
     # only labels can teach; what can't be scored has no beginning, either
     read = logs_from(logs, reading, progress)

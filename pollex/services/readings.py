@@ -24,8 +24,8 @@ from pydantic import (
 
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.store.folder import LOG_COPY_PREFIX, make_private_folder
-from pollex.store.seal import read_json_object
+from pollex.store.folder import LOG_COPY_PREFIX, make_private_folder, require_plain_path
+from pollex.store.seal import Seal, read_json_object
 from pollex.store.tables import format_current_time
 
 LOGS_FOLDER_NAME = "logs"
@@ -35,6 +35,8 @@ MAX_LOG_NAME_CHARACTERS = 60
 _LOG_ID_PATTERN = re.compile(r"[0-9a-f]{12}")
 _NOT_IN_NAMES_PATTERN = re.compile(r"[^\w.+-]+")
 _MAPPING_OPTIONS = ("columns", "roles")
+_FIELDS_NOT_WRITTEN = ("folder", "is_own")
+"""Fields of a reading that whoever reads its file finds out."""
 _NO_OPTION = object()
 _DEFAULTS_OF_OPTIONS = {option.name: option.default for option in fields(ReadOptions)}
 """Options of reading, with what is usual."""
@@ -69,6 +71,8 @@ class LogReading:
         conversations: How many were read; None where nobody counted yet.
         notes: Why files were left out that came with it.
         folder: Where its files are; given by whoever reads it.
+        is_own: Whether this machine and user wrote it down in this very store: else its places are
+            somebody else's words.
     """
 
     id: str
@@ -83,11 +87,37 @@ class LogReading:
     conversations: int | None = None
     notes: tuple[str, ...] = ()
     folder: Path = field(default=Path(), compare=False)
+    is_own: bool = field(default=True, compare=False)
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """What is read, as a verb takes it."""
+        """What is read, as a verb takes it; see `require_safe_sources`."""
         return (*(str(self.folder / name) for name in self.files), *self.places)
+
+    def require_safe_sources(self) -> tuple[str, ...]:
+        """Return what is read, where nobody but this user leads to files outside the store.
+
+        Raises:
+            WrongUse: Somebody else's store names a place, or one of its files is a link.
+        """
+        self.require_plain_files()
+        # what a store from elsewhere names was never named here
+        if self.places and not self.is_own:
+            raise WrongUse(
+                f"this store comes from elsewhere, and its log {self.name} lies outside it",
+                where=", ".join(self.places),
+                hint="if you want it to be read, give that place itself in place of the log's name",
+            )
+        return self.sources
+
+    def require_plain_files(self) -> None:
+        """Refuse files of the log that are links, pipes or devices: they may lead anywhere.
+
+        Raises:
+            WrongUse: One of them is.
+        """
+        for name in self.files:
+            require_plain_path(self.folder / name)
 
     @property
     def argument(self) -> str:
@@ -208,11 +238,18 @@ def find_free_name(store: Path, title: str, but: str = "") -> str:
 
 
 def keep_reading(reading: LogReading) -> LogReading:
-    """Write down a log with its options, for its owner alone; return it."""
+    """Write down a log with its options, for its owner alone; return it.
+
+    It is sealed, unless it is somebody else's: that stays theirs, whoever counts it or says how it is
+    read.
+    """
     content = {}
     for name, value in asdict(reading).items():
-        if name != "folder":
+        if name not in _FIELDS_NOT_WRITTEN:
             content[name] = value
+
+    if reading.is_own:
+        content = _make_seal(reading.folder).sign_fields(_name_seal(reading.folder), content)
 
     # written aside and moved into place: a reader never sees half of it
     draft = reading.folder / f".{READING_FILE_NAME}.{secrets.token_hex(4)}"
@@ -221,6 +258,16 @@ def keep_reading(reading: LogReading) -> LogReading:
 
     draft.replace(reading.folder / READING_FILE_NAME)
     return reading
+
+
+def _make_seal(folder: Path) -> Seal:
+    """Return the seal of the store that a log's folder is in."""
+    return Seal.of(folder.parent.parent)
+
+
+def _name_seal(folder: Path) -> str:
+    """Return what a reading is sealed as: of this log, so that it stands for no other."""
+    return f"{LOGS_FOLDER_NAME}/{folder.name}"
 
 
 def remove_reading(reading: LogReading) -> None:
@@ -264,7 +311,7 @@ def replace_named_sources(logs: tuple[str, ...], store: Path) -> tuple[str, ...]
     for source in logs:
         # a log gives way to its files and places; everything else stays
         readings = find_named_readings((source,), store)
-        sources += readings[0].sources if readings else [source]
+        sources += readings[0].require_safe_sources() if readings else [source]
     return tuple(sources)
 
 
@@ -278,7 +325,7 @@ def resolve_named_sample(source: str | Path, store: Path) -> str | Path:
     if not readings:
         return source
 
-    sources = readings[0].sources
+    sources = readings[0].require_safe_sources()
     if len(sources) != 1:
         what = f"{readings[0].name} is made of {len(sources)} files, and a sample is one"
         raise WrongUse(what, hint="score it, and compare the run")
@@ -358,7 +405,14 @@ def _read_reading(folder: Path) -> LogReading | None:
         is_kept=content.is_kept and options == content.options,
         conversations=content.conversations,
         notes=tuple(content.notes),
+        is_own=_is_sealed_here(folder),
     )
+
+
+def _is_sealed_here(folder: Path) -> bool:
+    """Return whether this machine and user wrote down the log of a folder."""
+    sealed_fields = _make_seal(folder).read_fields(_name_seal(folder), folder / READING_FILE_NAME)
+    return sealed_fields is not None
 
 
 def _is_sound_option(name: str, value: object) -> bool:

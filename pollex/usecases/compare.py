@@ -66,7 +66,9 @@ class CompareSamples(GroupOptions, JudgedLogOptions, UseCase["CompareResult"]):
         "How labels without `drawn` were drawn.",
         default=None,
     )
-    see: float = opt("The difference to plan for.", default=0.05, metavar="SHARE")
+    see: float = opt(
+        "The difference to plan for.", default=0.05, metavar="SHARE", least=0.001, most=0.9
+    )
     page: Path | str | None = declare_page_option()
 
     def __post_init__(self) -> None:

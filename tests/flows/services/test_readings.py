@@ -1,6 +1,7 @@
 """Logs that were brought to a store: kept by name with how they are read, and found again by the verbs."""
 
 import json
+import os
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -148,3 +149,43 @@ def test_a_reading_says_how_rows_are_read_and_nothing_else_that_a_verb_does(tmp_
     assert not unsound.is_kept, "a person says anew how it is read"
     written(reading, options={"roles": {"user": ["Kunde"]}, "max_bad": 3, "pairs": True})
     assert list_readings(tmp_path)[0].options["roles"] == {"user": ["Kunde"]}
+
+
+@pytest.mark.parametrize("verb", ["inspect", "compare"])
+def test_a_place_that_the_store_of_a_stranger_names_is_told_and_not_read(
+    tmp_path: Path, verb: str
+) -> None:
+    elsewhere = tmp_path / "private.jsonl"
+    elsewhere.write_text(json.dumps({"id": "a", "messages": [{"role": "user", "content": "PIN"}]}))
+    place = keep_reading(
+        replace(
+            make_reading(tmp_path / "store", "far"), places=(str(elsewhere),), titles=("far.jsonl",)
+        )
+    )
+    words = ("inspect", "log:far") if verb == "inspect" else ("compare", "log:far", elsewhere)
+    if verb == "compare":
+        words = (*words, "--rubrics", "generic")
+    assert find_reading(tmp_path / "store", "far").is_own
+
+    # the seal is of the file as it was written: a changed one is a stranger's
+    written(place, columns=["id"])
+    ended = run_here(*words, "--store", tmp_path / "store")
+    assert (ended.code, "PIN" in ended.out) == (2, False)
+    assert "private.jsonl: this store comes from elsewhere" in ended.err.replace("\n", " ")
+
+    # whoever counts a stranger's log doesn't make it this user's
+    keep_reading(replace(find_reading(tmp_path / "store", "far"), conversations=None))
+    assert not find_reading(tmp_path / "store", "far").is_own
+
+
+def test_a_file_of_a_brought_log_that_is_a_link_or_a_pipe_is_not_read(tmp_path: Path) -> None:
+    reading = brought(tmp_path)
+    file = reading.folder / "ab.csv"
+    file.rename(tmp_path / "elsewhere.csv")
+    file.symlink_to(tmp_path / "elsewhere.csv")
+    ended = run_here("inspect", reading.argument, "--store", tmp_path)
+    assert "it is a link, and is not followed" in ended.err
+    file.unlink()
+    os.mkfifo(file)
+    ended = run_here("inspect", reading.argument, "--store", tmp_path)
+    assert "it is no file of a store" in ended.err

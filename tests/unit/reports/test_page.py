@@ -1,5 +1,6 @@
 """The frame of all pages: escaping, one policy, WCAG's contrast, and figures that stay whole on a telephone."""
 
+import os
 import re
 from pathlib import Path
 
@@ -36,6 +37,10 @@ def test_a_page_says_which_file_it_was_made_for(tmp_path: Path, name: str) -> No
     page.write_text(render_learning_page(rubric_set(), path=name), encoding="utf-8")
     assert read_rubric_file_of_page(page) == name
     page.write_bytes(b"\xff" * 9000)
+    assert read_rubric_file_of_page(page) is None
+    # a pipe that nobody writes into is not waited for
+    page.unlink()
+    os.mkfifo(page)
     assert read_rubric_file_of_page(page) is None
 
 
