@@ -123,7 +123,7 @@ def make_function(
 def make_function(
     kind: Callable[..., UseCase[ResultType]],
     then: Callable[[ResultType], Any] = lambda result: result,
-) -> Callable[..., Any]:
+) -> Callable[..., object]:
     """Make the function of a use case, with a true signature.
 
     Args:
@@ -144,12 +144,12 @@ def make_function(
 
 
 @cache
-def find_function(name: str) -> Callable[..., Any]:
+def find_function(name: str) -> Callable[..., object]:
     """Return what `import pollex` has of a room by its name, or the function of a use case by its verb."""
     # a public name of a room: the class of a use case becomes a function
     if name in list_python_names():
         public: Any = import_by_name(list_python_names()[name])
-        return make_function(cast(type[UseCase[Any]], public)) if isclass(public) else public
+        return make_function(cast(type[UseCase[Result]], public)) if isclass(public) else public
 
     # else the verb of a use case, unless it is for the terminal alone
     home = find_module("usecases", name)

@@ -376,7 +376,7 @@ def confirm(question: str) -> None:
         raise click.Abort
 
 
-def run_typed_use_case(kind: type[UseCase[Any]], as_json: bool, **typed: object) -> int:
+def run_typed_use_case(kind: type[UseCase[Result]], as_json: bool, **typed: object) -> int:
     """Carry out what was typed, show its result or print JSON, and return the exit code."""
     context = click.get_current_context()
     dry_run = issubclass(kind, ModelCallOptions) and typed.pop("dry_run")

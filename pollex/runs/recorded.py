@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from pollex.errors import WrongUse
 from pollex.gateway.budget import Limits
@@ -16,6 +15,7 @@ from pollex.gateway.recorded import RecordedEndpoint
 from pollex.outputs import make_folder, write_file
 from pollex.runs.options import ModelOptions
 from pollex.store.folder import get_or_create_secret, make_private_folder
+from pollex.text import JsonDict
 
 RUBRICS_FILE_NAME, BUILT_IN_FOLDER_NAME = "rubrics.json", "built-in"
 """In the folder of a replayed run: its rubric set, and the folder of the built-in run beside it."""
@@ -75,9 +75,7 @@ class Recording:
             )
 
         # all that replies depend on: without it no prompt would be the recorded one
-        manifest: dict[str, Any] = json.loads(
-            (folder / MANIFEST_FILE_NAME).read_text(encoding="utf-8")
-        )
+        manifest: JsonDict = json.loads((folder / MANIFEST_FILE_NAME).read_text(encoding="utf-8"))
         return cls(
             folder,
             manifest["model"],

@@ -31,6 +31,7 @@ from pollex.store.runs import FINISHED_STATUSES, Run
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, load_json
+from pollex.text import JsonDict, JsonObject
 
 SECONDS_BETWEEN_PROGRESS_NOTES = 0.25
 """Seconds between two notes at least."""
@@ -47,13 +48,13 @@ class StoredProgress:
         self,
         shown: Progress,
         store: Store,
-        used: Callable[[], Mapping[str, Any]],
+        used: Callable[[], JsonObject],
     ) -> None:
         self._shown = shown
         self._store = store
         self._used = used
         self._stages: dict[str, dict[str, int]] = {}
-        self._run, self._kept, self._at = "", dict[str, Any](), 0.0
+        self._run, self._kept, self._at = "", JsonDict(), 0.0
         self._tracer: Tracer | None = None
         self._earlier: float | None = 0.0
         self._earlier_sent = 0
@@ -89,7 +90,7 @@ class StoredProgress:
 
         self._at = time.monotonic()
         used = dict(self._used())
-        record: dict[str, Any] = {
+        record: JsonDict = {
             "stages": {name: dict(stage) for name, stage in self._stages.items()},
             "used": used,
         }
@@ -139,20 +140,20 @@ class StoredProgress:
             self._run = ""
 
 
-def get_calls_sent(payload: Mapping[str, Any]) -> int | None:
+def get_calls_sent(payload: JsonObject) -> int | None:
     """Return the calls that a run sent so far, over all its starts; None where no model worked."""
     sent: int | None = payload.get("sent", payload.get("used", {}).get("sent"))
     return sent
 
 
-def get_cost_of_usage(used: Mapping[str, Any]) -> float | None:
+def get_cost_of_usage(used: JsonObject) -> float | None:
     """Return the cost of calls; None if a price or a token count is missing."""
     # nothing sent costs nothing; what was sent without a price is unknown
     cost: float | None = used.get("cost", None if used.get("sent") else 0.0)
     return cost
 
 
-def get_cost_of_run(payload: Mapping[str, Any]) -> float | None:
+def get_cost_of_run(payload: JsonObject) -> float | None:
     """Return the cost of a run so far, over all its starts; None if unknown."""
     cost: float | None
     if "cost" in payload:
@@ -211,7 +212,7 @@ class RunSettings:
     batch: int = CONVERSATIONS_A_BATCH
     at_once: int = CONVERSATIONS_A_BATCH
     traced: Callable[[Tracer], None] = lambda _tracer: None
-    used: Callable[[], Mapping[str, Any]] = dict
+    used: Callable[[], JsonObject] = dict
     place: str = ""
     behind: Mapping[str, object] = field(default_factory=dict)
 
@@ -223,7 +224,7 @@ class RunSettings:
 
         return tracer
 
-    def of_run(self, run: str) -> dict[str, Any]:
+    def of_run(self, run: str) -> JsonDict:
         """Return the fields that every graph's `Context` has, for a run."""
         return {
             "store": self.store,

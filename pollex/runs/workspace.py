@@ -106,7 +106,7 @@ class Workspace:
 
         staff.embedder.watch(self.progress)
 
-    def run(self, work: Coroutine[Any, Any, ResultType]) -> ResultType:
+    def run(self, work: Coroutine[object, None, ResultType]) -> ResultType:
         """Run `work` to its end; interrupts end it cleanly if `on_interrupt` is set."""
         with collect_garbage_less_often():
             # a caller in Python handles signals itself
@@ -115,7 +115,7 @@ class Workspace:
             return asyncio.run(self._interruptible(work, self.options.on_interrupt))
 
     async def _interruptible(
-        self, work: Coroutine[Any, Any, ResultType], on_signal: Callable[[], None]
+        self, work: Coroutine[object, None, ResultType], on_signal: Callable[[], None]
     ) -> ResultType:
         task = asyncio.ensure_future(work)
         loop = asyncio.get_running_loop()
@@ -211,7 +211,7 @@ SECONDS_FOR_LAST_CALLS = 60.0
 """Seconds that a canceled coroutine has for calls that are out."""
 
 
-def run_coroutine_to_end(work: Coroutine[Any, Any, ResultType]) -> ResultType:
+def run_coroutine_to_end(work: Coroutine[object, None, ResultType]) -> ResultType:
     """Run a coroutine from synchronous code, also inside a running event loop (Jupyter).
 
     An interrupt cancels it; calls that are out are still awaited.
@@ -245,11 +245,11 @@ class BackgroundLoop:
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
-    def submit(self, work: Coroutine[Any, Any, ResultType]) -> Future[ResultType]:
+    def submit(self, work: Coroutine[object, None, ResultType]) -> Future[ResultType]:
         """Begin a coroutine in the loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def complete(self, work: Coroutine[Any, Any, ResultType]) -> ResultType:
+    def complete(self, work: Coroutine[object, None, ResultType]) -> ResultType:
         """Run a coroutine in the loop and wait for its result; interrupts cancel it."""
         # an interrupt may come before the task has begun, or while it runs
         begun: list[asyncio.Task[Any] | None] = []

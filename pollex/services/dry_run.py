@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pollex.agents.mixed import mix_roles
 from pollex.conversations.conversation import Conversation
@@ -34,7 +33,7 @@ from pollex.runs.roles import (
 from pollex.runs.usage import ModelUsage
 from pollex.services.results import Result
 from pollex.store.store import Store
-from pollex.text import TerminalLines
+from pollex.text import JsonDict, TerminalLines
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class CallPlan(Result):
             yield f"Likely: {self.likely.planned}"
         yield from self.notes
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         tables = {name: usage.by_stage() for name, usage in self.models}
         # the first model's plan, then those of the panel by name
         first, *others = tables.values() if tables else [{}]
@@ -246,7 +245,7 @@ def plan_dry_run(
     model: ModelOptions,
     run: RunOptions,
     seed: int,
-    work: Callable[[PlannedRun], Coroutine[Any, Any, object]],
+    work: Callable[[PlannedRun], Coroutine[object, None, object]],
     profile: DomainProfile | None = None,
 ) -> DryRunEnded:
     """Return the end of a dry run: the calls that some work makes of a model that only counts them."""

@@ -7,7 +7,6 @@ log-loss is under that of the share of thumbs up alone, on conversations that it
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -62,7 +61,14 @@ from pollex.services.results import (
 from pollex.services.score import read_unedited, score_in_run
 from pollex.services.scorer import BatchScorer
 from pollex.store.runs import RunStatus
-from pollex.text import TerminalLine, TerminalLines, TerminalTable, format_count, render_notes
+from pollex.text import (
+    JsonDict,
+    TerminalLine,
+    TerminalLines,
+    TerminalTable,
+    format_count,
+    render_notes,
+)
 
 EARLIER_USE_WORDS = {
     "learned_from": "the rubrics were learned from",
@@ -177,7 +183,7 @@ class Evaluation(TabularResult):
             if side.threshold is not None:
                 yield f"  {label} {place} {side.threshold:.1f}: right {_format_share(precision)}"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         # thresholds, what was promised, and what these conversations show
         record = self.rubrics.guaranteed
         guaranteed = None
@@ -468,7 +474,7 @@ class TurnsResult(TabularResult):
         for path in filter(None, (self.out, self.scores)):
             yield f"Wrote {path}"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return self.of("out", "scores", "n") | {"turns": self.records()} | self.seen
 
 

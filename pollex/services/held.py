@@ -1,14 +1,14 @@
 """Which rubrics hold in the conversations of a scored run, as its answers say."""
 
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pollex.conversations.conversation import find_prompt_version
 from pollex.formats.log_shapes.readers import iterate_metadata_times
 from pollex.store.runs import Run
 from pollex.store.store import Store
+from pollex.text import JsonObject
 
 HELD_RUBRICS_QUERY = """
     SELECT c.id AS id, any_value(c.label) AS label, any_value(c.metadata) AS metadata,
@@ -53,7 +53,7 @@ def read_held_rubrics(store: Store, run: Run) -> list[ScoredConversation]:
     return conversations
 
 
-def _read_scored_conversation(row: Mapping[str, Any], run: Run) -> ScoredConversation:
+def _read_scored_conversation(row: JsonObject, run: Run) -> ScoredConversation:
     metadata = json.loads(row["metadata"] or "{}")
     # a conversation without a thumb is on neither side
     down = {"negative": True, "positive": False}.get(row["label"])

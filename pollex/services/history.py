@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadCalibrator, BadRubrics, PollexError
@@ -40,6 +39,8 @@ from pollex.store.traces import (
     find_rubric_provenance,
 )
 from pollex.text import (
+    JsonDict,
+    JsonObject,
     TerminalLine,
     TerminalLines,
     TerminalTable,
@@ -79,7 +80,7 @@ class RunRow:
     estimated_cost: float | None = None
 
     @classmethod
-    def of(cls, run: Run, progress: Mapping[str, Any]) -> RunRow:
+    def of(cls, run: Run, progress: JsonObject) -> RunRow:
         """Read the row from what the store keeps of a run and of its progress."""
         arguments = run.arguments
         result = run.result if isinstance(run.result, dict) else {}
@@ -113,7 +114,7 @@ class RunRow:
             estimated_cost=estimated_cost,
         )
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         """Return the row as JSON values."""
         return self.run.model_dump(mode="json") | {
             "logs": list(self.logs),
@@ -222,7 +223,7 @@ class ConversationHistory(Result):
         for name, original in self.originals.items():
             yield TerminalLine(f"{name} stands for {original}", limit=MAX_LINE_CHARACTERS)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         names = ("conversation", "side", "steps", "extraction", "answers", "score")
         record = self.of("run", *(f"{name}=trace.{name}" for name in names))
         return record | (self.of("originals") if self.originals else {})
@@ -358,7 +359,7 @@ class NodeState(Result):
         """Yield what the node found, on a screen."""
         yield from describe_state(self.run, self.node, self.state, self.before)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return self.state
 
 

@@ -30,7 +30,7 @@ from pollex.graphs.context import Progress
 from pollex.services.few_thumbs import FEWEST_THUMBS_OF_EACH_CLASS, QUEUE_FILE_NAME, ThumbCounts
 from pollex.services.logs import Sources, logs_from
 from pollex.services.results import TabularResult
-from pollex.text import NextCommand, TerminalLines, format_count, make_json_values
+from pollex.text import JsonDict, NextCommand, TerminalLines, format_count, make_json_values
 
 MAX_CONVERSATIONS_FOR_LANGUAGE = 2_000
 """Conversations whose language is told."""
@@ -150,7 +150,7 @@ class Inspection(TabularResult):
         elif isinstance(sources, tuple):
             yield NextCommand("Learn from it: ", "learn", sources, {**given_options})
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         account = self.account
         spellings = {}
         for meant in (*(label.value for label in Label), NEITHER_SIDE):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -53,7 +53,7 @@ from pollex.services.results import (
     tabulate_rows,
 )
 from pollex.services.score import read_unedited, score_in_run
-from pollex.text import TerminalLines, format_count
+from pollex.text import JsonDict, TerminalLines, format_count
 
 if TYPE_CHECKING:
     # scikit-learn comes with it, and takes a second to import
@@ -100,7 +100,7 @@ class NextConversations(TabularResult):
         if self.out is not None:
             yield f"Wrote {self.out}"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         about = ("next=rows", "run", "judge=rubrics.judge.name", "outcomes")
         return self.of(*about) | make_calibration_support_json(self.rubrics) | self.of("usage")
 
@@ -359,7 +359,7 @@ class DrawnConversations(TabularResult):
                 then = f"pollex learn LOGS {self.out} --set on_duplicate=last"
             yield f"Wrote {self.out}. Fill in the thumbs, then: {then}"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         # the conversation as the log has it is for the file alone
         shown = []
         for row in self.rows:

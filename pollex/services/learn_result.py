@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -47,7 +46,14 @@ from pollex.services.sets import (
     lint_rubrics,
     make_rubric_line,
 )
-from pollex.text import TerminalLine, TerminalLines, format_count, render_first_lines, render_notes
+from pollex.text import (
+    JsonDict,
+    TerminalLine,
+    TerminalLines,
+    format_count,
+    render_first_lines,
+    render_notes,
+)
 
 REPORT_FILE_NAME = "report.html"
 
@@ -246,7 +252,7 @@ class LearnResult(TabularResult):
             who = ", ".join(sorted(names - within))
             yield f"Wrote {self.out} and {self.report} ({who}; run {self.run})"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         rubrics = self.rubrics
         never_came_up = {}
         for r in rubrics.rubrics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from pollex.runs.roles import (
 from pollex.selection.losses import EVAL_RANGE
 from pollex.store.resume import iterate_conversations, read_answers
 from pollex.store.store import Store
+from pollex.text import JsonDict
 
 if TYPE_CHECKING:
     from pollex.gateway.calls import Capabilities
@@ -72,7 +73,7 @@ class RepeatedAnswers:
         """Whether the decision changes."""
         return _has_flipped(self.scores)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         """Return JSON values."""
         after = {}
         for id_, answer in self.after.items():
@@ -232,7 +233,7 @@ async def ask_conversation_again(
             hint="change a rubric's words, or choose another judge",
         )
 
-    used = dict[str, Any]()
+    used = JsonDict()
     able = None
     # the built-in judge needs words or signs that it knows; a model can read any sentence
     if model is None:

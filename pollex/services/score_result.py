@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from pollex.services.results import (
     make_calibration_support_json,
 )
 from pollex.services.scorer import BatchScorer
-from pollex.text import TerminalLines
+from pollex.text import JsonDict, TerminalLines
 
 FEWEST_SCORES_FOR_DRIFT = 20
 """Conversations below which drift is not looked for."""
@@ -72,11 +72,11 @@ class ScoreResult(TabularResult):
     decided_good: float | None = None
     unread: tuple[int, str] = (0, "")
 
-    def records(self) -> Iterator[dict[str, Any]]:
+    def records(self) -> Iterator[JsonDict]:
         ids = [rubric.id for rubric in self.rubrics.rubrics]
         return score_rows(ScoreColumns.of(self.scores or (), ids), self.rubrics)
 
-    def export(self, *, as_: str, logs: Iterable[Conversation] = ()) -> list[dict[str, Any]]:
+    def export(self, *, as_: str, logs: Iterable[Conversation] = ()) -> list[JsonDict]:
         """Return the scores as another tool's requests, such as `langfuse`; see `pollex.export_scores`."""
         from pollex.services.hooks import get_score_forms  # other tools alone need it
 
@@ -96,7 +96,7 @@ class ScoreResult(TabularResult):
         page = f" and {self.page}" if self.page else ""
         yield f"Wrote {self.out}{page} ({self.rubrics.judge.name}; run {self.run})"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return (
             self.of("run", "out", "judge=rubrics.judge.name", "outcomes", "n", "bad_rows")
             | ({} if self.asked is None else self.of("asked"))

@@ -64,7 +64,7 @@ from pollex.services.named_sets import get_store_folder, read_rubric_set
 from pollex.services.rejudging import preview_edits
 from pollex.services.results import Result, make_figures_json
 from pollex.store.store import Store
-from pollex.text import TerminalLine, TerminalLines, format_count
+from pollex.text import JsonDict, TerminalLine, TerminalLines, format_count
 
 SIDE_HEADINGS: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
 HINT_HEADINGS: dict[Polarity, str] = {
@@ -404,7 +404,7 @@ class RubricSetDifference(Result):
                 about = [change.kind, SIDE_HEADINGS[rubric.polarity].lower(), f"id {rubric.id}"]
                 yield make_rubric_line(change.marked, about)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         sides = {"before": self.before, "after": self.after}
         figures = {}
         for name, side in sides.items():
@@ -606,7 +606,7 @@ class EditedRubricSet(Result):
             again = f"pollex refit LOGS --rubrics {self.path}"
             yield TerminalLine(f"Edited since θ was fitted; fit it again: {again}", "yellow")
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         rubric_rows = []
         for r, on in self.rows:
             rubric_rows.append(
@@ -876,7 +876,7 @@ class LintResult(Result):
                     for better in mark.better:
                         yield TerminalLine(f"  better: {better}", "green")
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         marks = []
         for mark in self.marks:
             marks.append(asdict(mark) | {"text": self.texts[mark.id]})

@@ -3,9 +3,8 @@
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from pollex.text import TerminalLines, escape_controls, format_count
+from pollex.text import JsonObject, TerminalLines, escape_controls, format_count
 
 MAX_LINE_CHARACTERS = 118
 """Characters of a line."""
@@ -38,8 +37,8 @@ LAST_KEYS = ("questions", "by_node")
 def describe_state(
     run: str,
     node: str,
-    state: Mapping[str, Any],
-    before: Mapping[str, Any],
+    state: JsonObject,
+    before: JsonObject,
 ) -> TerminalLines:
     """Yield what a node found, then what the state has from nodes before it.
 
@@ -110,7 +109,7 @@ def _render_parts(parts: Sequence[tuple[str, "str | ListRows"]], most: int) -> I
             yield from _wrap_text(f"{name}: {value}", "", MAX_LINES_OF_ROW)
 
 
-def collect_rubric_texts(state: Mapping[str, Any]) -> dict[str, str]:
+def collect_rubric_texts(state: JsonObject) -> dict[str, str]:
     """Return the texts of rubrics by their ids, from all rows of a state that have both."""
     texts: dict[str, str] = {}
     pool = []
@@ -167,7 +166,7 @@ def _split_into_parts(
 
 def _split_object(
     name: str,
-    value: Mapping[str, Any],
+    value: JsonObject,
     texts: Mapping[str, str],
 ) -> Iterator[tuple[str, str | ListRows]]:
     # people know a rubric by its text, not by its id; a row needs it once

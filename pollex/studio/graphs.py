@@ -31,7 +31,7 @@ from pollex.studio.hooks import ContextUseCase, ServedGraph, StudioGraph
 GraphState = dict[str, Any]
 """The state of whatever graph, or an update of it, by the names of its keys."""
 
-NodeFunction = Callable[..., Coroutine[Any, Any, GraphState]]
+NodeFunction = Callable[..., Coroutine[object, None, GraphState]]
 """A node of a graph; called with its state, and by name with its runtime."""
 
 LAST_NODES = ("finish", "assess")

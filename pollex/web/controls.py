@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.judge_settings import JudgeSettings
+from pollex.services.results import Result
 from pollex.usecases.families import ModelCallOptions
 from pollex.usecases.use_case import REQUIRED, UseCase, VerbOption, iterate_options
 from pollex.web.doors.hooks import UseCaseDoor
@@ -191,7 +192,7 @@ class Control:
         return typed
 
 
-def make_controls(use_case: type[UseCase[Any]], door: UseCaseDoor) -> Iterator[Control]:
+def make_controls(use_case: type[UseCase[Result]], door: UseCaseDoor) -> Iterator[Control]:
     """Yield a control for each field that can be given in the browser."""
     for option in iterate_options(use_case):
         # no control for what only Python takes, nor for what this form leaves out
@@ -326,12 +327,12 @@ def group_controls(controls: Sequence[Control]) -> list[ControlGroup]:
     return groups
 
 
-def asks_a_model(use_case: type[UseCase[Any]]) -> bool:
+def asks_a_model(use_case: type[UseCase[Result]]) -> bool:
     """Return whether a use case may ask a model, so that a plan of its calls can be shown first."""
     return issubclass(use_case, ModelCallOptions) and use_case.plans
 
 
-def names_a_model(use_case: type[UseCase[Any]]) -> bool:
+def names_a_model(use_case: type[UseCase[Result]]) -> bool:
     """Return whether people name the model, and not a rubric set."""
     return any(
         option.name == "model" and option.door != "python" for option in iterate_options(use_case)

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from pollex.gateway.responses import read_token_usage
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.store.tables import load_json, read_checked_line
-from pollex.text import JsonDict
+from pollex.text import JsonDict, JsonObject
 from pollex.web.faults import RequestError
 
 SQL_BY_CALL_ORDER = {
@@ -158,7 +158,7 @@ def _get_amount(call: StoredCall, name: str) -> float:
     return -math.inf if amount is None else amount
 
 
-def read_call(row: Mapping[str, Any], price: Price | None = None) -> StoredCall:
+def read_call(row: JsonObject, price: Price | None = None) -> StoredCall:
     """Read a row of calls; one whose reply never came has none."""
     if row["reply"]:
         reply = read_checked_line(row["reply"]) or {}

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from pollex.store.tables import (
     Row,
     format_current_time,
 )
+from pollex.text import JsonDict
 from pollex.web.calibrated import select_label_source
 from pollex.web.faults import NotFound
 from pollex.web.filters import combine_masks
@@ -319,9 +319,9 @@ def _sort_rows(store: Store, queue: QueueRow, lens: RunColumns) -> Ints:
     return np.asarray(order[inside(lens)[order]])
 
 
-def _collect_leased_texts(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
+def _collect_leased_texts(store: Store, queue: QueueRow) -> Mapping[str, JsonDict]:
     """Return by text who answered, who works on it, how often it was skipped, and its id where chance drew it."""
-    leased: dict[str, dict[str, Any]] = defaultdict(
+    leased: dict[str, JsonDict] = defaultdict(
         lambda: {"by": set(), "out": set(), "skips": 0, "drawn": ""}
     )
     moment = format_current_time()

@@ -14,6 +14,7 @@ from pollex.services.rejudging import ask_conversation_again, estimate_judge_cal
 from pollex.services.sets import diff_words
 from pollex.store.runs import Run
 from pollex.store.tables import ReplayRow, dump_json, format_current_time, load_json
+from pollex.text import JsonDict
 from pollex.web import links
 from pollex.web.faults import NotFound, RequestError
 from pollex.web.forms import LongText
@@ -71,8 +72,8 @@ def _describe_price(
     rubric_set: RubricSet,
     conversation: Any,
     options: ModelOptions,
-) -> dict[str, Any]:
-    estimate: dict[str, Any] = dict(estimate_judge_calls(rubric_set.rubrics, conversation))
+) -> JsonDict:
+    estimate: JsonDict = dict(estimate_judge_calls(rubric_set.rubrics, conversation))
     price = options.limits.price
     return estimate | {
         "cost": price.cost(estimate["prompt_tokens"], estimate["completion_tokens"])
@@ -94,14 +95,14 @@ def _list_earlier_replays(site: Site, run: Run, conversation: str) -> list[dict[
     return earlier
 
 
-def _show_replay(site: Site, rubric_set: RubricSet, replay_id: str) -> dict[str, Any] | None:
+def _show_replay(site: Site, rubric_set: RubricSet, replay_id: str) -> JsonDict | None:
     payload = None
     if replay_id:
         payload = site.store.value("SELECT payload FROM replays WHERE id = ?", [replay_id])
     if payload is None:
         return None
 
-    payload_fields: dict[str, Any] = load_json(payload)
+    payload_fields: JsonDict = load_json(payload)
     # a row for each rubric that was asked: its words now and then, and both answers
     words = {rubric.id: rubric for rubric in rubric_set.rubrics}
     rows = []
@@ -123,7 +124,7 @@ def _make_row(
     text: str,
     before: Any,
     after: Any,
-) -> dict[str, Any]:
+) -> JsonDict:
     old, new = (answer and answer.get("value") for answer in (before, after))
     return {
         "rubric": rubric,

@@ -11,7 +11,7 @@ from pollex.errors import BadRubrics, PollexError
 from pollex.runs.pool_review import RunFork, begin_forked_run, get_waiting_pool, resume_with_pool
 from pollex.store.database import CHECKPOINTS_FILE_NAME
 from pollex.store.runs import Run
-from pollex.text import JsonDict
+from pollex.text import JsonDict, JsonObject
 from pollex.web import links
 from pollex.web.faults import NotFound, RequestError
 from pollex.web.forms import PrefixedFields
@@ -39,7 +39,7 @@ class NodeChange:
 
     node: str
     changed: JsonDict
-    pool: Sequence[Mapping[str, Any]]
+    pool: Sequence[JsonObject]
     state: JsonDict
 
     @property
@@ -68,7 +68,7 @@ class RunStates:
     """
 
     changes: Sequence[NodeChange] = ()
-    waiting: Sequence[Mapping[str, Any]] = ()
+    waiting: Sequence[JsonObject] = ()
     trouble: str = ""
 
 
@@ -200,7 +200,7 @@ def _find_shared_columns(rows: Sequence[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def read_waiting_pool(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any]]:
+def read_waiting_pool(site: Site, run: Run, status: str) -> Sequence[JsonObject]:
     """Return the pool at which a run waits for people; empty where it doesn't."""
     # a learning run waits for people at its pool, and is stored as interrupted
     if (

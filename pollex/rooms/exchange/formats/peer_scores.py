@@ -12,6 +12,7 @@ from pollex.formats.scores import get_answer_value
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.score import Score
+from pollex.text import JsonDict, JsonObject
 
 DIGEST_CHARACTERS = 12
 
@@ -151,7 +152,7 @@ def _get_form_values(aim: PeerIds, figure: PeerFigure, id_: str) -> dict[str, ob
     }
 
 
-def _fill_form(form: Any, parts: Mapping[str, Any]) -> Any:
+def _fill_form(form: Any, parts: JsonObject) -> Any:
     if isinstance(form, Mapping):
         filled = {}
         for name, inner in form.items():
@@ -171,10 +172,10 @@ def _format_figure_as_word(figure: PeerFigure) -> str | None:
     return figure.value if isinstance(figure.value, str) else None
 
 
-def _make_otel_record(aim: PeerIds, figure: PeerFigure, id_: str) -> dict[str, Any]:
+def _make_otel_record(aim: PeerIds, figure: PeerFigure, id_: str) -> JsonDict:
     """Make one log record, with ids of the trace and the span if known; attributes hold no null."""
     # attributes by name, typed as the protocol has them
-    fields: list[tuple[str, dict[str, Any]]] = [
+    fields: list[tuple[str, JsonDict]] = [
         ("gen_ai.evaluation.name", {"stringValue": f"pollex.{figure.name}"}),
         ("gen_ai.evaluation.score.value", {"doubleValue": figure.number}),
         ("gen_ai.evaluation.explanation", {"stringValue": figure.comment}),
@@ -251,7 +252,7 @@ def make_requests(
         aims: What conversations are called in the tool; without one the conversation's id is its
             session's.
     """
-    requests: list[dict[str, Any]] = []
+    requests: list[JsonDict] = []
     left_out: list[tuple[str, str]] = []
     digest = hash_rubrics(rubrics.rubrics)[:DIGEST_CHARACTERS]
     for score in scores:

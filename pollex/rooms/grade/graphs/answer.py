@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from langgraph.graph import StateGraph
 
@@ -17,7 +16,7 @@ from pollex.rooms.grade.conversations.references import ReferenceCase
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import make_conversation_rows
-from pollex.text import format_count
+from pollex.text import JsonDict, format_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +59,7 @@ class AnswerWork(BatchWork):
             conversation.metadata["detail"]
             or f"answered in {format_count(len(answer), 'character')} {at}"
         )
-        row: dict[str, Any] = {"why": shorten_text(why, LONGEST_REASON)}
+        row: JsonDict = {"why": shorten_text(why, LONGEST_REASON)}
         if self.store.texts:
             row |= {
                 "answer": shorten_text(answer, LONGEST_REASON),
@@ -146,7 +145,7 @@ def make_stored_answer(
     )
 
 
-def build() -> StateGraph[Any, Any, Any, Any]:
+def build() -> StateGraph[BatchState, AnswerContext, BatchState, BatchState]:
     """Build the graph, uncompiled."""
     return add_batches(
         StateGraph(BatchState, context_schema=AnswerContext),

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from langgraph.graph import StateGraph
 
@@ -197,7 +196,7 @@ async def count_grades(live: GradeWork, id_: str) -> None:
     live.end(id_, live.outcome(case, answers))
 
 
-def build() -> StateGraph[Any, Any, Any, Any]:
+def build() -> StateGraph[BatchState, GradeContext, BatchState, BatchState]:
     """Build the graph, uncompiled."""
     graph = StateGraph(BatchState, context_schema=GradeContext)
     return add_batches(

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import Conversation
@@ -28,7 +27,7 @@ from pollex.services.logs import Sources, list_source_names
 from pollex.services.results import TabularResult, format_outcomes
 from pollex.store.resume import iterate_conversations
 from pollex.store.store import Store
-from pollex.text import TerminalLines, render_first_lines
+from pollex.text import JsonDict, TerminalLines, render_first_lines
 
 ANSWER_COLUMNS = {
     "id": "VARCHAR",
@@ -98,7 +97,7 @@ class AnswerResult(TabularResult):
         yield from render_usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.model}; run {self.run})"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return (
             self.of("run", "out", "model", "outcomes")
             | {"n": len(self.responses)}

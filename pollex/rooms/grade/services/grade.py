@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pollex.agents.llm.asker import PromptAsker
 from pollex.agents.roles import Judge, answer_each_question
@@ -68,7 +68,14 @@ from pollex.store.resume import (
 )
 from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
-from pollex.text import TerminalLine, TerminalLines, TerminalTable, format_count, render_first_lines
+from pollex.text import (
+    JsonDict,
+    TerminalLine,
+    TerminalLines,
+    TerminalTable,
+    format_count,
+    render_first_lines,
+)
 
 GRADING_SEED = 0
 RoleT = TypeVar("RoleT")
@@ -155,7 +162,7 @@ class GradeResult(TabularResult):
         yield from render_usage_by_stage(self.usage)
         yield f"Wrote {self.out} and {self.page} ({self.judge}; run {self.run})"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return (
             self.of("run", "out", "page", "judge")
             | make_summary_json(self.summary)

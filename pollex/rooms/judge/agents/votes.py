@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from math import comb, inf, log
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,6 +25,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError, WrongUse
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 from pollex.rubrics.rubric import make_content_id
+from pollex.text import JsonDict, JsonObject
 
 DEFAULT_RUNS = 7
 ENTROPY_TOLERANCE = 1e-9
@@ -346,7 +347,7 @@ class RatingTask:
         return f"{tau}; {self.rule.minimum} of {self.rule.runs} runs must have answered"
 
     @property
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         """Task as stored with the run."""
         question = self.question.model_dump(mode="json")
         return {
@@ -357,7 +358,7 @@ class RatingTask:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> RatingTask:
+    def from_json(cls, stored: JsonObject) -> RatingTask:
         return cls(
             Question.model_validate(stored["question"]),
             RatingRule(**stored["rule"]),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pollex.agents.llm.parsing import match_option_of_person
 from pollex.conversations.conversation import Conversation, format_openai_messages
@@ -13,7 +12,7 @@ from pollex.rooms.judge.store.votes import iterate_votes
 from pollex.rubrics.answers import Answer
 from pollex.store.resume import CONVERSATIONS_PER_QUERY
 from pollex.store.store import Store
-from pollex.text import parse_json, read_file_text
+from pollex.text import JsonDict, JsonObject, parse_json, read_file_text
 
 VERDICT_COLUMNS = {
     "id": "VARCHAR",
@@ -131,7 +130,7 @@ def iterate_accepted_rows(
 
 def list_rows_for_people(
     pairs: Iterable[tuple[Conversation, Verdict]], judged: RunTally
-) -> list[dict[str, Any]]:
+) -> list[JsonDict]:
     """List conversations for people: highest entropy first, those without votes last."""
     rows = []
     for conversation, decided in pairs:
@@ -186,7 +185,7 @@ class AnswersFile:
             if row["answer"].strip():
                 self._said.setdefault(str(row["id"]), set()).add(row["answer"])
 
-    def __call__(self, request: Mapping[str, Any]) -> Mapping[str, str]:
+    def __call__(self, request: JsonObject) -> Mapping[str, str]:
         """Return the options chosen for conversations that wait."""
         chosen = {}
         for id_ in request["conversations"]:

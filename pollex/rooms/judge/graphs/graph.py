@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from langgraph.graph import END, StateGraph
 from langgraph.runtime import Runtime
@@ -26,6 +25,7 @@ from pollex.rooms.judge.agents.votes import (
 from pollex.rooms.judge.graphs.state import RunTally, count_votes_of_run
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.store.rows import make_label_row
+from pollex.text import JsonDict, JsonObject
 
 
 class JudgeState(BatchState, total=False):
@@ -158,7 +158,7 @@ class JudgeWork(BatchWork):
             (self.shelf[id_] for id_ in self.shelf),
         )
 
-    def result(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def result(self, state: JsonObject) -> JsonDict:
         """Return what the run came to, for `pollex runs`."""
         return {
             "outcomes": state["outcomes"],
@@ -232,7 +232,7 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
     live.end(id_)
 
 
-async def fit_rule(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:  # noqa: ARG001
+async def fit_rule(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:  # noqa: ARG001
     """Fit τ to the thumbs if a precision is wanted, and count the verdicts."""
     live = await get_resources(runtime, JudgeWork)
     with live.tracer.span("fit_rule", kind="node") as span:
@@ -260,7 +260,7 @@ def needs_review(state: JudgeState) -> str:
     return "human_review" if state["waiting"] else "finish"
 
 
-async def human_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
+async def human_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
     """Interrupt the graph until people answer: resumed with an option for each conversation.
 
     A resumed node is run again from its beginning, so nothing else is done here.
@@ -275,7 +275,7 @@ async def human_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
     return {"given": interrupt(request)}
 
 
-async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
+async def apply_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
     """Store people's answers; skip those that weren't asked for or are no option."""
     live = await get_resources(runtime, JudgeWork)
     question = live.task.question
@@ -315,7 +315,7 @@ async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
     }
 
 
-def build() -> StateGraph[Any, Any, Any, Any]:
+def build() -> StateGraph[JudgeState, JudgeContext, JudgeState, JudgeState]:
     """Build the graph, uncompiled; waiting for people needs a checkpointer."""
     # batches of runs first, τ when all votes are in
     graph = add_batches(

@@ -5,13 +5,13 @@ using LLMs", AAAI Spring Symposium.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import compute_entropy
 from pollex.measures.intervals import Figure, make_exact_share
+from pollex.text import JsonDict
 
 TIE_MODE = -1
 """In an array of modes: two options have as many votes, or none has any."""
@@ -62,7 +62,7 @@ class TauSide:
         return make_exact_share(self.right, self.n, self.units)
 
     @property
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         """All of it as JSON values, with the score: the mean of +1 for right and −1 for wrong."""
         share = self.precision
         ends = get_interval_ends(self.precision)
@@ -94,7 +94,7 @@ class TauSplit:
         return make_exact_share(self.passed.n, self.passed.n + self.left.n, self.units)
 
     @property
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         """Coverage and both sides as JSON values."""
         about = {
             "coverage": self.coverage.value,
@@ -130,7 +130,7 @@ class TauPoint:
     sides: TauSplit
 
     @property
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         """All of it as JSON values."""
         return {
             "n": self.n,
@@ -248,7 +248,7 @@ class FittedTau:
         return make_exact_share(self.right, self.passed, self.units)
 
     @property
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         """All of it as JSON values."""
         share = self.precision
         counts = {"tau": self.tau, "n": self.n, "passed": self.passed, "right": self.right}

@@ -1,7 +1,6 @@
 """Runs of `judge`: begin, resume, and continue after people have answered; read what they came to."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
@@ -21,9 +20,9 @@ from pollex.store.resume import CONVERSATIONS_PER_QUERY, find_run, iterate_conve
 from pollex.store.rows import make_conversation_rows
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.text import format_count
+from pollex.text import JsonObject, format_count
 
-AskPeople = Callable[[Mapping[str, Any]], Mapping[str, str]]
+AskPeople = Callable[[JsonObject], Mapping[str, str]]
 """Given what the interrupt asks, `question`, `options` and the ids of the `conversations` that wait, the most contested
 first: by id the options that people chose. Empty where nobody answers more now."""
 
@@ -172,7 +171,7 @@ def _ask_people_until_done(people: AskPeople) -> AskPeople:
     """Ask until they have no answer, or none that was taken."""
     before: list[str] = []
 
-    def asked(question: Mapping[str, Any]) -> Mapping[str, str]:
+    def asked(question: JsonObject) -> Mapping[str, str]:
         nonlocal before
         same = question["conversations"] == before
         before = question["conversations"]

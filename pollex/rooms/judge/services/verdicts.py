@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from math import ceil, floor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -61,6 +60,7 @@ from pollex.store.labels import THUMB_QUESTION, Opinion, read_opinions
 from pollex.store.resume import CONVERSATIONS_PER_QUERY, count_unreadable_answers
 from pollex.store.store import Store
 from pollex.text import (
+    JsonDict,
     TerminalLines,
     TerminalTable,
     format_count,
@@ -188,7 +188,7 @@ class JudgeResult(TabularResult):
             waits = format_count(len(judged.waiting), "waits", "wait")
             yield f"{waits} for people: pollex review {judged.run} {option} {file}{store_words}"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         judged = self.judged
         out = self.files.verdicts
         fitted = judged.fitted
@@ -477,7 +477,7 @@ class AgreementOfPeople:
         return make_exact_share(self.agreed, self.texts)
 
     @property
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         """All of it as JSON values."""
         about = {
             "texts": self.texts,
@@ -506,7 +506,7 @@ class RatingPrecision:
     people: tuple[AgreementOfPeople, AgreementOfPeople]
 
     @property
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         """All of it as JSON values."""
         passed, left = (person.as_json if person.texts else None for person in self.people)
         return self.chosen.as_json | {

@@ -10,8 +10,9 @@ import numpy as np
 from pollex.calibration.paired import compute_standard_error
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import compute_answer_log_losses
+from pollex.text import JsonDict
 
-Candidate = tuple[str, dict[str, Any]]
+Candidate = tuple[str, JsonDict]
 """Name of a model in `models/`, and its settings."""
 
 ChoiceRule = Literal["best", "average", "stacked"]
@@ -119,7 +120,7 @@ class ModelChoice:
             return chosen[0].name
         return f"{len(chosen)} together ({join_trial_names(chosen)})"
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> JsonDict:
         """Return the choice as JSON values."""
         weights = {}
         for place, weight in self.weights.items():
@@ -159,7 +160,7 @@ def join_trial_names(trials: Sequence[CandidateFigures]) -> str:
     return ", ".join(kind if count == 1 else f"{count} of {kind}" for kind, count in kinds.items())
 
 
-def restore_choice(facts: dict[str, Any]) -> ModelChoice:
+def restore_choice(facts: JsonDict) -> ModelChoice:
     """Restore a choice from the result of `ModelChoice.facts`."""
     weights = {}
     for place, weight in facts["weights"].items():

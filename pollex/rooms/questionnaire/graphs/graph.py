@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from langgraph.graph import StateGraph
 
@@ -17,6 +16,7 @@ from pollex.graphs.findings import (
     shorten_questions,
 )
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
+from pollex.text import JsonDict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class AskWork(BatchWork):
         answers: Sequence[Answer | Unanswered],
         values: Mapping[str, float],
         sureness: Mapping[str, float],
-    ) -> dict[str, Any]:
+    ) -> JsonDict:
         """Return what the state tells of a conversation's answers, that to the main question first."""
         skipped = []
         for answer in answers:
@@ -178,7 +178,7 @@ def describe_source(answer: Answer | Unanswered) -> str:
     return answer.outcome
 
 
-def build() -> StateGraph[Any, Any, Any, Any]:
+def build() -> StateGraph[BatchState, AskContext, BatchState, BatchState]:
     """Build the graph, uncompiled."""
     return add_batches(
         StateGraph(BatchState, context_schema=AskContext),

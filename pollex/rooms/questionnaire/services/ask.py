@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pollex.agents.by_rule import SourcelessRuleJudge
 from pollex.agents.llm.asker import PromptAsker
@@ -38,7 +37,7 @@ from pollex.services.results import TabularResult, format_outcomes
 from pollex.store.resume import CONVERSATIONS_PER_QUERY, read_answers, read_step_result
 from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
-from pollex.text import TerminalLine, TerminalLines, format_count
+from pollex.text import JsonDict, TerminalLine, TerminalLines, format_count
 
 ASKING_SEED = 0
 PAPER_QUESTIONNAIRE = "llm-rubric"
@@ -60,7 +59,7 @@ SOURCES_IN_WORDS = {
     "point": "points: one option has all",
     RULE_SOURCE: "not applicable, since no sources were shown",
 }
-Row = dict[str, Any]
+Row = JsonDict
 AnswersByQuestion = Mapping[str, Answer | Unanswered]
 
 SHEET_RECORD_NAME = "questionnaire"
@@ -114,7 +113,7 @@ class AskResult(TabularResult):
         yield from render_usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.judge}; run {self.run})"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return (
             self.of("run", "out", "judge", "texts")
             | {"questions": [question.id for question in self.questions]}

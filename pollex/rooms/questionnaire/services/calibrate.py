@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pollex.calibration import JSON_NAME
 from pollex.calibration.judgments import UNKNOWN_JUDGE
@@ -34,7 +34,7 @@ from pollex.rooms.questionnaire.services.training_record import (
     write_training_record,
 )
 from pollex.services.results import Result, TabularResult
-from pollex.text import TerminalLine, TerminalLines, format_count, render_notes
+from pollex.text import JsonDict, TerminalLine, TerminalLines, format_count, render_notes
 
 if TYPE_CHECKING:
     # scikit-learn comes with it, and takes a second to import
@@ -154,7 +154,7 @@ class FittedCalibrator(TabularResult):
         yield from render_notes(f"none for {name!r}: {why}" for name, why in self.refused.items())
         yield f"Wrote {self.out}. Measure it next: {next_command}"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return self.of(
             *("out", "model"),
             *(
@@ -225,7 +225,7 @@ class PredictionResult(Result):
             f"the calibrator was fitted on {self.learned_from} of these texts: {better}"
         ] * bool(self.learned_from)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return (
             self.of("out", "texts", "questions", "learned_from")
             | {"strangers": list(self.unknown_judges)}
@@ -443,7 +443,7 @@ def build_model_settings(
     shift: str | None,
     *,
     network: bool,
-) -> dict[str, Any]:
+) -> JsonDict:
     """Return the settings to make a model with.
 
     Raises:
@@ -640,9 +640,9 @@ def describe_faults(faults: Iterable[TableIssue]) -> TerminalLines:
         yield TerminalLine(f"Left out: {fault}", "yellow") if fault.left_out else f"Note: {fault}"
 
 
-def write_faults_json(faults: Iterable[TableIssue]) -> dict[str, Any]:
+def write_faults_json(faults: Iterable[TableIssue]) -> JsonDict:
     """Return what was left out and what is worth knowing as JSON values."""
-    report: dict[str, list[dict[str, Any]]] = {"left_out": [], "notes": []}
+    report: dict[str, list[JsonDict]] = {"left_out": [], "notes": []}
     # two lists: what is missing from the figures, and what is only worth knowing
     for fault in map(asdict, faults):
         report["left_out" if fault.pop("left_out") else "notes"].append(fault)

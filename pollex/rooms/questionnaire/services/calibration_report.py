@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -67,7 +66,7 @@ from pollex.rooms.questionnaire.services.training_record import (
 )
 from pollex.services.logs import logs_from
 from pollex.services.results import Result
-from pollex.text import TerminalLines, TerminalTable
+from pollex.text import JsonDict, TerminalLines, TerminalTable
 
 REPORT_FOLDS = 5
 BASELINE_MODELS = ("argmax", "as_is", "constant", "judge_mean", "main_alone")
@@ -729,7 +728,7 @@ class CalibrationReport(Result):
         yield f"{data.title}: {data.support}"
         yield f"Wrote {self.out}"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         data = self.data
         # the first is the calibrator itself, whose figures stand on their own
         others = {}
@@ -943,7 +942,7 @@ def measure_calibrator(
     return TablesRead.of(table, judged), data
 
 
-def _make_figures_json(assessment: PredictionQuality | None) -> dict[str, Any] | None:
+def _make_figures_json(assessment: PredictionQuality | None) -> JsonDict | None:
     if assessment is None:
         return None
     figures = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from pollex.rooms.questionnaire.formats.read_tables import read_answers, read_ju
 from pollex.rooms.questionnaire.services.calibrate import write_faults_json
 from pollex.rooms.questionnaire.services.training_record import read_training_record
 from pollex.services.results import TabularResult, tabulate_rows
-from pollex.text import TerminalLines, render_notes
+from pollex.text import JsonDict, TerminalLines, render_notes
 
 if TYPE_CHECKING:
     # scikit-learn comes with it, and takes a second to import
@@ -77,7 +77,7 @@ class NextTexts(TabularResult):
         if self.out is not None:
             yield f"Wrote {self.out}"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return {"next": list(self.rows), "texts": self.texts} | write_faults_json(self.faults)
 
 

@@ -23,11 +23,11 @@ from pollex.rooms.remedy.agents.acting import (
     is_compiled_graph,
 )
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
-from pollex.text import is_visible, read_file_bytes
+from pollex.text import JsonDict, JsonObject, is_visible, read_file_bytes
 
 MAX_TOOL_ROUNDS = 8
 """Calls of recorded tools in a row, after which a continuation counts as diverged."""
-NO_LIVE_TOOLS: Mapping[str, Callable[..., Any]] = {}
+NO_LIVE_TOOLS: Mapping[str, Callable[..., object]] = {}
 TODO_FILE_NAME = "todo.jsonl"
 REPLIES_FILE_NAME = "replies.jsonl"
 
@@ -74,12 +74,12 @@ class ReplyRequest:
     key: str
     item: str
     system: str
-    messages: Sequence[Mapping[str, Any]]
+    messages: Sequence[JsonObject]
     seed: int
     written: int = 0
 
     @property
-    def all_messages(self) -> list[Mapping[str, Any]]:
+    def all_messages(self) -> list[JsonObject]:
         """The system prompt and the messages."""
         return [{"role": "system", "content": self.system}, *self.messages]
 
@@ -260,7 +260,7 @@ class ObjectAssistant:
         return convert_reply(await self.given.reply(request))
 
 
-def convert_tool_call(called: Mapping[str, Any]) -> ToolCall:
+def convert_tool_call(called: JsonObject) -> ToolCall:
     """Return a call of a tool of LangChain's."""
     return ToolCall(
         name=called["name"],
@@ -414,7 +414,7 @@ async def ask_with_tools(
     assistant: Assistant,
     request: ReplyRequest,
     context: ReplyContext,
-    tools: Mapping[str, Callable[..., Any]] = NO_LIVE_TOOLS,
+    tools: Mapping[str, Callable[..., object]] = NO_LIVE_TOOLS,
 ) -> AssistantReply | NoReply:
     """Ask for a reply; calls that the log has get the logged results, any other call ends it as diverged.
 
@@ -466,7 +466,7 @@ async def ask_with_tools(
 async def find_tool_result(
     call: ToolCall,
     context: ReplyContext,
-    tools: Mapping[str, Callable[..., Any]],
+    tools: Mapping[str, Callable[..., object]],
 ) -> str | None:
     """Return the logged result of a call equal in name and arguments, else what a function of the user's says.
 
@@ -488,7 +488,7 @@ async def find_tool_result(
         return None
 
 
-def build_messages_before(context: ReplyContext) -> list[dict[str, Any]]:
+def build_messages_before(context: ReplyContext) -> list[JsonDict]:
     """Return the messages before a reply without the system's, calls of tools as they were recorded."""
     messages = format_openai_messages(context.conversation)[: context.turn]
     return [message for message in messages if message["role"] != "system"]

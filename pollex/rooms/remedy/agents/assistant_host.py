@@ -30,7 +30,7 @@ from pollex.rooms.remedy.agents.assistant import (
     ReplyRequest,
     build_assistant,
 )
-from pollex.text import replace_surrogates
+from pollex.text import JsonDict, replace_surrogates
 
 MAX_REPLY_CHARACTERS = 1_000_000
 """Characters of a reply and its calls: no assistant writes more to a user, and all of it would be kept."""
@@ -42,7 +42,7 @@ class Outbox:
     def __init__(self, file: int) -> None:
         self.file, self.process, self.lock = file, os.getpid(), threading.Lock()
 
-    def send(self, line: dict[str, Any]) -> None:
+    def send(self, line: JsonDict) -> None:
         """Send a line; a fork that came back from the user's code ends here."""
         if os.getpid() != self.process:
             os._exit(0)
@@ -172,7 +172,7 @@ def describe_error(error: BaseException) -> str:
 
 async def answer_request(
     assistant: Assistant,
-    line: dict[str, Any],
+    line: JsonDict,
     folder: str,
     outbox: Outbox,
 ) -> None:
@@ -248,7 +248,7 @@ def main() -> None:
     tasks = set[asyncio.Task[None]]()
 
     # a task needs a reference, or it may be dropped while it runs
-    def begin(line: dict[str, Any]) -> None:
+    def begin(line: JsonDict) -> None:
         task = loop.create_task(answer_request(assistant, line, folder, outbox))
         tasks.add(task)
         task.add_done_callback(tasks.discard)

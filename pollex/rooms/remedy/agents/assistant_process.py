@@ -21,7 +21,7 @@ from typing import Any
 from pollex.conversations.conversation import ToolCall
 from pollex.errors import WrongUse
 from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply, ReplyRequest
-from pollex.text import escape_controls
+from pollex.text import JsonDict, escape_controls
 
 DEFAULT_REPLY_SECONDS = 120.0
 """That one reply may take, and that an import may."""
@@ -141,7 +141,7 @@ class PendingRequest:
 
     loop: asyncio.AbstractEventLoop
     begun: asyncio.Event
-    found: asyncio.Future[dict[str, Any]]
+    found: asyncio.Future[JsonDict]
     started: bool = False
 
 
@@ -283,7 +283,7 @@ class HostProcess:
 
                 time.sleep(0.01)
 
-    def take(self, line: dict[str, Any]) -> None:
+    def take(self, line: JsonDict) -> None:
         """Take one line."""
         # a line without an id is about the start
         if "id" not in line:
@@ -327,7 +327,7 @@ class HostProcess:
         last = bytes(self.printed).decode("utf-8", "replace").strip().rpartition("\n")[2]
         return f"its process ended ({how})" + (f": {escape_controls(last, 200)}" if last else "")
 
-    async def ask(self, request: ReplyRequest, seconds: float) -> dict[str, Any]:
+    async def ask(self, request: ReplyRequest, seconds: float) -> JsonDict:
         """Return what it answers.
 
         Raises:
@@ -396,7 +396,7 @@ class HostProcess:
 
 
 def settle_future(
-    future: asyncio.Future[dict[str, Any]], outcome: dict[str, object] | HostProcessEnded
+    future: asyncio.Future[JsonDict], outcome: dict[str, object] | HostProcessEnded
 ) -> None:
     """Set what a request came to, where somebody still waits for it."""
     if future.done():
@@ -452,7 +452,7 @@ class ProcessAssistant:
         # what acts in it decides whether it may be used without a yes
         self.name, self.acts = str(line["ready"]), [str(tool) for tool in line["acts"]]
 
-    def begin(self) -> dict[str, Any]:
+    def begin(self) -> JsonDict:
         """Start the process; return its first line."""
         host = self.host = HostProcess.start(*self.where)
         weakref.finalize(self, host.kill)
@@ -528,7 +528,7 @@ class ProcessAssistant:
         self.hanging += 1
         return NoReply("error", f"no reply within {self.seconds:g} s")
 
-    def taken(self, message: dict[str, Any]) -> AssistantReply | NoReply:
+    def taken(self, message: JsonDict) -> AssistantReply | NoReply:
         """Return what the process sent as our types."""
         # a sign that the assistant answers at all
         self.answered += 1

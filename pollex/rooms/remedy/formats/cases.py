@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from pollex.formats.peers.quoting import fill_template, quote_as_json, separate_braces
 from pollex.rubrics.rubric import Polarity
+from pollex.text import JsonDict, JsonObject
 
 JUDGE_PROMPT = (
     "You are a third party. A conversation of USER with ASSISTANT and ASSISTANT's next reply follow. All of it is "
@@ -54,14 +55,14 @@ class ReplyCase(NamedTuple):
     """
 
     id: str
-    messages: Sequence[Mapping[str, Any]]
+    messages: Sequence[JsonObject]
     checks: Sequence[CaseCheck]
     conversation: str
     turn: int
     part: str
 
     @property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> JsonDict:
         """Where it comes from."""
         return {
             "id": self.id,
@@ -71,7 +72,7 @@ class ReplyCase(NamedTuple):
         }
 
     @property
-    def row(self) -> dict[str, Any]:
+    def row(self) -> JsonDict:
         """The case as JSON values."""
         return {
             **self.about,
@@ -98,7 +99,7 @@ def _build_case_row(case: ReplyCase) -> dict[str, object]:
     }
 
 
-def _build_promptfoo_test(case: ReplyCase) -> dict[str, Any]:
+def _build_promptfoo_test(case: ReplyCase) -> JsonDict:
     """Return a test; the messages are JSON in one variable, which the chat prompt is made of."""
     # braces would be read as places of the tool's template
     messages = []

@@ -1,7 +1,7 @@
 """`remedy`: looks for changes of a prompt, and proves them in four waves on users who took no part in finding them."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any, cast
@@ -12,10 +12,10 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from pollex.errors import LimitReached
-from pollex.graphs.batches import BatchState
 from pollex.graphs.batches import finish as recorded
 from pollex.graphs.context import LogContext, get_resources
 from pollex.graphs.findings import shorten_questions
+from pollex.rooms.remedy.graphs.state import RemedyState
 from pollex.rooms.remedy.graphs.told import describe_replies
 from pollex.rooms.remedy.graphs.trial import (
     RemedyWork,
@@ -34,6 +34,7 @@ from pollex.rooms.remedy.measures.looks import (
 )
 from pollex.rooms.remedy.measures.proofs import OLD_ARM, UNTRIED_HEADROOM_RECORD, ProofEnd
 from pollex.store.resume import read_step_result
+from pollex.text import JsonDict
 
 REGISTERED_RECORD_NAME = "registered"
 CUT_RECORD_NAME = "cut"
@@ -45,54 +46,6 @@ OUTCOMES_IN_WORDS = {
     WORSE: "below zero",
     NOTHING: "no difference",
 }
-
-
-class RemedyState(BatchState, total=False):
-    """Where a remedy is, and what each node found; replies are in the store.
-
-    `first`, `worst` and `so_far` tell of replies: what each prompt made of the first conversations
-    of a batch, those where a new prompt fell the most behind the old one, and how far each does
-    what the target asks.
-
-    Attributes:
-        split: Contexts by who may see them and by what they are.
-        headroom: Whether replies still fail, and whether a prompt mends that; see
-            `ProofArrays.headroom`.
-        candidates: Changes: purpose, diff, the whole text, and why one is refused.
-        tried: Names of those that were accepted.
-        scores: What a selection goes by, by wave and name.
-        edits: Names of the changes that are still in it, in the order of their arms.
-        proof: Which proof of the target on such conversations it is, from 1: each has a stricter
-            level.
-        flatterer: What a prompt came to that only has replies claim to do well.
-        look: Looks that were taken.
-        looks: By look and name: the effect on the target, with the interval of that look.
-        ended: Of each proven change by name, a `measures.proofs.ProofEnd`.
-        cut: Fraction of users at which a cap of calls or cost ended the proof; 0 if none did.
-        pairs: By name, how often a reader without rubrics prefers the new reply.
-        choices: What people chose, by pair.
-        decisions: By change, what the looks so far decided, in words.
-        verdicts: Of each proven change, the best first.
-        why: Why it ended before a proof; empty if it didn't.
-    """
-
-    split: dict[str, dict[str, int]]
-    headroom: dict[str, Any] | None
-    candidates: list[dict[str, str]]
-    tried: list[str]
-    scores: list[dict[str, float]]
-    edits: list[str]
-    proof: int
-    flatterer: dict[str, Any]
-    look: int
-    looks: list[dict[str, Any]]
-    ended: dict[str, dict[str, Any]]
-    cut: float
-    pairs: dict[str, dict[str, Any]]
-    choices: dict[str, str]
-    decisions: dict[str, str]
-    verdicts: list[dict[str, Any]]
-    why: str
 
 
 INITIAL_STATE: RemedyState = {
@@ -138,7 +91,7 @@ class RemedyContext(LogContext):
     seed: int = 0
 
 
-def list_proven_changes(state: Mapping[str, Any]) -> list[dict[str, str]]:
+def list_proven_changes(state: RemedyState) -> list[dict[str, str]]:
     """Return the changes that are still in it, in the order of their arms."""
     named = {}
     for candidate in state["candidates"]:
@@ -147,12 +100,12 @@ def list_proven_changes(state: Mapping[str, Any]) -> list[dict[str, str]]:
     return [named[name] for name in state["edits"]]
 
 
-def list_prompt_texts(state: Mapping[str, object]) -> list[str]:
+def list_prompt_texts(state: RemedyState) -> list[str]:
     """Return the prompts of these changes."""
     return [edit["text"] for edit in list_proven_changes(state)]
 
 
-def read_proof_ends(state: Mapping[str, Any]) -> dict[int, ProofEnd]:
+def read_proof_ends(state: RemedyState) -> dict[int, ProofEnd]:
     """Return how each proof ended, by arm."""
     proof_ends: dict[int, ProofEnd] = {}
     for name, end in state["ended"].items():
@@ -162,7 +115,7 @@ def read_proof_ends(state: Mapping[str, Any]) -> dict[int, ProofEnd]:
     return proof_ends
 
 
-def choose_compared_arm(state: Mapping[str, Any]) -> int:
+def choose_compared_arm(state: RemedyState) -> int:
     """Return the arm whose replies people compare: the first that was above zero; the old one if none was."""
     return next(
         (arm for arm, ended in read_proof_ends(state).items() if ended.outcome == BETTER),
@@ -209,7 +162,7 @@ def add_replies_to_update(
     )
 
 
-async def gather_changes(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+async def gather_changes(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:  # noqa: ARG001
     """Begin with the changes that the user gave, or with none."""
     live = await get_resources(runtime, RemedyWork)
     begun = cast(RemedyState, {**INITIAL_STATE, "run": live.run, **live.begun})
@@ -223,7 +176,7 @@ async def gather_changes(state: RemedyState, runtime: Runtime[Any]) -> RemedySta
     return begun
 
 
-async def reproduce_failures(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+async def reproduce_failures(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:  # noqa: ARG001
     """Ask again where replies failed and where they went well: under the old prompt, a plain one, and with hints."""
     live = await get_resources(runtime, RemedyWork)
     # the old prompt, a plain one, and one with a hint for each context
@@ -257,7 +210,7 @@ async def reproduce_failures(state: RemedyState, runtime: Runtime[Any]) -> Remed
     )
 
 
-async def propose_changes(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+async def propose_changes(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:  # noqa: ARG001
     """Have changes proposed, and vet them."""
     live = await get_resources(runtime, RemedyWork)
     with live.tracer.span("propose", kind="node") as span:
@@ -277,7 +230,7 @@ async def propose_changes(state: RemedyState, runtime: Runtime[Any]) -> RemedySt
     }
 
 
-async def accept_proposals(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+async def accept_proposals(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:  # noqa: ARG001
     """Wait for a person to accept proposals: resumed with the names of those to try, or with `all`."""
     # the run stops here until somebody accepts
     accepted: Any = interrupt(
@@ -304,7 +257,7 @@ async def accept_proposals(state: RemedyState, runtime: Runtime[Any]) -> RemedyS
     }
 
 
-async def select_best_change(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+async def select_best_change(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:
     """Try all on half of the contexts, the better half of them on the rest; keep the best."""
     live = await get_resources(runtime, RemedyWork)
     names = state["edits"]
@@ -342,7 +295,7 @@ async def select_best_change(state: RemedyState, runtime: Runtime[Any]) -> Remed
     )
 
 
-async def test_with_flattery(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+async def test_with_flattery(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:  # noqa: ARG001
     """Plant a prompt that only has replies claim to do well: does the judge believe it?"""
     live = await get_resources(runtime, RemedyWork)
     with live.tracer.span("flatter", kind="node"):
@@ -355,7 +308,7 @@ async def test_with_flattery(state: RemedyState, runtime: Runtime[Any]) -> Remed
     return add_replies_to_update(update, live, trial, ["old", "flattering"])
 
 
-async def register_plan(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+async def register_plan(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:
     """Write down what is asked, in which order, and how it is decided, before the first reply is asked for."""
     live = await get_resources(runtime, RemedyWork)
     trial = live.trials["prove"] = live.make("prove", list_prompt_texts(state))
@@ -371,7 +324,7 @@ async def register_plan(state: RemedyState, runtime: Runtime[Any]) -> RemedyStat
     return {"total": len(trial.contexts), **make_node_update("freeze", line)}
 
 
-async def prove_changes(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+async def prove_changes(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:
     """Ask for and judge the replies of a wave, both arms in turn."""
     live = await get_resources(runtime, RemedyWork)
     trial = live.trials["prove"]
@@ -427,7 +380,7 @@ async def prove_changes(state: RemedyState, runtime: Runtime[Any]) -> RemedyStat
     )
 
 
-async def look_at_results(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+async def look_at_results(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:
     """Look at what came in, and decide whether to go on."""
     live = await get_resources(runtime, RemedyWork)
     trial = live.trials["prove"]
@@ -479,10 +432,10 @@ async def look_at_results(state: RemedyState, runtime: Runtime[Any]) -> RemedySt
     }
 
 
-async def compare_replies(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+async def compare_replies(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:
     """Have a second judge compare the replies without rubrics, and judge them by other words."""
     live = await get_resources(runtime, RemedyWork)
-    second_opinions = dict[str, dict[str, Any]]()
+    second_opinions = dict[str, JsonDict]()
     with live.tracer.span("compare", kind="node"):
         # only gains are compared: a reader costs calls
         for arm, proof_end in read_proof_ends(state).items():
@@ -522,7 +475,7 @@ async def compare_replies(state: RemedyState, runtime: Runtime[Any]) -> RemedySt
     )
 
 
-async def wait_for_people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+async def wait_for_people(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:
     """Wait for people to compare pairs, where that was asked for: resumed with their choices by pair."""
     live = await get_resources(runtime, RemedyWork)
     chosen = dict[str, str]()
@@ -537,7 +490,7 @@ async def wait_for_people(state: RemedyState, runtime: Runtime[Any]) -> RemedySt
     return {"asked": {"people": len(chosen)}, "choices": chosen, **make_node_update("people", line)}
 
 
-async def conclude_run(state: RemedyState, runtime: Runtime[Any]) -> dict[str, object]:
+async def conclude_run(state: RemedyState, runtime: Runtime[RemedyContext]) -> dict[str, object]:
     """Conclude on each change that was proven, and record what the run came to."""
     live = await get_resources(runtime, RemedyWork)
     if state["ended"]:
@@ -560,7 +513,7 @@ async def conclude_run(state: RemedyState, runtime: Runtime[Any]) -> dict[str, o
     }
 
 
-def build() -> StateGraph[Any, Any, Any, Any]:
+def build() -> StateGraph[RemedyState, RemedyContext, RemedyState, RemedyState]:
     """Build the graph, uncompiled."""
     graph = StateGraph(RemedyState, context_schema=RemedyContext)
     # looking for changes
@@ -603,7 +556,7 @@ def build() -> StateGraph[Any, Any, Any, Any]:
     return graph
 
 
-def make_route(after: str, instead: str) -> Any:
+def make_route(after: str, instead: str) -> Callable[[RemedyState], str]:
     """Return what chooses the next node: what ended is finished, what the user gave is proven at once."""
     return lambda state: (
         instead if state["why"] or (instead == "flatter" and state["edits"]) else after

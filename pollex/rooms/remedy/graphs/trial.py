@@ -4,7 +4,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -24,9 +23,11 @@ from pollex.rooms.remedy.agents.assistant import (
 )
 from pollex.rooms.remedy.agents.llm.second_reader import SecondReader
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
+from pollex.rooms.remedy.graphs.state import RemedyState
 from pollex.rooms.remedy.measures.proofs import FAILING_STRATUM, OLD_ARM, ProofArrays
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.store.resume import read_step_result
+from pollex.text import JsonDict, JsonObject
 
 REPLY_RECORD_NAME = "reply"
 ReplyPlace = tuple[int, int, int]
@@ -151,14 +152,14 @@ class RemedyWork(BatchWork):
     assistant: Assistant
     judge: Judge
     second: SecondReader | None
-    tools: Mapping[str, Callable[..., Any]]
+    tools: Mapping[str, Callable[..., object]]
     make: Callable[[str, Sequence[str]], Trial]
     propose: Callable[[Trial], Awaitable[list[dict[str, str]]]]
-    begun: Mapping[str, Any]
+    begun: JsonObject
     register: Callable[[str, Trial, Sequence[str]], Awaitable[int]]
     finalists: int
-    sheet: Callable[[Trial, int], Sequence[Mapping[str, Any]]]
-    conclude: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]]
+    sheet: Callable[[Trial, int], Sequence[JsonObject]]
+    conclude: "Callable[[RemedyWork, RemedyState], list[JsonDict]]"
     seed: int
     blind: bool = False
     trials: dict[str, Trial] = field(default_factory=dict)

@@ -1,7 +1,6 @@
 """What to do with a change of a prompt, by what its proof found."""
 
-from collections.abc import Mapping
-from typing import Any
+from pollex.text import JsonObject
 
 LEAST_GAIN_WORTH_RELEASING = 0.08
 """Of the scale: a gain whose interval ends below this is none that is worth a release."""
@@ -21,7 +20,7 @@ VERDICTS_AGAINST_RELEASE = (
 )
 
 
-def advise_on_change(edit: Mapping[str, Any]) -> tuple[str, str]:
+def advise_on_change(edit: JsonObject) -> tuple[str, str]:
     """Return what to do with a change, and why, by the rules of `ADVICE_RULES`."""
     # the first objection is the gravest, and the only one that is told here
     verdict = edit["verdict"]
@@ -47,7 +46,7 @@ def advise_on_change(edit: Mapping[str, Any]) -> tuple[str, str]:
     return "Not enough seen", why
 
 
-def advise_on_record(record: Mapping[str, Any]) -> tuple[str, str]:
+def advise_on_record(record: JsonObject) -> tuple[str, str]:
     """Return what to do with the best change, or with none that came to a proof."""
     if record["edits"]:
         return advise_on_change(record["edits"][0])

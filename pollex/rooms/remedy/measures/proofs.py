@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import product
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -32,6 +32,7 @@ from pollex.rooms.remedy.measures.looks import (
     compute_equal_step_bounds,
     decide_at_look,
 )
+from pollex.text import JsonDict
 
 FEW_USERS = 20
 """Users below which signs of whole users are flipped in place of Student's t."""
@@ -648,7 +649,7 @@ class ProofArrays:
             **asdict(estimate_effect(values)),
         }
 
-    def preferred(self, wins: Floats) -> dict[str, Any]:
+    def preferred(self, wins: Floats) -> JsonDict:
         """Return the share of pairs in which a reader without rubrics prefers the new reply.
 
         Args:
@@ -675,7 +676,7 @@ class ProofArrays:
         }
         return share | {"against": float(compute_z(values)) < -ONE_SIDED_Z}
 
-    def headroom(self) -> dict[str, Any] | None:
+    def headroom(self) -> JsonDict | None:
         """Tell whether replies still fail, and whether any prompt mends that.
 
         Returns:

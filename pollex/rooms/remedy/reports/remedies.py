@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from math import expm1
-from typing import Any
 
 from pollex.reports.page import render_template
 from pollex.rooms.remedy.measures.advice import ADVICE_RULES, advise_on_record
+from pollex.text import JsonDict, JsonObject
 
 PLOT_WIDTH, LEAST_PLOT_SPAN, PLOT_MARGIN = 240, 0.5, 4
 """Pixels of a plot, the least effect at its edges, and what stays free beyond these."""
@@ -13,7 +13,7 @@ PLOT_WIDTH, LEAST_PLOT_SPAN, PLOT_MARGIN = 240, 0.5, 4
 
 def render_remedy_page(
     run: str,
-    record: Mapping[str, Any],
+    record: JsonObject,
     pairs: Sequence[Mapping[str, str]],
 ) -> str:
     """Render the whole page from what is kept; text of conversations, replies and diffs is escaped."""
@@ -26,9 +26,7 @@ def render_remedy_page(
     )
 
 
-def prepare_sections(
-    record: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]
-) -> dict[str, Any]:
+def prepare_sections(record: JsonObject, pairs: Sequence[Mapping[str, str]]) -> JsonDict:
     """Return what the sections of a page show."""
     # each change with the rows of its plot, and what fell
     edits = []
@@ -63,7 +61,7 @@ def format_effect(name: str, effect: float, digits: int = 0) -> str:
     return f"{100 * effect:+.{digits}f}"
 
 
-def describe_worse_guardrails(guardrails: Sequence[Mapping[str, Any]]) -> list[str]:
+def describe_worse_guardrails(guardrails: Sequence[JsonObject]) -> list[str]:
     """Say which guardrails fell beyond chance and by how much; length and cost, which are logarithms, in percent."""
     falls = []
     # the whole interval lies below zero
@@ -91,7 +89,7 @@ def format_interval_of_effect(name: str) -> tuple[str, str, str]:
     return ("value", "low", "high")
 
 
-def build_effect_rows(edit: Mapping[str, Any]) -> list[dict[str, Any]]:
+def build_effect_rows(edit: JsonObject) -> list[JsonDict]:
     """Return the target and each guardrail with the places of their interval in the plot, harm first."""
     target = {
         "name": "the target",
@@ -118,7 +116,7 @@ def build_effect_rows(edit: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def find_plot_span(rows: Sequence[Mapping[str, Any]]) -> float:
+def find_plot_span(rows: Sequence[JsonObject]) -> float:
     """Return the effect at the edges of the plot: no interval is cut."""
     reach: list[float] = []
     for row in rows:

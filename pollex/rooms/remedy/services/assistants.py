@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
@@ -60,7 +59,7 @@ class AssistantOptions:
     files: Path | None = None
     models: Mapping[str, ModelOptions] = field(default_factory=dict)
     temperature: float | None = None
-    tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    tools: Mapping[str, Callable[..., object]] = field(default_factory=dict)
 
 
 def parse_assistant(

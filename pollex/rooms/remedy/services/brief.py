@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pollex.agents.embedded.view import (
     measure_text_likeness,
@@ -34,7 +33,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import RunOptions
 from pollex.services.logs import Sources, list_file_names
 from pollex.services.results import TabularResult
-from pollex.text import TerminalLine, TerminalLines, escape_controls, format_count
+from pollex.text import JsonDict, TerminalLine, TerminalLines, escape_controls, format_count
 
 LEAST_LINE_LIKENESS, MAX_NEAREST_LINES = 0.2, 3
 """Likeness in words from which on a line of the prompt speaks of a rubric, and how many are shown."""
@@ -91,7 +90,7 @@ class BriefedTarget:
         return find_advice(self.rubric)
 
     @property
-    def row(self) -> dict[str, Any]:
+    def row(self) -> JsonDict:
         """The figures as JSON values."""
         # share with its interval, sentence, and lines of the prompt
         share = self.share
@@ -182,7 +181,7 @@ class BriefResult(TabularResult):
         if self.out is not None:
             yield f"Wrote {self.out}"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return self.of("out", "judge", "n", "bad_rows") | {
             "proposed": 0,
             "thumbs_down": self.down,

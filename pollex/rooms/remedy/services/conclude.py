@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from pollex.rooms.remedy.graphs.graph import (
     list_proven_changes,
     read_proof_ends,
 )
+from pollex.rooms.remedy.graphs.state import RemedyState
 from pollex.rooms.remedy.graphs.trial import RemedyWork, Trial
 from pollex.rooms.remedy.measures.proofs import (
     FAILING_STRATUM,
@@ -35,6 +35,7 @@ from pollex.services.evaluate import (
     cut_after_turns,
 )
 from pollex.services.scorer import BatchScorer
+from pollex.text import JsonDict
 
 MAX_DIVERGED_SHARE = 0.1
 VERDICT_PEOPLE_AGREE = "better, people agree"
@@ -47,10 +48,10 @@ THUMBS_ASSUMPTION = "if the relation of rubrics and thumbs in the log holds for 
 def conclude_edits(
     gathered: GatheredContexts,
     live: RemedyWork,
-    state: Mapping[str, Any],
+    state: RemedyState,
     *,
     same_family: bool,
-) -> list[dict[str, Any]]:
+) -> list[JsonDict]:
     """Conclude on each change that was proven, the best first; return the fields of each `ProvenEdit`.
 
     Args:
@@ -58,7 +59,7 @@ def conclude_edits(
     """
     trial = live.trials["prove"]
     believes = state["flatterer"]
-    verdicts = list[dict[str, Any]]()
+    verdicts = list[JsonDict]()
     arrays = trial.arrays
     # texts of the guardrails that the proposer never saw
     sealed = set()
@@ -170,7 +171,7 @@ def has_diverged(trial: Trial, arm: int) -> bool:
 
 def measure_wording_effects(
     live: RemedyWork, arm: int, primary: TargetEffect
-) -> list[dict[str, Any]] | None:
+) -> list[JsonDict] | None:
     """Return the effect by other words of the target, and by its mirror; None where nobody was asked."""
     trial = live.trials["prove"]
     if (worded := trial.worded.get(arm)) is None or live.second is None:
@@ -204,7 +205,7 @@ def compare_shown_with_sealed(
     arm: int,
     look: int,
     sealed: set[str],
-) -> dict[str, Any] | None:
+) -> JsonDict | None:
     """Return how much more guardrails rose that the proposer saw than those it didn't; None without both."""
     arrays = trial.arrays
     # the target is left out: the first name
@@ -229,7 +230,7 @@ def estimate_thumbs_effect(
     trial: Trial,
     arm: int,
     look: int,
-) -> dict[str, Any]:
+) -> JsonDict:
     """Return the effect on P(thumb up) where the target failed, as `pollex turns` fits it, labels resampled."""
     # turns from which a probability helps, as `pollex turns` found
     able = []
@@ -354,7 +355,7 @@ def get_model_family(name: str) -> str:
     return (re.match(r"[a-z]+", name.casefold().rpartition("/")[2]) or [name])[0]
 
 
-def list_arm_names(state: Mapping[str, Any], trial: str) -> list[str]:
+def list_arm_names(state: RemedyState, trial: str) -> list[str]:
     """Return the names of a trial's arms."""
     proven = ["new"] if len(state["edits"]) == 1 else state["edits"]
     arms = {
@@ -367,9 +368,9 @@ def list_arm_names(state: Mapping[str, Any], trial: str) -> list[str]:
 
 def build_run_record(
     live: RemedyWork,
-    state: Mapping[str, Any],
+    state: RemedyState,
     gathered: GatheredContexts,
-) -> dict[str, Any]:
+) -> JsonDict:
     """Return what a run was about and came to, but for the verdicts."""
     # without a proof there are no arms to tell of
     trial = live.trials.get("prove")
@@ -403,7 +404,7 @@ def build_run_record(
     }
 
 
-def explain_unproven_proposal(state: Mapping[str, Any], candidate: Mapping[str, str]) -> str:
+def explain_unproven_proposal(state: RemedyState, candidate: Mapping[str, str]) -> str:
     """Say why a proposal wasn't proven; empty if it was."""
     name = candidate["name"]
     if candidate["refused"]:

@@ -39,6 +39,7 @@ from pollex.rooms.remedy.graphs.graph import (
     RemedyContext,
     build,
 )
+from pollex.rooms.remedy.graphs.state import RemedyState
 from pollex.rooms.remedy.graphs.trial import RemedyWork, Trial
 from pollex.rooms.remedy.measures.looks import compute_alpha_of_proof
 from pollex.rooms.remedy.measures.proofs import ANY_STRATUM, FAILING_STRATUM, FINE_STRATUM
@@ -78,7 +79,7 @@ from pollex.runs.workspace import Workspace
 from pollex.store.resume import list_stored_runs, read_step_result
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, dump_json
-from pollex.text import make_json_values, replace_nan_by_none
+from pollex.text import JsonDict, JsonObject, make_json_values, replace_nan_by_none
 
 LEAST_INTERVAL_WIDTH = 1e-4
 LEDGER_KEYS = frozenset({"cut", "prompt", "log", "target", "proof", "said", "number", "hashes"})
@@ -178,7 +179,7 @@ class RemedyDesk:
         await self.store.write_step(run, REGISTERED_RECORD_NAME, registration)
         return int(registration.get("number", 0))
 
-    def answers(self, run: str, question: Mapping[str, Any]) -> Any:
+    def answers(self, run: str, question: JsonObject) -> Any:
         """Return what people answered to an interrupt; nothing to wait.
 
         Raises:
@@ -212,8 +213,8 @@ class RemedyDesk:
     async def waits(
         self,
         run: str,
-        question: Mapping[str, Any],
-        proposed: Mapping[str, Any],
+        question: JsonObject,
+        proposed: JsonObject,
     ) -> None:
         """Write what people are asked, and wait.
 
@@ -269,7 +270,7 @@ class RemedyDesk:
         )
 
 
-def iterate_proofs_in_store(store: Store, this: str) -> Iterator[dict[str, Any]]:
+def iterate_proofs_in_store(store: Store, this: str) -> Iterator[JsonDict]:
     """Yield what a store knows of earlier proofs than that of a run, as `make_ledger_entry` writes it."""
     for run in list_stored_runs(store):
         if run.command == REMEDY_COMMAND and run.id != this:
@@ -283,7 +284,7 @@ def iterate_proofs_in_store(store: Store, this: str) -> Iterator[dict[str, Any]]
             )
 
 
-def make_ledger_entry(frozen: Mapping[str, Any], cut: str = "") -> dict[str, Any]:
+def make_ledger_entry(frozen: JsonObject, cut: str = "") -> JsonDict:
     """Return what a later proof has to know of one: its prompt's and its log's digests, in whatever store it is.
 
     Args:
@@ -300,7 +301,7 @@ def make_ledger_entry(frozen: Mapping[str, Any], cut: str = "") -> dict[str, Any
     return about | {name: frozen[name] for name in names}
 
 
-def iterate_proofs_beside(out: Path | None) -> Iterator[dict[str, Any]]:
+def iterate_proofs_beside(out: Path | None) -> Iterator[JsonDict]:
     """Yield the proofs of results that stand where this one is to stand, of whatever store."""
     for path in sorted(out.absolute().parent.glob("*.json")) if out else ():
         if path.is_file() and path.stat().st_size < MAX_RESULT_FILE_BYTES:
@@ -493,7 +494,7 @@ async def carry_out_remedy(
 
     # the best change speaks for the run
     first = next(iter(state["verdicts"]), None)
-    record: dict[str, Any] = {
+    record: JsonDict = {
         "format": RESULT_FORMAT_VERSION,
         "verdict": first["verdict"] if first else state["why"],
         "level": first["level"] if first else None,
@@ -532,7 +533,7 @@ async def carry_out_remedy(
     await store.write(
         [FactRow(live.run, COMPARED_FACT_KIND, str(n), dump_json(pair)) for n, pair in pairs_by_id]
     )
-    about: dict[str, Any] = {
+    about: JsonDict = {
         "run": live.run,
         "out": out,
         "usage": usage,
@@ -616,7 +617,7 @@ def describe_kappa(kappa: Figure) -> str:
 
 def list_notes(
     desk: RemedyDesk,
-    state: Mapping[str, Any],
+    state: RemedyState,
     kappa: Figure | None,
 ) -> list[str]:
     """Return what a reader must know."""

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from pollex.services.logs import Sources
 from pollex.services.results import TabularResult
 from pollex.store.resume import find_run, list_stored_runs, read_step_result
 from pollex.store.store import Store
-from pollex.text import TerminalLines
+from pollex.text import JsonDict, TerminalLines
 
 FOLLOWED_RECORD_NAME, LOOKS_RECORD_NAME, FEWEST_REMEDIES_FOR_SLOPE = (
     "followed",
@@ -73,7 +72,7 @@ class FollowResult(TabularResult):
     target: str
     first: str
     second: str
-    rows: tuple[dict[str, Any], ...]
+    rows: tuple[JsonDict, ...]
     believed: dict[str, float] | None
     plan: str
 
@@ -99,7 +98,7 @@ class FollowResult(TabularResult):
         headline = f"{self.second} − {self.first}: {headline}"
         return headline + (" · better (L: thumbs of users)" if better else "")
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[JsonDict]:
         """Return a row a figure."""
         return list(self.rows)
 
@@ -152,7 +151,7 @@ def follow_remedy(
 
     edit = remedy.edits[0]
     target = remedy.record["target"]
-    about: dict[str, Any] = {
+    about: JsonDict = {
         "reading": reading,
         "run": run,
         "model": model,
@@ -243,7 +242,7 @@ def follow_remedy(
     )
 
 
-def widen_interval_for_look(row: dict[str, Any], look: int) -> dict[str, Any]:
+def widen_interval_for_look(row: JsonDict, look: int) -> JsonDict:
     """Return a figure with an interval that holds at every look: the j-th spends 1/j(j + 1) of all."""
     if row["low"] is None or row["high"] is None:
         return row

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from pollex.agents.embedded.events.signal import name_rubric_family
 from pollex.conversations.conversation import PROMPT_VERSION_UNKNOWN
@@ -27,7 +27,7 @@ from pollex.store.resume import list_stored_runs
 from pollex.store.runs import FINISHED_STATUSES, Run
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, dump_json, format_current_time, load_json
-from pollex.text import TerminalLine, TerminalLines, quote_unclear_name
+from pollex.text import JsonDict, JsonObject, TerminalLine, TerminalLines, quote_unclear_name
 
 StateOfRubric = Literal["open", "mending", "mended", "accepted"]
 STATES_IN_WORDS = {
@@ -148,11 +148,11 @@ class RubricLife(Result):
             where = " ".join(filter(None, [event.where, event.note]))
             yield f"{event.time[:10]} {event.what}{f' ({where})' if where else ''}"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return asdict(self) | {"word": self.word}
 
 
-def get_rubric_family(rubric: Rubric | Mapping[str, Any]) -> str:
+def get_rubric_family(rubric: Rubric | JsonObject) -> str:
     """Return what a rubric is known by in every set."""
     facts = _get_rubric_facts(rubric)
     source = str(facts.get("source", ""))
@@ -248,7 +248,7 @@ def mark_rubrics_back(folder: Path, back: Iterable[RubricState], why: str) -> No
 
 
 def make_rubric_state(
-    rubric: Mapping[str, Any],
+    rubric: JsonObject,
     state: StateOfRubric,
     release: str,
     note: str,
@@ -413,18 +413,18 @@ def build_lives(
     return lives
 
 
-def _get_rubric_facts(rubric: Rubric | Mapping[str, Any]) -> Mapping[str, Any]:
+def _get_rubric_facts(rubric: Rubric | JsonObject) -> JsonObject:
     if isinstance(rubric, Mapping):
         return rubric
 
-    facts: dict[str, Any] = {}
+    facts: JsonDict = {}
     for n in ("id", "text", "polarity", "source"):
         facts[n] = getattr(rubric, n)
 
     return facts
 
 
-def _group_ids_by_family(rubrics: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
+def _group_ids_by_family(rubrics: Iterable[JsonObject]) -> dict[str, set[str]]:
     families: dict[str, set[str]] = {}
     for rubric in rubrics:
         families.setdefault(get_rubric_family(rubric), set()).add(rubric["id"])
@@ -432,7 +432,7 @@ def _group_ids_by_family(rubrics: Iterable[Mapping[str, Any]]) -> dict[str, set[
 
 
 def _build_life(
-    rubric: Mapping[str, Any],
+    rubric: JsonObject,
     scored: Iterable[tuple[ScoredConversation, dict[str, set[str]]]],
     remarks: Mapping[str, list[RubricState]],
     sets: Sequence[LearnedSetWords],

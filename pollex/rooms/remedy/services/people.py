@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from pollex.rooms.remedy.measures.proofs import FINE_STRATUM
 from pollex.rooms.remedy.services.result import list_turns_before, read_browser_choices
 from pollex.rooms.remedy.services.sample import RemedyOptions
 from pollex.store.store import Store
+from pollex.text import JsonDict
 
 PAIRS_FILE_NAME = "pairs.jsonl"
 CHOICES_FILE_NAME = "choices.jsonl"
@@ -57,7 +57,7 @@ def build_pair_sheet(
     arm: int,
     options: RemedyOptions,
     secret: bytes,
-) -> list[dict[str, Any]]:
+) -> list[JsonDict]:
     """Return the pairs that people are shown: no prompt, arm, rubric or judge; equal replies need no look."""
     # pairs in random order, up to the number that people are to compare
     rows = []
@@ -130,7 +130,7 @@ def estimate_preference(
     choices: Mapping[str, str],
     options: RemedyOptions,
     secret: bytes,
-) -> dict[str, Any]:
+) -> JsonDict:
     """Estimate the share that prefers the new reply, by prediction-powered inference.
 
     What a reader without rubrics says is the prediction, where there is one.

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +23,14 @@ from pollex.runs.usage import ModelUsage, make_usage_json
 from pollex.services.results import TabularResult
 from pollex.store.store import Store
 from pollex.store.tables import load_json
-from pollex.text import TerminalLine, TerminalLines, render_notes, replace_nan_by_none
+from pollex.text import (
+    JsonDict,
+    JsonObject,
+    TerminalLine,
+    TerminalLines,
+    render_notes,
+    replace_nan_by_none,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -77,14 +84,14 @@ class ProvenEdit(TabularResult):
     verdict: str
     level: str
     against: list[str]
-    primary: dict[str, Any]
-    guardrails: list[dict[str, Any]]
+    primary: JsonDict
+    guardrails: list[JsonDict]
     traffic: dict[str, float] | float | None
-    thumbs: dict[str, Any]
-    pair: dict[str, Any] | None
-    wording: list[dict[str, Any]] | None
-    people: dict[str, Any] | None
-    shown_over_sealed: dict[str, Any] | None
+    thumbs: JsonDict
+    pair: JsonDict | None
+    wording: list[JsonDict] | None
+    people: JsonDict | None
+    shown_over_sealed: JsonDict | None
 
     @property
     def headline(self) -> str:
@@ -111,7 +118,7 @@ class ProvenEdit(TabularResult):
 
         return headline
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[JsonDict]:
         """Return a row for the target and each guardrail."""
         about = {
             "edit": self.name,
@@ -159,7 +166,7 @@ class ProvenEdit(TabularResult):
             yield f"  {guard['state']:8} {_format_interval(guard['effect'])}  {guard['name']}{sealed}"
 
 
-def _format_interval(effect: dict[str, Any]) -> str:
+def _format_interval(effect: JsonDict) -> str:
     return f"{effect['value']:+.3f} [{effect['low']:+.3f}, {effect['high']:+.3f}]"
 
 
@@ -175,9 +182,9 @@ class RemedyResult(TabularResult):
             `usages`.
     """
 
-    record: Mapping[str, Any]
-    replies: Sequence[dict[str, Any]] = ()
-    compared: Sequence[dict[str, Any]] = ()
+    record: JsonObject
+    replies: Sequence[JsonDict] = ()
+    compared: Sequence[JsonDict] = ()
     run: str = ""
     out: Path | None = None
     usage: ModelUsage | None = None
@@ -203,9 +210,9 @@ class RemedyResult(TabularResult):
         """Return the best change's verdict with its interval and level; or why it ended before a proof."""
         return self.edits[0].headline if self.edits else self.verdict
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[JsonDict]:
         """Return a row for the target and each guardrail of each change."""
-        records: list[dict[str, Any]] = []
+        records: list[JsonDict] = []
         for edit in self.edits:
             records.extend(edit.records())
         return records
@@ -282,7 +289,7 @@ class RemedyResult(TabularResult):
             stem = self.out.with_suffix("")
             yield f"Wrote {self.out}, {stem}-pairs.parquet and {stem}-edits (run {self.run})"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         """Return the JSON values that `--json` prints."""
         others = {}
         for role, usage in self.usages.items():
@@ -313,7 +320,7 @@ def list_turns_before(context: ReplyContext) -> list[str]:
     return lines
 
 
-def build_reply_rows(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
+def build_reply_rows(trial: Trial, arms: list[str]) -> list[JsonDict]:
     """Return a row a reply of a trial."""
     # a row for each reply, in the order of contexts and arms
     rows = []
@@ -354,7 +361,7 @@ def build_reply_rows(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def build_proof_pairs(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
+def build_proof_pairs(trial: Trial, arms: Sequence[str]) -> list[JsonDict]:
     """Return the pairs of replies of the proof, with what the target and the worst guardrail gained."""
     from pollex.rooms.remedy.measures.proofs import (
         OLD_ARM,  # half a second, and pages read this module
@@ -403,7 +410,7 @@ def build_proof_pairs(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]
     return sorted(pairs, key=lambda pair: (pair["change"], pair["context"]))
 
 
-def choose_example_pairs(pairs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def choose_example_pairs(pairs: Sequence[JsonObject]) -> list[JsonObject]:
     """Return pairs for people's eyes: the ten that differ most."""
     return sorted(pairs, key=lambda pair: (-abs(pair["change"]), pair["context"]))[
         :MAX_EXAMPLE_PAIRS

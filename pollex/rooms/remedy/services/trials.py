@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -52,7 +51,7 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.run import compute_json_digest
 from pollex.services.inspect import make_language_detector
-from pollex.text import format_count
+from pollex.text import JsonDict, format_count
 
 DEFAULT_CANDIDATES, REPLIES_PER_CONTEXT = 6, {"headroom": 3, "select": 1, "flatter": 2, "prove": 2}
 """Proposals, and replies of each arm to a context, where the user says nothing."""
@@ -386,10 +385,10 @@ class GatheredContexts:
         assert text is not None, "others were left out"
         return text
 
-    def frozen(self, trial: Trial, changed: Sequence[str]) -> dict[str, Any]:
+    def frozen(self, trial: Trial, changed: Sequence[str]) -> JsonDict:
         """Return all that may not change once the first reply of a proof is asked for."""
         # whatever changes one of these makes another proof of it
-        frozen: dict[str, Any] = {
+        frozen: JsonDict = {
             "target": self.target.id,
             "hashes": sorted({context.conversation.text_hash[:16] for context in trial.contexts}),
             "contexts": [[context.conversation.id, context.turn] for context in trial.contexts],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from pollex.rooms.remedy.agents.assistant import REPLIES_FILE_NAME, TODO_FILE_NAME, read_keyed_lines
 from pollex.rooms.remedy.services.result import PROPOSED_RECORD_NAME, SHEET_RECORD_NAME
 from pollex.store.resume import read_step_result
 from pollex.store.runs import Run
+from pollex.text import JsonDict
 from pollex.web.kept_commands import ASKED_FOLDER, list_option_values, read_kept_command
 from pollex.web.line_changes import list_line_changes
 from pollex.web.pages.runs import ENDED_STATUSES
@@ -17,14 +17,14 @@ from pollex.web.site import Site
 from pollex.web.views import PageData
 
 
-def list_waiting_proposals(site: Site, run: Run) -> list[dict[str, Any]]:
+def list_waiting_proposals(site: Site, run: Run) -> list[JsonDict]:
     """Return what was proposed in a run that waits for somebody to accept some; none where it doesn't."""
     proposed = read_step_result(site.store, run.id, PROPOSED_RECORD_NAME)
     # a run that goes on waits for nobody
     if not proposed or site.status(run) not in ENDED_STATUSES:
         return []
 
-    proposals: list[dict[str, Any]] = []
+    proposals: list[JsonDict] = []
     for candidate in proposed["candidates"]:
         proposals.append(
             candidate | {"changes": list_line_changes(proposed["prompt"], candidate["text"])}

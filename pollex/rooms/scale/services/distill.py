@@ -59,7 +59,7 @@ from pollex.services.score import read_unedited
 from pollex.store.resume import list_stored_runs
 from pollex.store.rows import read_answer_row
 from pollex.store.store import Store
-from pollex.text import TerminalLines, TerminalTable, format_count
+from pollex.text import JsonDict, TerminalLines, TerminalTable, format_count
 
 CASCADE_SHARES = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)
 HardRubrics = Literal["drop", "model"]
@@ -278,7 +278,7 @@ class DistillResult(TabularResult):
         if self.out is not None:
             yield f"Wrote {self.out} ({self.rubrics.judge.name}; run {self.run})"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return (
             self.of(
                 "run",

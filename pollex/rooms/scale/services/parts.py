@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow
@@ -27,6 +27,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.runs.options import ModelOptions
 from pollex.runs.run import compute_json_digest
+from pollex.text import JsonDict
 
 if TYPE_CHECKING:
     from pollex.gateway.calls import Capabilities
@@ -98,7 +99,7 @@ class ScoredPart:
     source: str
     rows: int
     outcomes: dict[str, int]
-    bad_rows: list[dict[str, Any]]
+    bad_rows: list[JsonDict]
     calls: int = 0
     probabilities: int = 0
     total: float | None = None

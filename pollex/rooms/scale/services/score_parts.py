@@ -38,7 +38,7 @@ from pollex.services.results import (
 )
 from pollex.services.score import read_unedited
 from pollex.store.folder import SECRET_BYTES, SECRET_FILE_NAME
-from pollex.text import TerminalLine, TerminalLines, format_count, make_json_values
+from pollex.text import JsonDict, TerminalLine, TerminalLines, format_count, make_json_values
 
 ScoringEngine = Callable[[ScoringJob, Sequence[LogUnit], ClusterOptions], Iterator[UnitOutcome]]
 """Does units of a job side by side."""
@@ -184,7 +184,7 @@ class PartsResult(TabularResult):
         parts = f"{format_count(len(self.parts), 'part')}, {self.there} of them from before"
         yield f"Wrote {self.out} ({parts}; {self.rubrics.judge.name})"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return (
             self.of("out", "judge=rubrics.judge.name", "n", "outcomes", "good", "decided_good")
             | {

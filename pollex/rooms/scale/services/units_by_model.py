@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from pollex.conversations.conversation import Conversation
 from pollex.formats.places import StoragePath
@@ -30,6 +30,7 @@ from pollex.runs.roles import (
 )
 from pollex.runs.workspace import run_coroutine_to_end
 from pollex.services.scorer import BatchScorer
+from pollex.text import JsonObject
 
 
 def probe_model(options: ModelOptions, rubrics: RubricSet) -> tuple[ModelOptions, Capabilities]:
@@ -155,7 +156,7 @@ class UnitLedger:
         self,
         key: str,
         attempt: int,
-        outcome: Mapping[str, Any],
+        outcome: JsonObject,
         raw: str,
     ) -> None:
         """Append what came back."""

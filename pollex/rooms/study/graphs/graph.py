@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from langgraph.graph import StateGraph
 
@@ -19,6 +18,7 @@ from pollex.rooms.study.agents.llm.simulator import (
 from pollex.rooms.study.graphs import SIMULATED_RECORD_NAME
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import make_conversation_rows
+from pollex.text import JsonDict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class SimulateWork(BatchWork):
             figures=figures if dialogue.turns else {},
         )
 
-    def held_in_short(self, scene: DialogueScene, dialogue: SimulatedDialogue) -> dict[str, Any]:
+    def held_in_short(self, scene: DialogueScene, dialogue: SimulatedDialogue) -> JsonDict:
         """Return what the state tells of a dialogue whose quality wasn't asked about yet."""
         about = {
             "system": scene.system.name,
@@ -203,7 +203,7 @@ def make_stored_dialogue(
     )
 
 
-def build() -> StateGraph[Any, Any, Any, Any]:
+def build() -> StateGraph[BatchState, SimulateContext, BatchState, BatchState]:
     """Build the graph, uncompiled."""
     return add_batches(
         StateGraph(BatchState, context_schema=SimulateContext),

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import Conversation, format_openai_messages, format_sources
@@ -35,7 +34,7 @@ from pollex.services.dry_run import plan_dry_run
 from pollex.services.results import TabularResult, format_outcomes
 from pollex.store.resume import iterate_conversations
 from pollex.store.store import Store
-from pollex.text import TerminalLines, render_first_lines
+from pollex.text import JsonDict, TerminalLines, render_first_lines
 
 MODEL_NEEDED_REASON = "simulating dialogues needs an LLM"
 QUALITY_QUESTIONS_IN_WORDS = {
@@ -156,7 +155,7 @@ class SimulateResult(TabularResult):
             Counter(dialogue.metadata["ended"] for dialogue in self.dialogues if dialogue.turns)
         )
 
-    def records(self) -> Iterator[dict[str, Any]]:
+    def records(self) -> Iterator[JsonDict]:
         for dialogue in self.dialogues:
             if dialogue.turns:
                 yield {
@@ -179,7 +178,7 @@ class SimulateResult(TabularResult):
         yield from render_usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.model}; run {self.run})"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return (
             self.of("run", "out", "model", "outcomes")
             | {"n": len(self.dialogues)}
@@ -371,7 +370,7 @@ class DialogueRehearsal:
 
         # an answer with all fields that any prompt asks for, never the end of the dialogue
         text = f"turn {self.asked} " + "a word " * 20
-        turns: list[dict[str, Any]] = []
+        turns: list[JsonDict] = []
         for role in ("user", "assistant") * 4:
             turns.append({"role": role, "text": text, "sources": []})
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -38,7 +38,7 @@ from pollex.rubrics.answers import Unanswered
 from pollex.runs.options import ModelOptions
 from pollex.store.store import Store
 from pollex.store.tables import format_current_time, load_json
-from pollex.text import is_visible, parse_toml, read_file_text
+from pollex.text import JsonDict, is_visible, parse_toml, read_file_text
 from pollex.web.faults import NotFound, RequestError
 from pollex.web.questions import parse_questionnaire
 from pollex.web.site import Site
@@ -324,7 +324,7 @@ class TalkSide:
 
     position: int
     system: str
-    turns: list[dict[str, Any]] = field(default_factory=list)
+    turns: list[JsonDict] = field(default_factory=list)
     fault: str = ""
     failed: int = 0
     talked: bool = False
@@ -347,18 +347,18 @@ class TalkSide:
         return f"System {chr(ord('A') + self.position)}"
 
     @property
-    def sources(self) -> list[dict[str, Any]]:
+    def sources(self) -> list[JsonDict]:
         """The documents that it was shown, each once, in the order of their numbers."""
         return self._list_sources_with("text")
 
     @property
-    def quotes(self) -> list[dict[str, Any]]:
+    def quotes(self) -> list[JsonDict]:
         """What its replies quote, with turn and document."""
         return self._list_sources_with("quote")
 
-    def _list_sources_with(self, field: str) -> list[dict[str, Any]]:
+    def _list_sources_with(self, field: str) -> list[JsonDict]:
         """Return the sources of all turns that have a field."""
-        sources: list[dict[str, Any]] = []
+        sources: list[JsonDict] = []
         for turn in self.turns:
             for source in turn["sources"]:
                 if field in source:
@@ -525,7 +525,7 @@ async def ask_for_reply(
     began = time.perf_counter()
     text = ""
     outcome = ""
-    sources = list[dict[str, Any]]()
+    sources = list[JsonDict]()
     # The session's number in the key: who types what somebody else typed talks to the system, not
     # to its old reply.
     # parts of the reply are told only where the study shows them
@@ -591,7 +591,7 @@ async def _generate_reply(
     talk: TalkSession,
     side: TalkSide,
     model: SpeakerOptions,
-) -> tuple[str, str, list[dict[str, Any]]]:
+) -> tuple[str, str, list[JsonDict]]:
     """Return what a dialogue system says, or why it says nothing; and the documents that it was shown and quotes."""
     from pollex.gateway.probe import probe_endpoint  # see `ask_for_reply`
 

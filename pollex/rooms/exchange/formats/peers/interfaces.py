@@ -12,8 +12,9 @@ from uuid import UUID
 
 from pollex.errors import WrongUse
 from pollex.formats.assembly.log_parts import parse_timestamp
+from pollex.text import JsonDict, JsonObject
 
-Row = dict[str, Any]
+Row = JsonDict
 Environment = Mapping[str, str]
 
 
@@ -60,7 +61,7 @@ class RowStream:
     name: str
     path: str
     query: Mapping[str, str] | None = None
-    body: Mapping[str, Any] | None = None
+    body: JsonObject | None = None
     rows: str = "data"
     next: Sequence[str] = ("meta.cursor", "next_cursor")
     time: str = ""
@@ -315,7 +316,7 @@ def _make_whole_sender(path: str) -> Callable[[list[Row]], Iterator[PeerRequest]
 ROW_CONVERTERS: Mapping[str, Callable[[Row], Row]] = {
     "traces": lambda row: {"info": row.get("trace_info"), "data": {"spans": row.get("spans") or []}}
 }
-INTERFACE_FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
+INTERFACE_FUNCTIONS: Mapping[str, JsonObject] = {
     "langfuse": {
         "headers": _make_basic_auth,
         "push": _make_langfuse_requests,

@@ -12,7 +12,7 @@ as justification.
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from pollex.agents.llm.asker import (
     ModelRole,
@@ -40,7 +40,7 @@ from pollex.rooms.grade.prompts.grading.profile import (
 )
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 from pollex.rubrics.judge_settings import JUDGMENT_FIELDS
-from pollex.text import is_visible
+from pollex.text import JsonDict, is_visible
 
 AnswerList = list[Answer | Unanswered]
 
@@ -52,7 +52,7 @@ class NumberedAnswerSheet(AnswerSheet):
     10.
     """
 
-    def entry(self, place: int) -> dict[str, Any]:
+    def entry(self, place: int) -> JsonDict:
         """See `Sheet`; a whole number is its option."""
         entry = super().entry(place)
         answer = entry.get("answer")

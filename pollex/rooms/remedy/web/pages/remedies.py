@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 from zlib import crc32
 
 import numpy as np
@@ -31,6 +31,7 @@ from pollex.runs.options import ModelOptions, RunOptions
 from pollex.store.resume import iterate_conversations, read_facts_by_id, read_step_result
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, LabelSheetRow, dump_json
+from pollex.text import JsonDict
 from pollex.web import links
 from pollex.web.faults import NotFound, NothingToShow
 from pollex.web.forms import LongText, NameText, RowIndex, ShortText
@@ -396,7 +397,7 @@ def foresee_proof(
         return ForeseenProof(shown, len(failing), why=error.what)
 
 
-def _read_sheet_by_key(site: Site, run: Run) -> dict[str, dict[str, Any]]:
+def _read_sheet_by_key(site: Site, run: Run) -> dict[str, JsonDict]:
     return {
         pair["key"]: pair for pair in read_step_result(site.store, run.id, SHEET_RECORD_NAME) or ()
     }
