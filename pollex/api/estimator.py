@@ -63,7 +63,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         rubrics: str | Path | None = None,
         budget: int | None = None,
         policy: str = DEFAULT_POLICY,
-        positive: Any = None,
+        positive: object = None,
         seed: int = 0,
         model: str | BaseChatModel | None = None,
         store: str | Path | None = None,

@@ -131,7 +131,7 @@ def make_function(
     """
     use_case = cast(type[UseCase[ResultType]], kind)
 
-    def made(*args: Any, **options: Any) -> Any:
+    def made(*args: Any, **options: object) -> Any:
         call = kind(*args, **options)
         with show_progress(getattr(call, "progress", None)) as progress:
             return then(call.perform(CallContext(progress, RunOptions())))

@@ -88,7 +88,7 @@ def draw_forest_plot(title: str, estimates: Iterable[tuple[str, Share | None]]) 
     return make_svg(title, grid, rows, width=PLOT_WIDTH, height=height)
 
 
-def render_compare_page(comparisons: Sequence[Any], verdicts: Sequence[Any] = ()) -> str:
+def render_compare_page(comparisons: Sequence[Any], verdicts: Sequence[object] = ()) -> str:
     """Render the whole page.
 
     Args:

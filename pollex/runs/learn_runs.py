@@ -418,7 +418,7 @@ def _keep_earlier_evidence(
     same_judge: bool,
 ) -> ChosenRubric:
     """Return a fitted rubric with its note; where labels told more of it before, and its judge stayed, with that."""
-    fields: dict[str, Any] = {"note": before.note}
+    fields: dict[str, object] = {"note": before.note}
     # other words with the same detector behind them are judged as before
     if same_judge and (before.written == before.text or is_judged_as_before(before)):
         fields["worth"] = fitted.worth or before.worth

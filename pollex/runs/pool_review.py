@@ -287,7 +287,7 @@ STATE_FIELDS_BEFORE_JUDGING = (
 """What the state tells before a pool is judged."""
 
 
-def _redirect_output_beside_parent(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def _redirect_output_beside_parent(arguments: Mapping[str, Any]) -> Mapping[str, object]:
     # only a command that names a file can be made to write another one
     if not (arguments.get("command") and arguments.get("out")):
         return arguments

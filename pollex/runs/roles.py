@@ -116,7 +116,7 @@ class RunRoles:
         model_judge = getattr(judge, "model", judge)  # of a judge with a built-in side, the model's
         return int(getattr(model_judge, "known_answers", 0))
 
-    def used(self) -> dict[str, Any]:
+    def used(self) -> dict[str, object]:
         """Return the model's usage so far; empty for the built-in roles."""
         if self.gateway is None:
             return {}
@@ -172,7 +172,7 @@ class RunRoles:
             **prompts,
         }
 
-    def setting(self, store: Store, **rest: Any) -> RunSettings:
+    def setting(self, store: Store, **rest: object) -> RunSettings:
         """Make the setting of a run with these roles; `rest` as in `RunSettings.of`."""
         return RunSettings.of(
             store,

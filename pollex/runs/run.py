@@ -90,7 +90,7 @@ class StoredProgress:
 
         self._at = time.monotonic()
         used = dict(self._used())
-        record: JsonDict = {
+        record: dict[str, object] = {
             "stages": {name: dict(stage) for name, stage in self._stages.items()},
             "used": used,
         }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pollex.gateway.budget import Price, StageUsage, UsageTable
-from pollex.text import JsonDict, TerminalLine, TerminalLines, TerminalTable, format_count
+from pollex.text import TerminalLine, TerminalLines, TerminalTable, format_count
 
 if TYPE_CHECKING:
     from pollex.runs.roles import RunRoles
@@ -127,7 +127,7 @@ class ModelUsage:
 
         return f"Model: {'; '.join(parts)}"
 
-    def as_json(self) -> JsonDict:
+    def as_json(self) -> dict[str, object]:
         """Return the fields that a result adds to its own."""
         return {
             "usage": self.by_stage(),

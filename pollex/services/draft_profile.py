@@ -28,7 +28,7 @@ from pollex.services.dry_run import plan_dry_run
 from pollex.services.label_queue import draw_conversations
 from pollex.services.logs import Sources, list_source_names, logs_from
 from pollex.services.results import Result
-from pollex.text import JsonDict, TerminalLines, format_count
+from pollex.text import TerminalLines, format_count
 
 COMMAND = "domain"
 """Command of the run that keeps the call."""
@@ -66,7 +66,7 @@ class ProfileDraft(Result):
             path = shlex.quote(str(self.out))
             yield f"Wrote {self.out}. It is a draft: correct it, then use it: pollex learn LOGS --domain {path}"
 
-    def as_json(self) -> JsonDict:
+    def as_json(self) -> dict[str, object]:
         drafted = self.profile.model_dump(mode="json")
         return {"profile": drafted} | self.of(
             "model", "conversations", "population", "out", "usage"

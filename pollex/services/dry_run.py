@@ -33,7 +33,7 @@ from pollex.runs.roles import (
 from pollex.runs.usage import ModelUsage
 from pollex.services.results import Result
 from pollex.store.store import Store
-from pollex.text import JsonDict, TerminalLines
+from pollex.text import TerminalLines
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class CallPlan(Result):
             yield f"Likely: {self.likely.planned}"
         yield from self.notes
 
-    def as_json(self) -> JsonDict:
+    def as_json(self) -> dict[str, object]:
         tables = {name: usage.by_stage() for name, usage in self.models}
         # the first model's plan, then those of the panel by name
         first, *others = tables.values() if tables else [{}]

@@ -29,7 +29,7 @@ class AgentToolStore(Protocol):
     def scored(self, run: str) -> tuple[Run, RubricSet, Logs]:
         """Return a scored run, the last one for an empty name, its rubric set, and its conversations."""
 
-    def answer(self, rows: Sequence[Any], offset: int, **about: Any) -> str:
+    def answer(self, rows: Sequence[object], offset: int, **about: Any) -> str:
         """Return a page of rows, sealed as data."""
 
 

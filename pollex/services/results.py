@@ -14,7 +14,6 @@ from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.usage import make_usage_json
 from pollex.text import (
-    JsonDict,
     TerminalLine,
     TerminalLines,
     TerminalTable,
@@ -58,7 +57,7 @@ class Result(ABC):
     def told(self, *given: Any, **asked: Any) -> TerminalLines:
         """Yield what people read of it; the arguments are what the use case says in `shown_with`."""
 
-    def as_json(self) -> JsonDict:
+    def as_json(self) -> dict[str, object]:
         """Return the JSON values that `--json` prints."""
         return self.of(*self.json_fields)
 

@@ -76,7 +76,7 @@ class ScoreResult(TabularResult):
         ids = [rubric.id for rubric in self.rubrics.rubrics]
         return score_rows(ScoreColumns.of(self.scores or (), ids), self.rubrics)
 
-    def export(self, *, as_: str, logs: Iterable[Conversation] = ()) -> list[JsonDict]:
+    def export(self, *, as_: str, logs: Iterable[Conversation] = ()) -> list[dict[str, object]]:
         """Return the scores as another tool's requests, such as `langfuse`; see `pollex.export_scores`."""
         from pollex.services.hooks import get_score_forms  # other tools alone need it
 

@@ -34,7 +34,7 @@ def parse_two_numbers(text: str | tuple[float, float]) -> tuple[float, float]:
 
 
 def parse_pairs(
-    pairs_or_text: str | Mapping[str, Any] | tuple[tuple[str, str], ...],
+    pairs_or_text: str | Mapping[str, object] | tuple[tuple[str, str], ...],
 ) -> tuple[tuple[str, str], ...]:
     """Return pairs of what was given as NAME=VALUE,NAME=VALUE or as a table."""
     from pollex.formats.mapping import parse_name_pairs  # what reads is not needed for --help

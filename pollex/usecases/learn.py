@@ -187,7 +187,7 @@ class LearnRubrics(
         """Return whether the run waits for people at the pool."""
         return self.review == "pool"
 
-    def as_people(self, context: CallContext) -> Any:
+    def as_people(self, context: CallContext) -> object:
         """Return who edits the pool now; None if nobody sits at the terminal."""
         return context.editor()
 

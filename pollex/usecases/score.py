@@ -150,7 +150,7 @@ class ScoreLogs(JudgedLogOptions, UseCase["ScoreResult"]):
         result: ScoreResult = self.call_at(service, context)
         return result
 
-    def as_out(self, context: CallContext) -> Any:
+    def as_out(self, context: CallContext) -> object:
         """Return a file, or the name of a folder."""
         if not self.into_parts:
             return self.taken("out")

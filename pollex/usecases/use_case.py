@@ -92,7 +92,7 @@ class VerbOption:
     help: str = ""
     kind: type | tuple[str, ...] = str
     many: bool = False
-    default: Any = REQUIRED
+    default: object = REQUIRED
     flag: str = ""
     group: OptionTitle = "Other"
     place: Literal["argument", "option", "rare", "setting"] = "option"

@@ -286,7 +286,7 @@ def list_page_links(context: Context, page: str) -> list[tuple[str, str]]:
     return list_links_of(page, context.get_all())
 
 
-def list_links_of(page: str, shown: Mapping[str, Any]) -> list[tuple[str, str]]:
+def list_links_of(page: str, shown: Mapping[str, object]) -> list[tuple[str, str]]:
     """Return the links of rooms on a page, or on one of its entries: words and address.
 
     Args:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pollex.measures.classification import MIN_CLEAR_CASES, TOO_FEW_CLEAR_CASES
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
@@ -65,7 +63,7 @@ def replace_paths_by_titles(site: Site, value: object) -> object:
     """Return values with the names of logs that were brought in place of the store's paths."""
     readings = list_readings(site.store.folder, kept_only=False)
 
-    def titled(inner: object) -> Any:
+    def titled(inner: object) -> object:
         if isinstance(inner, str):
             # a path of a log may stand anywhere in a text
             for reading in readings:

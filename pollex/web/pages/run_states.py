@@ -68,7 +68,7 @@ class RunStates:
     """
 
     changes: Sequence[NodeChange] = ()
-    waiting: Sequence[JsonObject] = ()
+    waiting: Sequence[Mapping[str, object]] = ()
     trouble: str = ""
 
 

@@ -219,7 +219,7 @@ def tell_errors_to_agent(tool: Callable[..., str]) -> Callable[..., str]:
     from mcp.server.mcpserver.exceptions import ToolError  # as above
 
     @wraps(tool)
-    def answer(*arguments: Any, **named: Any) -> str:
+    def answer(*arguments: Any, **named: object) -> str:
         try:
             return tool(*arguments, **named)
         except PollexError as error:

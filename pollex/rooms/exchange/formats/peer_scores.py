@@ -12,7 +12,7 @@ from pollex.formats.scores import get_answer_value
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.score import Score
-from pollex.text import JsonDict, JsonObject
+from pollex.text import JsonDict
 
 DIGEST_CHARACTERS = 12
 
@@ -152,7 +152,7 @@ def _get_form_values(aim: PeerIds, figure: PeerFigure, id_: str) -> dict[str, ob
     }
 
 
-def _fill_form(form: Any, parts: JsonObject) -> Any:
+def _fill_form(form: Any, parts: Mapping[str, object]) -> Any:
     if isinstance(form, Mapping):
         filled = {}
         for name, inner in form.items():
@@ -172,7 +172,7 @@ def _format_figure_as_word(figure: PeerFigure) -> str | None:
     return figure.value if isinstance(figure.value, str) else None
 
 
-def _make_otel_record(aim: PeerIds, figure: PeerFigure, id_: str) -> JsonDict:
+def _make_otel_record(aim: PeerIds, figure: PeerFigure, id_: str) -> dict[str, object]:
     """Make one log record, with ids of the trace and the span if known; attributes hold no null."""
     # attributes by name, typed as the protocol has them
     fields: list[tuple[str, JsonDict]] = [

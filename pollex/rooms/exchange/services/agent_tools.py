@@ -398,7 +398,7 @@ class AgentTools:
         # the head is sealed, too: names of runs and ids come from elsewhere
         return seal_items([self._short(head | about), *page], self.salt)
 
-    def _short(self, value: Any) -> Any:
+    def _short(self, value: object) -> Any:
         """Return a value with long texts and lists cut, by how much in `NAME_cut`; without texts where none are due."""
         if isinstance(value, Mapping):
             # without texts whole fields are left out, by their names
@@ -439,7 +439,7 @@ def _measure_length(value: object) -> int:
     return 0
 
 
-def _iterate_branches(branch: dict[str, Any], depth: int = 0) -> Iterable[dict[str, Any]]:
+def _iterate_branches(branch: dict[str, Any], depth: int = 0) -> Iterable[dict[str, object]]:
     yield {name: value for name, value in branch.items() if name not in ("branches", "told")} | {
         "depth": depth
     }

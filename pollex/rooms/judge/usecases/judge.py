@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pollex.services.logs import Data
 
 
-def declare_question_option(help_text: str, default: Any = None, **more: Any) -> Any:
+def declare_question_option(help_text: str, default: object = None, **more: Any) -> Any:
     """Declare how the question is asked."""
     return opt(help_text, default=default, group="Question", **more)
 

@@ -26,7 +26,7 @@ def show_run_ratings(site: Site, run: Run) -> dict[str, object] | None:
     return site.once("rated", run, lambda: _count_run_ratings(site, run))
 
 
-def _count_run_ratings(site: Site, run: Run) -> dict[str, Any] | None:
+def _count_run_ratings(site: Site, run: Run) -> dict[str, object] | None:
     # not a run of `judge`, or one that hasn't begun
     work = read_run_tally(site.store, run)
     if work is None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class CandidateFigures:
     """
 
     model: str
-    settings: dict[str, Any]
+    settings: dict[str, object]
     n: int
     loss: float | None = None
     error: float | None = None

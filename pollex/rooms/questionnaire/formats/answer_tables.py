@@ -100,7 +100,7 @@ def _make_records(
     side: TableSide,
     cells: Iterable[RecordCell],
     id_: str = "text_id",
-    **beside: Any,
+    **beside: object,
 ) -> AnswerRecords:
     listed = list(cells)
     answer_column: dict[str, Any] = {

@@ -16,7 +16,6 @@ from pollex.graphs.findings import (
     shorten_questions,
 )
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
-from pollex.text import JsonDict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +84,7 @@ class AskWork(BatchWork):
         answers: Sequence[Answer | Unanswered],
         values: Mapping[str, float],
         sureness: Mapping[str, float],
-    ) -> JsonDict:
+    ) -> dict[str, object]:
         """Return what the state tells of a conversation's answers, that to the main question first."""
         skipped = []
         for answer in answers:

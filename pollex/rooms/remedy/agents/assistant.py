@@ -23,7 +23,7 @@ from pollex.rooms.remedy.agents.acting import (
     is_compiled_graph,
 )
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
-from pollex.text import JsonDict, JsonObject, is_visible, read_file_bytes
+from pollex.text import JsonObject, is_visible, read_file_bytes
 
 MAX_TOOL_ROUNDS = 8
 """Calls of recorded tools in a row, after which a continuation counts as diverged."""
@@ -260,7 +260,7 @@ class ObjectAssistant:
         return convert_reply(await self.given.reply(request))
 
 
-def convert_tool_call(called: JsonObject) -> ToolCall:
+def convert_tool_call(called: Mapping[str, object]) -> ToolCall:
     """Return a call of a tool of LangChain's."""
     return ToolCall(
         name=called["name"],
@@ -488,7 +488,7 @@ async def find_tool_result(
         return None
 
 
-def build_messages_before(context: ReplyContext) -> list[JsonDict]:
+def build_messages_before(context: ReplyContext) -> list[dict[str, object]]:
     """Return the messages before a reply without the system's, calls of tools as they were recorded."""
     messages = format_openai_messages(context.conversation)[: context.turn]
     return [message for message in messages if message["role"] != "system"]
@@ -503,7 +503,7 @@ ASSISTANT_CLASSES = (
 )
 
 
-def build_assistant(answerer: Any, module: str = "") -> Assistant:
+def build_assistant(answerer: object, module: str = "") -> Assistant:
     """Return the assistant that a user gives in Python: a function or a compiled graph.
 
     Args:

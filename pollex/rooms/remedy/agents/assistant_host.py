@@ -145,7 +145,7 @@ class ToolRefusingImporter(MetaPathFinder):
         return spec
 
 
-def refuse_tool(tool: Any, *_given: Any, **_named: Any) -> None:
+def refuse_tool(tool: Any, *_given: Any, **_named: object) -> None:
     """Refuse to carry out a tool."""
     raise PermissionError(f"the tool {tool.name} is carried out with live_tools=yes alone")
 

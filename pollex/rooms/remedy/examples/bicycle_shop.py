@@ -26,7 +26,7 @@ REFUSAL_PATTERN = re.compile(r"can't|couldn't|could not|unable|wasn't able")
 ALTERNATIVE_PATTERN = re.compile(r"another time|different (day|time)")
 
 
-def fill_calendar(prompt: str, conversation: Any) -> str:
+def fill_calendar(prompt: str, conversation: object) -> str:
     """Fill the place `{{calendar}}` of a prompt."""
     return prompt.replace("{{calendar}}", list_free_times(conversation))
 

@@ -89,7 +89,7 @@ def format_interval_of_effect(name: str) -> tuple[str, str, str]:
     return ("value", "low", "high")
 
 
-def build_effect_rows(edit: JsonObject) -> list[JsonDict]:
+def build_effect_rows(edit: JsonObject) -> list[dict[str, object]]:
     """Return the target and each guardrail with the places of their interval in the plot, harm first."""
     target = {
         "name": "the target",

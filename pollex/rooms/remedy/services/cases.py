@@ -26,7 +26,7 @@ from pollex.services.logs import Sources, list_file_names
 from pollex.services.results import TabularResult
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, dump_json, format_current_time
-from pollex.text import JsonDict, TerminalLines, format_count, render_notes
+from pollex.text import TerminalLines, format_count, render_notes
 
 DEFAULT_MAX_CASES = 40
 """Cases of one rubric."""
@@ -76,7 +76,7 @@ class CasesResult(TabularResult):
 
         yield from render_notes(left)
 
-    def as_json(self) -> JsonDict:
+    def as_json(self) -> dict[str, object]:
         left = {"left_out_for_a_proof": self.proving, "left_out_by_prompt": self.unmatched}
         return self.of("to", "files", "bad_rows") | {"cases": len(self.cases)} | left
 

@@ -51,7 +51,7 @@ def conclude_edits(
     state: RemedyState,
     *,
     same_family: bool,
-) -> list[JsonDict]:
+) -> list[dict[str, object]]:
     """Conclude on each change that was proven, the best first; return the fields of each `ProvenEdit`.
 
     Args:

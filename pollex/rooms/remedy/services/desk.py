@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -284,7 +284,7 @@ def iterate_proofs_in_store(store: Store, this: str) -> Iterator[JsonDict]:
             )
 
 
-def make_ledger_entry(frozen: JsonObject, cut: str = "") -> JsonDict:
+def make_ledger_entry(frozen: JsonObject, cut: str = "") -> dict[str, object]:
     """Return what a later proof has to know of one: its prompt's and its log's digests, in whatever store it is.
 
     Args:
@@ -466,7 +466,7 @@ async def carry_out_remedy(
                 blind=options.people > 0,
             )
             answers = partial(desk.answers, run.id)
-            state = await carry_out_run(
+            values = await carry_out_run(
                 build(),
                 live,
                 RemedyContext.of(arguments),
@@ -475,7 +475,8 @@ async def carry_out_remedy(
                 people=answers,
             )
             # the graph stands at a question: it is written down, and the command ends
-            if waited := state.get("__interrupt__"):
+            state = cast(RemedyState, values)
+            if waited := values.get("__interrupt__"):
                 proposed = {"prompt": gathered.prompt.text, "candidates": state["candidates"]}
                 await desk.waits(run.id, waited[0].value, proposed)
 
@@ -533,13 +534,15 @@ async def carry_out_remedy(
     await store.write(
         [FactRow(live.run, COMPARED_FACT_KIND, str(n), dump_json(pair)) for n, pair in pairs_by_id]
     )
-    about: JsonDict = {
-        "run": live.run,
-        "out": out,
-        "usage": usage,
-        "usages": usages,
-    }
-    return RemedyResult(record=record, replies=replies, compared=pairs, **about)
+    return RemedyResult(
+        record=record,
+        replies=replies,
+        compared=pairs,
+        run=live.run,
+        out=out,
+        usage=usage,
+        usages=usages,
+    )
 
 
 async def measure_judge_agreement(

@@ -413,11 +413,11 @@ def build_lives(
     return lives
 
 
-def _get_rubric_facts(rubric: Rubric | JsonObject) -> JsonObject:
+def _get_rubric_facts(rubric: Rubric | Mapping[str, object]) -> JsonObject:
     if isinstance(rubric, Mapping):
         return rubric
 
-    facts: JsonDict = {}
+    facts: dict[str, object] = {}
     for n in ("id", "text", "polarity", "source"):
         facts[n] = getattr(rubric, n)
 

@@ -89,8 +89,8 @@ class ProvenEdit(TabularResult):
     traffic: dict[str, float] | float | None
     thumbs: JsonDict
     pair: JsonDict | None
-    wording: list[JsonDict] | None
-    people: JsonDict | None
+    wording: list[dict[str, object]] | None
+    people: dict[str, object] | None
     shown_over_sealed: JsonDict | None
 
     @property
@@ -183,8 +183,8 @@ class RemedyResult(TabularResult):
     """
 
     record: JsonObject
-    replies: Sequence[JsonDict] = ()
-    compared: Sequence[JsonDict] = ()
+    replies: Sequence[dict[str, object]] = ()
+    compared: Sequence[dict[str, object]] = ()
     run: str = ""
     out: Path | None = None
     usage: ModelUsage | None = None
@@ -212,7 +212,7 @@ class RemedyResult(TabularResult):
 
     def records(self) -> list[JsonDict]:
         """Return a row for the target and each guardrail of each change."""
-        records: list[JsonDict] = []
+        records: list[dict[str, object]] = []
         for edit in self.edits:
             records.extend(edit.records())
         return records
@@ -320,7 +320,7 @@ def list_turns_before(context: ReplyContext) -> list[str]:
     return lines
 
 
-def build_reply_rows(trial: Trial, arms: list[str]) -> list[JsonDict]:
+def build_reply_rows(trial: Trial, arms: list[str]) -> list[dict[str, object]]:
     """Return a row a reply of a trial."""
     # a row for each reply, in the order of contexts and arms
     rows = []

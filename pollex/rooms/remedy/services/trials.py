@@ -388,7 +388,7 @@ class GatheredContexts:
     def frozen(self, trial: Trial, changed: Sequence[str]) -> JsonDict:
         """Return all that may not change once the first reply of a proof is asked for."""
         # whatever changes one of these makes another proof of it
-        frozen: JsonDict = {
+        frozen: dict[str, object] = {
             "target": self.target.id,
             "hashes": sorted({context.conversation.text_hash[:16] for context in trial.contexts}),
             "contexts": [[context.conversation.id, context.turn] for context in trial.contexts],

@@ -168,7 +168,7 @@ class ProveRemedy(GroupOptions, JudgedLogOptions, UseCase["RemedyResult"]):
         default=None,
         metavar="NAME",
     )
-    render: Any = opt(
+    render: object = opt(
         "Fills the prompt's template for a conversation; None: left out.",
         default=None,
         door="python",

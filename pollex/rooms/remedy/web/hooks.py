@@ -52,7 +52,7 @@ def show_life_of_rubric(site: Site, about: Mapping[str, Any]) -> Mapping[str, An
     return {"life": get_lives(site, [about["rubric"]])[0]}
 
 
-def list_open_rubrics(site: Site, about: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def list_open_rubrics(site: Site, about: Mapping[str, Any]) -> Mapping[str, object] | None:
     """List on the first page the rubrics that somebody has to do something about."""
     from pollex.rooms.remedy.web.pages.states import list_open_lives  # as above
 

@@ -24,7 +24,7 @@ def list_waiting_proposals(site: Site, run: Run) -> list[JsonDict]:
     if not proposed or site.status(run) not in ENDED_STATUSES:
         return []
 
-    proposals: list[JsonDict] = []
+    proposals: list[dict[str, object]] = []
     for candidate in proposed["candidates"]:
         proposals.append(
             candidate | {"changes": list_line_changes(proposed["prompt"], candidate["text"])}

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
@@ -163,7 +162,7 @@ class PartsResult(TabularResult):
     def headline(self) -> str:
         return f"{format_outcomes(self.outcomes) or 'nothing to score'} in {format_count(len(self.parts), 'part')}"
 
-    def records(self) -> Iterator[dict[str, Any]]:
+    def records(self) -> Iterator[dict[str, object]]:
         return (
             {"file": part.file, "source": part.source, "rows": part.rows} for part in self.parts
         )

@@ -18,7 +18,6 @@ from pollex.rooms.study.agents.llm.simulator import (
 from pollex.rooms.study.graphs import SIMULATED_RECORD_NAME
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import make_conversation_rows
-from pollex.text import JsonDict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +79,7 @@ class SimulateWork(BatchWork):
             figures=figures if dialogue.turns else {},
         )
 
-    def held_in_short(self, scene: DialogueScene, dialogue: SimulatedDialogue) -> JsonDict:
+    def held_in_short(self, scene: DialogueScene, dialogue: SimulatedDialogue) -> dict[str, object]:
         """Return what the state tells of a dialogue whose quality wasn't asked about yet."""
         about = {
             "system": scene.system.name,

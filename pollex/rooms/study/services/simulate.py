@@ -155,7 +155,7 @@ class SimulateResult(TabularResult):
             Counter(dialogue.metadata["ended"] for dialogue in self.dialogues if dialogue.turns)
         )
 
-    def records(self) -> Iterator[JsonDict]:
+    def records(self) -> Iterator[dict[str, object]]:
         for dialogue in self.dialogues:
             if dialogue.turns:
                 yield {

@@ -28,7 +28,7 @@ class PeerRequest(NamedTuple):
 
     path: str
     query: Sequence[tuple[str, str]] = ()
-    body: Any = None
+    body: object = None
     method: str = ""
 
 
@@ -61,7 +61,7 @@ class RowStream:
     name: str
     path: str
     query: Mapping[str, str] | None = None
-    body: JsonObject | None = None
+    body: Mapping[str, object] | None = None
     rows: str = "data"
     next: Sequence[str] = ("meta.cursor", "next_cursor")
     time: str = ""
@@ -151,7 +151,7 @@ def _fill_places(value: Any, where: PagePosition) -> Any:
     return None
 
 
-def get_rows(answer: Any, name: str = "data") -> list[Row]:
+def get_rows(answer: object, name: str = "data") -> list[Row]:
     if isinstance(answer, Mapping):
         listed = answer.get(name)
     else:
@@ -162,7 +162,7 @@ def get_rows(answer: Any, name: str = "data") -> list[Row]:
     return []
 
 
-def get_nested_text(row: Any, *names: str) -> str:
+def get_nested_text(row: object, *names: str) -> str:
     """Return the text under names inside one another; empty where there is none."""
     for name in names:
         if isinstance(row, Mapping):

@@ -48,7 +48,7 @@ def make_application(line: WaitingLine, token: str | None) -> Starlette:
         Route("/openapi.json", answer_openapi),
     ]
     # errors that have an answer of their own; others are a status of 500
-    handlers: dict[Any, Any] = {
+    handlers: dict[object, Any] = {
         HTTPException: _answer_http_error,
         ClientDisconnect: _answer_cut_off,
         WrongUse: _answer_bad_input,

@@ -183,7 +183,7 @@ class SimulatedDialogue:
     """
 
     turns: list[Turn] = field(default_factory=list)
-    quotes: list[dict[str, Any]] = field(default_factory=list)
+    quotes: list[dict[str, object]] = field(default_factory=list)
     unproven: int = 0
     ended: DialogueEnding = "whole"
     sources: list[Source] = field(default_factory=list)

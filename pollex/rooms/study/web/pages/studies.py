@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from starlette.responses import Response
@@ -122,7 +122,7 @@ def iterate_conversation_lines(talks: Sequence[TalkSession]) -> Iterator[str]:
     """Yield what was said to each system, as lines of a log."""
     # sides on which something was said
     for talk, side in _iterate_held_sides(talks):
-        row: dict[str, Any] = {
+        row: dict[str, object] = {
             "id": make_text_id(talk, side),
             "messages": side.messages,
             "system": side.system,
