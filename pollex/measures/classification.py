@@ -174,7 +174,7 @@ def assess_scores(
             right & outside,
             outside,
             sample,
-            "it is sure of none: every score is in the window of doubt",
+            "none, since every score is in its window of doubt",
         ),
     }
     metrics = _estimate_figures(measures, sample, rng, resamples)

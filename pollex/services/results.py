@@ -202,7 +202,7 @@ METRIC_NAMES = {
     "f1": "F1",
     "delta_netsat": "ΔNetSAT",
     "yield_rate": "yield at 90 %",
-    "confident_accuracy": "accuracy where it is sure",
+    "confident_accuracy": "accuracy where the set is sure",
 }
 """Names of metrics, for people."""
 

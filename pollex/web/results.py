@@ -23,7 +23,7 @@ WORDS_BY_MEASURE = {
     "precision": ("Precision", "of those decided good, how many are"),
     "recall": ("Recall", "of the good ones, how many are decided good"),
     "yield_rate": ("Yield at 90 %", "how many can be decided with 90 % of them right"),
-    "confident_accuracy": ("Accuracy where it is sure", "of the scores outside the window"),
+    "confident_accuracy": ("Accuracy where the set is sure", "of the scores outside the window"),
 }
 """Measures of a rubric set that are shares, with what each says."""
 

@@ -385,8 +385,11 @@ async def test_home_leads_with_what_rubrics_are_worth_in_words(tmp_path: Path) -
         ) as client:
             page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", (await client.get("/")).text))
     told = page.replace("\N{NO-BREAK SPACE}", " ").replace("\u2009", " ")
-    assert "Holds in 50 % of conversations; 10 % (5–15 %, n = 20) thumbs down there" in told
-    assert "75 % (70–80 %, n = 20) elsewhere" in told
+    assert (
+        "Holds in 20 of 40 conversations: 2 of 20 thumbs down (10 %); elsewhere 15 of 20 (75 %)"
+        in told
+    )
+    assert "65 points fewer (95 % " in told
     assert "too few to tell: it holds in 5 of 40" in page, "the doubts that the report has"
     places = [
         page.index(one)

@@ -70,7 +70,7 @@ def test_precision_is_undefined_when_nothing_is_labeled_positive() -> None:
     metrics = measure([1, 2, 3, 4], [0, 1, 0, 1], 10.0)
     assert metrics["precision"] == Figure(None, n=0, undefined="nothing is labeled positive")
     assert metrics["recall"].value == metrics["f1"].value == 0
-    assert metrics["confident_accuracy"].undefined.startswith("it is sure of none")
+    assert metrics["confident_accuracy"].undefined.startswith("none, since every score")
 
 
 def test_one_conversation_of_a_class_has_a_value_without_an_interval_and_constant_scores_an_auc_of_a_half() -> (
