@@ -34,7 +34,7 @@ class SearchOutcome(Protocol):
     """What a search tried and found."""
 
     @property
-    def better_settings(self) -> Mapping[str, Any] | None:
+    def better_settings(self) -> Mapping[str, object] | None:
         """The settings that were found; None where those given are as good."""
 
     def sentence(self) -> str:

@@ -104,7 +104,7 @@ def pack_calibrator(
     arrays = bytes_of({name: np.array(value, order="C") for name, value in every})
 
     # the facts say which arrays belong to them, by their hash
-    facts: dict[str, Any] = {"format": CALIBRATOR_FORMAT, "pollex": version("pollex")}
+    facts: dict[str, object] = {"format": CALIBRATOR_FORMAT, "pollex": version("pollex")}
     if beside:
         facts["beside"] = other.facts
     if other_states:
@@ -117,7 +117,7 @@ def pack_calibrator(
 
 
 def unpack_calibrator(
-    facts: Mapping[str, Any],
+    facts: Mapping[str, object],
     arrays: bytes,
     where: str = "calibrator",
     prefix: str = "",
@@ -338,7 +338,7 @@ def is_calibrator_file(path: Path) -> bool:
     return isinstance(facts, dict) and facts.get("format") == CALIBRATOR_FORMAT
 
 
-def _read_files(path: Path) -> tuple[dict[str, Any], bytes, str]:
+def _read_files(path: Path) -> tuple[dict[str, object], bytes, str]:
     """Return the facts of a calibrator, its arrays, and its file for messages."""
     # the JSON, and then the arrays that it names
     file = path / JSON_NAME if path.is_dir() else path
@@ -382,7 +382,7 @@ def _read_files(path: Path) -> tuple[dict[str, Any], bytes, str]:
     return facts, arrays, str(file)
 
 
-def _to_json(value: Any) -> Any:
+def _to_json(value: object) -> object:
     """Convert a value to JSON types; an unfitted estimator becomes name and settings.
 
     Raises:
@@ -416,7 +416,9 @@ def _to_json(value: Any) -> Any:
     )
 
 
-def _restore_settings(kind: type[JudgedEstimator], stored: Mapping[str, Any]) -> dict[str, Any]:
+def _restore_settings(
+    kind: type[JudgedEstimator], stored: Mapping[str, object]
+) -> dict[str, object]:
     """Restore settings from JSON: lists become tuples if the default is one."""
     defaults = {}
     for name, parameter in inspect.signature(kind).parameters.items():
@@ -435,7 +437,7 @@ def _restore_settings(kind: type[JudgedEstimator], stored: Mapping[str, Any]) ->
     return settings
 
 
-def _restore_value(value: Any) -> Any:
+def _restore_value(value: object) -> Any:
     if isinstance(value, dict) and value.keys() == {"estimator", "settings"}:
         kind = get_model_class(value["estimator"])
         return kind(**_restore_settings(kind, value["settings"]))

@@ -9,7 +9,6 @@ doi:10.1073/pnas.102102699.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -340,7 +339,7 @@ def fit_candidate(
     judges: Judges = None,
     rubrics: Sequence[str] | None = None,
     groups: Ints | None = None,
-    changes: Mapping[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
 ) -> JudgedEstimator:
     """Return a candidate, or what the network begins as, fitted.
 

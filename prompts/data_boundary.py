@@ -49,7 +49,7 @@ def make_turn_items(turns: Iterable[tuple[str, str]]) -> list[Item]:
     return [item for item in items if item["role"] != "system" or item["i"] > first]
 
 
-def escape_line(value: Any) -> str:
+def escape_line(value: object) -> str:
     """Write a value as one line of JSON that can't pass for prompt structure."""
     return _ESCAPED.sub(
         _escape,

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence, Set
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic.fields import FieldInfo
@@ -136,7 +136,7 @@ class DomainProfile(BaseModel):
         return tuple(dict.fromkeys(telling_words))
 
 
-def get_log_table(rubrics: object) -> dict[str, Any]:
+def get_log_table(rubrics: object) -> dict[str, object]:
     """Return the table `[log]` of the profile in a rubric set or its file; empty where nothing is said or read."""
     # a file is read as plain JSON: to load the set takes longer, and may fail
     if isinstance(rubrics, str | Path):

@@ -116,7 +116,7 @@ def make_batch_schema(
     schema: Mapping[str, Any],
     count: int,
     options: Sequence[str],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the schema of `count` answers with these options.
 
     The answers are properties named 1 to `count`, not items of a list: an endpoint that keeps to
@@ -138,7 +138,7 @@ def make_batch_schema(
     }
 
 
-def make_rating_schema(schema: Mapping[str, Any], options: Sequence[str]) -> dict[str, Any]:
+def make_rating_schema(schema: Mapping[str, Any], options: Sequence[str]) -> dict[str, object]:
     """Return the schema of one answer with these options.
 
     Args:

@@ -23,7 +23,6 @@ import tomllib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import Item, escape_line, seal_items
@@ -73,7 +72,7 @@ class Prompt:
     variables: frozenset[str]
     blocks: frozenset[str]
     sections: Mapping[str, tuple[PromptPart, ...]]
-    schema: Mapping[str, Any]
+    schema: Mapping[str, object]
     version: str
 
     def render(
@@ -239,7 +238,7 @@ def build_messages(
     items: Sequence[Item],
     layout: Layout,
     *,
-    schema: Mapping[str, Any] | None = None,
+    schema: Mapping[str, object] | None = None,
     without: frozenset[str] = frozenset(),
 ) -> list[dict[str, str]]:
     """Build the messages of a call.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pollex.errors import WrongUse
 from pollex.rooms import find_module, list_modules_in_part
@@ -52,7 +52,7 @@ def get_model_class(name: str) -> type[JudgedEstimator]:
     return estimator
 
 
-def make_model(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
+def make_model(name: str, settings: Mapping[str, object]) -> JudgedEstimator:
     """Return an estimator that has not learned yet.
 
     Raises:

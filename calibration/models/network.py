@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -403,7 +403,7 @@ class CalibrationNetwork(JudgedEstimator):
             for name, array in start.arrays.items():
                 arrays[f"start.{number}.{name}"] = array
 
-        facts: dict[str, Any] = {"learned": self.learned_.tolist()}
+        facts: dict[str, object] = {"learned": self.learned_.tolist()}
         if starts:
             facts["starts"] = [start.facts for start in starts]
         if self.strength_ is not None:
@@ -446,7 +446,7 @@ class CalibrationNetwork(JudgedEstimator):
     def _restored_start(
         self,
         number: int,
-        facts: dict[str, Any],
+        facts: dict[str, object],
         state: State,
     ) -> JudgedEstimator:
         """Return what it begins as for a learned question, as it was kept."""

@@ -6,7 +6,7 @@ The model is asked exactly what it would be asked alone, about its own reasons a
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from pollex.agents.roles import (
     Agent,
@@ -203,7 +203,7 @@ class DividingJudge(RoleOfBothSides[Judge]):
         await self.model.prepare(conversations)
 
     @property
-    def learned(self) -> Mapping[str, Any]:
+    def learned(self) -> Mapping[str, object]:
         """Return what either side learned; a model learns nothing."""
         return {**self.built_in.learned, **self.model.learned}
 

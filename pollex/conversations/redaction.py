@@ -10,7 +10,7 @@ import hashlib
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import phonenumbers
 from stdnum import iban, luhn
@@ -314,7 +314,7 @@ class Placeholders:
 
         return "".join([*parts, text[end:]])
 
-    def everywhere(self, value: Any) -> Any:
+    def everywhere(self, value: object) -> object:
         """Return a JSON value with placeholders in all its texts."""
         if isinstance(value, str):
             return self.redacted(value)

@@ -78,7 +78,7 @@ class Column:
         return [word for word in words if word.strip().casefold() not in MISSING_LABEL_SPELLINGS]
 
     @property
-    def example(self) -> Any:
+    def example(self) -> object:
         """The first value that is one."""
         return next((value for value in self.values if value not in (None, "")), None)
 
@@ -159,7 +159,7 @@ def _iterate_leaves(
     value: JsonObject,
     before: str = "",
     depth: int = 0,
-) -> Iterator[tuple[str, Any]]:
+) -> Iterator[tuple[str, object]]:
     for name, field_value in value.items():
         path = f"{before}{name}"
         inner = parse_if_json(field_value)
@@ -182,7 +182,7 @@ def _iterate_leaves(
             yield path, field_value if inner is field_value or isinstance(inner, str) else inner
 
 
-def extract_content_text(value: Any) -> str:
+def extract_content_text(value: object) -> str:
     """Return the text of a message's content in parts; empty for what is none."""
     try:
         if isinstance(value, list | Mapping):
@@ -194,7 +194,7 @@ def extract_content_text(value: Any) -> str:
 
 def find_lists_of_turns(rows: Sequence[JsonObject]) -> list[ListOfTurns]:
     """Return the lists of objects that most rows have, with several items in some."""
-    by_path: dict[str, list[list[Any]]] = {}
+    by_path: dict[str, list[list[object]]] = {}
     for row in rows:
         for path, listed in _iterate_object_lists(row):
             by_path.setdefault(path, []).append(listed)
@@ -211,7 +211,7 @@ def _iterate_object_lists(
     value: JsonObject,
     before: str = "",
     depth: int = 0,
-) -> Iterator[tuple[str, list[Any]]]:
+) -> Iterator[tuple[str, list[object]]]:
     for name, field_value in value.items():
         path = f"{before}{name}"
         # turns may be pairs, or objects of a single key
@@ -231,10 +231,10 @@ def _iterate_item_lists(
     items: Sequence[JsonObject],
     path: str,
     depth: int,
-) -> Iterator[tuple[str, list[Any]]]:
+) -> Iterator[tuple[str, list[object]]]:
     """Yield the lists that stand in all items of a list, joined."""
     if depth < MAX_NESTING_DEPTH:
-        joined: dict[str, list[Any]] = {}
+        joined: dict[str, list[object]] = {}
         for item in items:
             for name, listed in _iterate_object_lists(item, f"{path}[].", depth + 1):
                 joined.setdefault(name, []).extend(listed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
@@ -46,14 +45,14 @@ def may_hold_comments(column: Column) -> bool:
     return lettered and not again_and_again and not is_label
 
 
-def find_comment_beside(fields: JsonObject, label: str) -> Any:
+def find_comment_beside(fields: JsonObject, label: str) -> object:
     """Return what was written with a thumb that has a row of its own; `MISSING_VALUE` if nothing was.
 
     Args:
         label: The path to the thumb; the comment stands in the same object.
     """
     outer, _, last = label.rpartition(".")
-    beside: Any = fields
+    beside: object = fields
     if label not in fields and outer:
         beside = parse_if_json(find_value_at_path(fields, outer))
     if not isinstance(beside, Mapping):

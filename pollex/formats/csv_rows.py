@@ -271,7 +271,7 @@ PLAIN_NUMBER_PATTERN = re.compile(r"[+-]?\d+(\.\d+)?")
 """Nothing in it can be run; an id such as -2 stays what it is."""
 
 
-def escape_formula(value: Any) -> Any:
+def escape_formula(value: object) -> object:
     """Put an apostrophe before a text that a spreadsheet would run as a formula.
 
     A text that already looks escaped gets another apostrophe, so that `unescape_formula` restores
@@ -282,7 +282,7 @@ def escape_formula(value: Any) -> Any:
     return value
 
 
-def unescape_formula(value: Any) -> Any:
+def unescape_formula(value: object) -> Any:
     """Undo `escape_formula`: remove an apostrophe that it would have added."""
     if isinstance(value, str) and value.startswith("'") and escape_formula(value[1:]) == value:
         return value[1:]

@@ -133,7 +133,7 @@ def _is_plain_type(type_: DuckDBPyType) -> bool:
     return str(type_) in PLAIN_DUCKDB_TYPES
 
 
-def _drop_inner_nulls(value: Any) -> Any:
+def _drop_inner_nulls(value: object) -> object:
     """Leave out what is null inside: a column of objects has the keys of all its rows."""
     if isinstance(value, list):
         return [_drop_inner_nulls(inner) for inner in value]
@@ -310,7 +310,7 @@ def _make_json_row(names: list[str], values: Any) -> JsonDict:
     return {name: _convert_to_json_value(value) for name, value in zip(names, values, strict=True)}
 
 
-def _convert_to_json_value(value: Any) -> Any:
+def _convert_to_json_value(value: object) -> object:
     """Return a value as JSON has it; bytes that are no text are left out."""
     if isinstance(value, bytes | memoryview):
         return bytes(value).decode("utf-8", "replace")

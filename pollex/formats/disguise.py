@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pollex.conversations.redaction import Placeholders
 from pollex.formats.columns import Column
@@ -88,7 +87,7 @@ def _are_values_repeated(values: Counter[str]) -> bool:
     )
 
 
-def _list_single_values(column: Column) -> list[Any]:
+def _list_single_values(column: Column) -> list[object]:
     """Return the values of a column one by one, those of lists, too."""
     values = []
     for value in column.values:
@@ -96,7 +95,7 @@ def _list_single_values(column: Column) -> list[Any]:
     return [value for value in values if value not in (None, "", [], {})]
 
 
-def _format_value(value: Any) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

@@ -1,7 +1,7 @@
 """Conversations that stand deeper in a JSON document: in a list inside objects, or in an object by their ids."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -177,7 +177,7 @@ def are_conversations(rows: list[JsonDict]) -> bool:
     return bool(sizes) and min(sizes) > 0 and median(sizes) >= MIN_TURNS_IN_LIST
 
 
-def _iterate_object_lists(value: Any, depth: int) -> Iterator[list[Any]]:
+def _iterate_object_lists(value: object, depth: int) -> Iterator[list[Any]]:
     """Yield the lists of objects in a row."""
     if isinstance(value, Mapping) and depth <= MAX_SEARCH_DEPTH:
         for inner in value.values():
@@ -194,12 +194,12 @@ def _iterate_object_lists(value: Any, depth: int) -> Iterator[list[Any]]:
             yield from _iterate_object_lists(inner, depth + 1)
 
 
-def _has_spoken_items(listed: list[Any]) -> bool:
+def _has_spoken_items(listed: Sequence[object]) -> bool:
     """Return whether some of a list's items say something."""
     return any(_contains_speech(item, 0) for item in listed)
 
 
-def _contains_speech(value: Any, depth: int) -> bool:
+def _contains_speech(value: object, depth: int) -> bool:
     if isinstance(value, str):
         return bool(_SPEECH_PATTERN.search(value[:200]))
     if depth > MAX_SEARCH_DEPTH:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import NOT_RATED_NOTE_WORDS
@@ -99,8 +99,8 @@ class RowFields:
     judge: str | None
     group: str | None
     rest: JsonDict
-    comment: Any = None
-    tags: Any = None
+    comment: object = None
+    tags: object = None
     number: str = ""
 
 
@@ -200,7 +200,7 @@ class FieldPicker:
         fields: JsonObject,
         name: str | None,
         pair: OppositeColumns | None,
-    ) -> Any:
+    ) -> object:
         """Return what was written with the thumb; two columns of thumbs may hold it themselves."""
         if name and (comment := get_path_value(fields, name)) not in (None, ""):
             return comment
@@ -284,7 +284,7 @@ class FieldPicker:
         self._verdicts.said[values, label] += 1
         return label
 
-    def _label_of_several(self, values: Any, name: str) -> Label:
+    def _label_of_several(self, values: object, name: str) -> Label:
         """Return the label of several raters' values: by their mean where numbers have bounds, else by majority."""
         listed = values if isinstance(values, list) else [values]
         if self._verdicts.numbers and all(map(normalize_number, listed)):
@@ -563,7 +563,7 @@ def _label_thumb_number(number: str) -> Label:
     return {"1": Label.POSITIVE, "0": Label.NEGATIVE, "-1": Label.NEGATIVE}.get(number, Label.NONE)
 
 
-def _find_first_filled(beside: JsonObject, names: tuple[str, ...]) -> Any:
+def _find_first_filled(beside: JsonObject, names: tuple[str, ...]) -> object:
     if beside:
         return next(
             (beside[name] for name in names if beside.get(name) not in (None, "", [])),

@@ -17,13 +17,13 @@ class DataTable(Protocol):
     """A table of pandas, polars or Arrow."""
 
     @property
-    def columns(self) -> Any: ...
+    def columns(self) -> object: ...
 
 
-RowSource = Iterable[Mapping[str, Any]] | DataTable
+RowSource = Iterable[Mapping[str, object]] | DataTable
 
 
-def iterate_rows(log: RowSource) -> Iterator[dict[str, Any]]:
+def iterate_rows(log: RowSource) -> Iterator[dict[str, object]]:
     """Yield rows with plain Python values; missing values of tables are None.
 
     Raises:
@@ -41,7 +41,7 @@ def iterate_rows(log: RowSource) -> Iterator[dict[str, Any]]:
         yield convert_messages_to_dicts(log)
     elif isinstance(log, Iterable) and not isinstance(log, str | Mapping):
         # a list of messages is one conversation
-        rows: list[Any] = list(log)
+        rows: list[object] = list(log)
         if rows and all(map(_is_langchain_message, rows)):
             rows = [rows]
         for number, row in enumerate(map(convert_messages_to_dicts, rows), start=1):
@@ -56,7 +56,7 @@ def iterate_rows(log: RowSource) -> Iterator[dict[str, Any]]:
         raise WrongUse(f"not a log, but {type(log).__name__}", hint=ACCEPTED_INPUTS_HINT)
 
 
-def convert_to_plain(value: Any) -> Any:
+def convert_to_plain(value: object) -> object:
     """Convert a table's value to plain Python: arrays to lists, NaN and NaT to None."""
     if hasattr(value, "tolist"):
         value = value.tolist()
@@ -87,11 +87,11 @@ def convert_messages_to_dicts(log: Any) -> Any:
     return _convert_to_plain_dicts(log)
 
 
-def _is_langchain_message(value: Any) -> bool:
+def _is_langchain_message(value: object) -> bool:
     return isinstance(getattr(value, "type", None), str) and hasattr(value, "content")
 
 
-def _convert_to_plain_dicts(value: Any) -> Any:
+def _convert_to_plain_dicts(value: object) -> object:
     if hasattr(value, "_asdict"):
         value = value._asdict()
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise, product
 from statistics import median
-from typing import Any
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import Logs
@@ -635,7 +634,7 @@ def _fill_down_column(column: Column) -> Column | None:
     if len({*map(str, values)}) < len(values):  # a block has a name of its own
         return None
 
-    latest: list[Any] = []
+    latest: list[object] = []
     for value, filled in zip(column.values, there, strict=True):
         latest.append(value if filled else latest[-1])
 
@@ -1580,7 +1579,7 @@ def iterate_speaker_guesses(
     rows: SampleRows, options: ReadOptions
 ) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield whose turns the names of roles may be in rows of a known shape."""
-    values = list[Any]()
+    values = list[object]()
     firsts = Counter[str]()
     owner_columns = []
     for name, _ in options.columns:
@@ -1615,7 +1614,7 @@ def _get_conversation_id(
     return str(row[name]) if name else str(number)
 
 
-def _iterate_role_lists(row: JsonObject, options: ReadOptions) -> Iterator[list[Any]]:
+def _iterate_role_lists(row: JsonObject, options: ReadOptions) -> Iterator[list[object]]:
     """Yield the names of roles in a row, of its lists one by one."""
     columns = dict(options.columns)
     role_columns = []

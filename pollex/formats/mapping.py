@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
@@ -151,7 +150,7 @@ class ColumnMapper:
     seen: set[str] = field(default_factory=set)
     spoken: set[str] = field(default_factory=set)
     there: dict[str, None] = field(default_factory=dict)
-    times: dict[bool, Any] = field(default_factory=dict)
+    times: dict[bool, object] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
     without_text: int = 0
 
@@ -240,7 +239,7 @@ class ColumnMapper:
             yield from rows
             return
 
-        above: Any = None
+        above: object = None
         fill = self.columns.get("fill")
         for row in self._with_roots(rows):
             if not isinstance(row, LogRow):
@@ -487,7 +486,7 @@ class ColumnMapper:
 
         return {MESSAGES_FIELD: self._turns(value), **rest}
 
-    def _turns(self, value: Any) -> Any:
+    def _turns(self, value: object) -> object:
         # the list may be JSON text, an object of turns by key, or a transcript
         listed = parse_if_json(value)
         if isinstance(listed, Mapping) and "messages" in self.columns:
@@ -578,7 +577,7 @@ class ColumnMapper:
             return None
         return {**turn, **roles}
 
-    def _role(self, role: Any) -> Any:
+    def _role(self, role: object) -> object:
         word = format_role_word(role)
         if isinstance(role, Mapping | list):
             return role

@@ -12,7 +12,7 @@ from typing import Any
 
 from pollex.text import JsonDict, JsonObject, parse_json
 
-MISSING_VALUE: Any = object()
+MISSING_VALUE: object = object()
 """What a path leads to that a row doesn't have."""
 EVERY_ITEM_STEPS = ("[]", "*")
 MAX_LITERAL_CHARS = 1 << 20
@@ -49,7 +49,7 @@ def find_value_at_path(fields: JsonObject, path: str) -> Any:
     return values[0] if values else direct
 
 
-def get_path_value(fields: JsonObject, path: str) -> Any:
+def get_path_value(fields: JsonObject, path: str) -> object:
     """Return the value at a path; None if missing."""
     value = find_value_at_path(fields, path)
     return None if value is MISSING_VALUE else value
@@ -60,7 +60,7 @@ def split_path(path: str) -> list[str]:
     return [step for step in path.replace("[]", ".[]").split(".") if step]
 
 
-def parse_if_json(value: Any) -> Any:
+def parse_if_json(value: object) -> Any:
     """Return what JSON text of an object or a list says; anything else as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -71,7 +71,7 @@ def parse_if_json(value: Any) -> Any:
     return value
 
 
-def parse_python_literal(text: str) -> Any:
+def parse_python_literal(text: str) -> object:
     """Return the list or object that a text is as Python writes it, as pandas does in cells; else the text itself."""
     if len(text) > MAX_LITERAL_CHARS or not _PYTHON_LITERAL_PATTERN.search(
         text[:MAX_TURNS_EXAMINED]
@@ -97,7 +97,7 @@ def _is_plain_json(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def _iterate_values_at(value: Any, steps: list[str]) -> Iterator[Any]:
+def _iterate_values_at(value: object, steps: list[str]) -> Iterator[object]:
     if not steps:
         yield value
         return
@@ -107,7 +107,7 @@ def _iterate_values_at(value: Any, steps: list[str]) -> Iterator[Any]:
     inner = parse_if_json(value)
     if step in EVERY_ITEM_STEPS:
         # every item of a list, or every value of an object
-        items: Iterable[Any] = ()
+        items: Iterable[object] = ()
         if isinstance(inner, list):
             items = inner
         elif isinstance(inner, Mapping):
@@ -145,7 +145,7 @@ def remove_path(fields: JsonObject, path: str) -> JsonDict:
     return dict(fields)
 
 
-def unwrap_message_content(value: Any) -> Any:
+def unwrap_message_content(value: object) -> object:
     """Return the text or the parts of a message's content that is an object around them."""
     inner = parse_if_json(value)
     if not isinstance(inner, Mapping):
@@ -161,7 +161,7 @@ def unwrap_message_content(value: Any) -> Any:
     )
 
 
-def convert_turns_to_objects(value: Any) -> Any:
+def convert_turns_to_objects(value: object) -> Any:
     """Return a list of turns that some write as lists, plain texts or objects of one key as usual objects.
 
     A pair of texts gets the keys `0` and `1`, as do the cells of longer lists; a name before a

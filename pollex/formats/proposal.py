@@ -408,7 +408,7 @@ def read_first_rows(sources: Iterable[Any], most: int = MAX_SAMPLE_ROWS) -> list
     return first
 
 
-def _cut_value(value: Any) -> Any:
+def _cut_value(value: object) -> object:
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False, default=str)[:200]
     return value[:200] if isinstance(value, str) else value

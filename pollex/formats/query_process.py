@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ def run_query_in_process(
 
 
 def _run_query_process(
-    request: dict[str, Any],
+    request: Mapping[str, object],
     where: str,
     seconds: float,
 ) -> None:
@@ -128,7 +128,7 @@ def main() -> None:
 
     from pollex.formats.databases import DATABASE_READERS, QueryError  # what opens databases
 
-    outcome: dict[str, Any]
+    outcome: dict[str, object]
     try:
         with Path(request["rows"]).open("w", encoding="utf-8") as file:
             for row in DATABASE_READERS[request["kind"]](

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -189,7 +189,7 @@ def parse_questions(text: str, source: str = "") -> list[SheetQuestion]:
     return sorted(questions, key=lambda question: question.id == main)
 
 
-def _parse_question(question_table: Any, place: str) -> SheetQuestion:
+def _parse_question(question_table: object, place: str) -> SheetQuestion:
     try:
         question = SheetQuestion.model_validate(question_table)
     except ValidationError as error:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from pollex.formats.write import format_list_as_sql, make_encodable, open_array_file, open_row_file
 from pollex.rubrics.answers import NEUTRAL_VALUE, Answer, Unanswered
@@ -166,7 +165,7 @@ def _make_score_columns(
     judges: Sequence[str],
     other: RubricSet | None,
     wide: Sequence[JsonObject] | None,
-) -> dict[str, Sequence[Any]]:
+) -> dict[str, Sequence[object]]:
     judged = scores.column("judges")
     # whose model answered: that of the set, or of the other one
     whose = [rubrics.judge.name] * len(scores)
@@ -176,7 +175,7 @@ def _make_score_columns(
             whose.append((other if was_answered_by(other, score) else rubrics).judge.name)
 
     # the columns that every score has
-    values_by_column: dict[str, Sequence[Any]] = {"id": scores.ids}
+    values_by_column: dict[str, Sequence[object]] = {"id": scores.ids}
     values_by_column |= {
         name: scores.column(name)
         for name in SCORE_COLUMN_TYPES

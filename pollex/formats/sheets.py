@@ -1,9 +1,8 @@
 """Spreadsheets: the rows of each sheet under the names of its first row."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
@@ -59,7 +58,7 @@ def iterate_spreadsheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRo
         yield from iterate_sheet_rows(source if len(filled) == 1 else f"{source}!{name}", rows)
 
 
-def iterate_sheet_rows(source: str, rows: list[list[Any]]) -> Iterator[LogRow]:
+def iterate_sheet_rows(source: str, rows: Sequence[Sequence[object]]) -> Iterator[LogRow]:
     """Yield the rows of a sheet under the names of its header, with what stands above that."""
     begin = _find_header_row(rows)
     names = [str(cell).strip() for cell in rows[begin]]
@@ -74,7 +73,7 @@ def iterate_sheet_rows(source: str, rows: list[list[Any]]) -> Iterator[LogRow]:
             yield LogRow(source, number, {**above, **cells})
 
 
-def _find_header_row(rows: list[list[Any]]) -> int:
+def _find_header_row(rows: Sequence[Sequence[object]]) -> int:
     """Return which row is the header: the first, or the first below lines of a title, which fill a cell or two."""
     filled = []
     for row in rows[:MAX_HEADER_SEARCH_ROWS]:
@@ -91,7 +90,7 @@ def _find_header_row(rows: list[list[Any]]) -> int:
     return first
 
 
-def _read_title_fields(rows: list[list[Any]], names: list[str]) -> JsonDict:
+def _read_title_fields(rows: Sequence[Sequence[object]], names: list[str]) -> JsonDict:
     """Return what lines above a sheet's header say of all its rows: a name and its value, or a title."""
     above: JsonDict = {}
     for row in rows:
@@ -107,7 +106,7 @@ def _read_title_fields(rows: list[list[Any]], names: list[str]) -> JsonDict:
     return {name: value for name, value in above.items() if name not in names}
 
 
-def _convert_cell(cell: Any) -> Any:
+def _convert_cell(cell: object) -> object:
     """Return a cell as JSON has it: whole numbers without a point, times as ISO text."""
     if isinstance(cell, datetime | date | time):
         return cell.isoformat()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any
 
 from pollex.conversations.conversation import Source
 from pollex.text import JsonDict, JsonObject, parse_json
@@ -53,14 +52,14 @@ def split_off_sources(fields: JsonObject) -> tuple[tuple[Source, ...], JsonDict]
     return (), dict(fields)
 
 
-def _parse_if_json(value: Any) -> Any:
+def _parse_if_json(value: object) -> object:
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         with suppress(ValueError):
             return parse_json(value)
     return value
 
 
-def _iterate_sources(value: Any) -> Iterator[Source]:
+def _iterate_sources(value: object) -> Iterator[Source]:
     """Yield documents of a text, an object, or a list of either; a list of lists is one of several retrievals."""
     if isinstance(value, str) and value.strip():
         yield Source(text=value)
@@ -77,7 +76,7 @@ def _iterate_sources(value: Any) -> Iterator[Source]:
 
 def _find_first_text(value: JsonObject, names: tuple[str, ...]) -> str:
     for name in names:
-        inner: Any = value
+        inner: object = value
         # a name with dots is a path, unless the object has a field of that name
         for part in (name,) if name in value else name.split("."):
             if isinstance(inner, Mapping):

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.formats.json_rows import LogRow
@@ -286,7 +285,7 @@ def _has_several_pieces(line: str) -> bool:
     return len(pieces) > 1 and any(map(_FIELD_PATTERN.fullmatch, pieces))
 
 
-def _find_talk_id(fields: JsonObject) -> Any:
+def _find_talk_id(fields: JsonObject) -> object:
     """Return what names a talk among the fields above it."""
     if fields.get("id"):
         return fields["id"]

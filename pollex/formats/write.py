@@ -141,7 +141,7 @@ def require_distinct_outputs(*written: Path | None) -> None:
         resolved.add(path.resolve())
 
 
-OutputRows = Iterable[Mapping[str, Any]]
+OutputRows = Iterable[Mapping[str, object]]
 OUTPUT_ENDINGS = (".jsonl", ".csv", ".parquet")
 
 
@@ -274,7 +274,7 @@ def _list_first_row_keys(text: str) -> list[str]:
     return []
 
 
-def write_json_lines(path: Path, rows: Iterable[Any], *, named: bool = True) -> None:
+def write_json_lines(path: Path, rows: Iterable[object], *, named: bool = True) -> None:
     """Write one JSON value a line; see `require_output`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -309,7 +309,7 @@ def _open_csv(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBatch]:
         )
 
 
-def _as_cell(value: Any) -> Any:
+def _as_cell(value: object) -> object:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
@@ -343,7 +343,7 @@ def open_array_file(
         database.execute(f"CREATE TABLE no_rows ({types})")
         numbers = count()
 
-        def write(source: str, target: Path, parameters: Sequence[Any] = ()) -> None:
+        def write(source: str, target: Path, parameters: Sequence[object] = ()) -> None:
             file_options = f"(FORMAT parquet, ROW_GROUP_SIZE {ROW_GROUP_SIZE})"
             query = f"COPY ({source}) TO {_quote_sql_text(str(target))} {file_options}"
             database.execute(query, parameters)
@@ -386,7 +386,7 @@ def _make_row_arrays(
         plain[name] = "INTEGER[]" if _STRUCT_LIST_PATTERN.match(type_) else type_
 
     tables = dict[str, ColumnArrays]()
-    cells = dict[str, list[Any]]()
+    cells = dict[str, list[object]]()
     lists = dict[str, str]()
     for place, (name, type_) in enumerate(columns.items()):
         column_cells = [row[place] for row in rows]
@@ -424,7 +424,7 @@ def _make_row_arrays(
 
 
 def format_list_as_sql(
-    members: Mapping[str, str], rows: Sequence[tuple[Any, ...]]
+    members: Mapping[str, str], rows: Sequence[tuple[object, ...]]
 ) -> tuple[ColumnArrays, str]:
     """Return objects as arrays, and SQL that gives the list of all of them from a table whose name it leaves open."""
     arrays, cells = make_column_arrays(members, rows)
@@ -433,7 +433,7 @@ def format_list_as_sql(
     return arrays | {"n": np.arange(len(rows))}, every
 
 
-def _convert_cell(type_: str, value: Any) -> Any:
+def _convert_cell(type_: str, value: Any) -> object:
     """Return a value as DuckDB takes it: numbers of one type, no lone surrogates, no NaN."""
     if type_ == "VARCHAR" and value is not None:
         return make_encodable(
@@ -446,7 +446,7 @@ def _convert_cell(type_: str, value: Any) -> Any:
     return value
 
 
-def make_encodable(value: Any) -> Any:
+def make_encodable(value: object) -> object:
     """Replace lone surrogates in a text as the other formats do."""
     if not isinstance(value, str) or value.isascii():
         return value

@@ -50,7 +50,7 @@ class Ledger(Protocol):
         self,
         key: str,
         attempt: int,
-        about: Mapping[str, Any],
+        about: Mapping[str, object],
         seconds: float = CALL_LEASE_SECONDS,
     ) -> bool:
         """Record durably, before it returns, that a call is about to be sent.
@@ -70,7 +70,7 @@ class Ledger(Protocol):
         self,
         key: str,
         attempt: int,
-        outcome: Mapping[str, Any],
+        outcome: Mapping[str, object],
         raw: str,
     ) -> None:
         """Record durably, before it returns, what came back."""
@@ -90,7 +90,7 @@ class MemoryLedger:
         self,
         key: str,
         attempt: int,
-        about: Mapping[str, Any],  # noqa: ARG002
+        about: Mapping[str, object],  # noqa: ARG002
         seconds: float = CALL_LEASE_SECONDS,  # noqa: ARG002
     ) -> bool:
         self.intents.append((key, attempt))
@@ -99,7 +99,7 @@ class MemoryLedger:
     async def is_out(self, key: str) -> bool:  # noqa: ARG002
         return False
 
-    async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:  # noqa: ARG002
+    async def record(self, key: str, attempt: int, outcome: Mapping[str, object], raw: str) -> None:  # noqa: ARG002
         self.calls[key] = StoredReply(key, dict(outcome), raw)
 
 
@@ -159,7 +159,7 @@ class Outcome:
     key: str = ""
     detail: str = ""
     text: str = ""
-    logprobs: Sequence[Any] | None = field(default=None, repr=False)
+    logprobs: Sequence[object] | None = field(default=None, repr=False)
     finish_reason: str = ""
     model: str = ""
     fingerprint: str = ""
@@ -255,12 +255,12 @@ def estimate_tokens(text: str) -> int:
     return sum(1 + (size - 1) // of_a_token for size, of_a_token in sizes)
 
 
-def compute_lower_prompt_token_bound(messages: Sequence[Mapping[str, Any]]) -> int:
+def compute_lower_prompt_token_bound(messages: Sequence[Mapping[str, object]]) -> int:
     """Return `compute_lower_token_bound` of all messages, without their wrapping."""
     return sum(compute_lower_token_bound(content) for content in _list_message_contents(messages))
 
 
-def compute_upper_prompt_token_bound(messages: Sequence[Mapping[str, Any]]) -> int:
+def compute_upper_prompt_token_bound(messages: Sequence[Mapping[str, object]]) -> int:
     """Return an upper bound of `estimate_prompt_tokens`, from lengths alone."""
     return sum(
         _WRAPPING_TOKENS_PER_MESSAGE + len(content) * (1 if content.isascii() else 2)
@@ -268,7 +268,7 @@ def compute_upper_prompt_token_bound(messages: Sequence[Mapping[str, Any]]) -> i
     )
 
 
-def estimate_prompt_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
+def estimate_prompt_tokens(messages: Sequence[Mapping[str, object]]) -> int:
     """Return `estimate_tokens` of all messages with their wrapping."""
     return sum(
         _WRAPPING_TOKENS_PER_MESSAGE + estimate_tokens(content)
@@ -276,7 +276,7 @@ def estimate_prompt_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
     )
 
 
-def _list_message_contents(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+def _list_message_contents(messages: Sequence[Mapping[str, object]]) -> list[str]:
     contents: list[str] = []
     for message in messages:
         if isinstance(content := message.get("content"), str):
@@ -290,7 +290,7 @@ AnswerForm = Literal["json_schema", "tool", "json_object", "text"]
 StreamingMode = Literal["", "counted", "bare"]
 """Whether a reply comes in parts: not, with the count of tokens at its end, or without."""
 
-_BODY_FIELDS_BY_STREAMING: dict[StreamingMode, dict[str, Any]] = {
+_BODY_FIELDS_BY_STREAMING: dict[StreamingMode, dict[str, object]] = {
     "": {},
     "counted": {"stream": True, "stream_options": {"include_usage": True}},
     "bare": {"stream": True},
@@ -352,7 +352,7 @@ class Call:
             return self
         return replace(self, max_tokens=2 * self.max_tokens)
 
-    def payload(self, model: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+    def payload(self, model: str, extra: Mapping[str, object]) -> dict[str, object]:
         """Return the request's JSON body; `extra` fields come last and win."""
         # what isn't set is left to the endpoint
         settings = {
@@ -381,7 +381,7 @@ class Call:
             **extra,
         }
 
-    def _answer_format(self) -> dict[str, Any]:
+    def _answer_format(self) -> dict[str, object]:
         if self.schema is None or self.form == "text":
             return {}
         if self.form == "json_object":
@@ -419,7 +419,7 @@ def make_model_request(
     place: str,
     model: str,
     call: Call,
-    extra: Mapping[str, Any] | None = None,
+    extra: Mapping[str, object] | None = None,
 ) -> Request:
     """Return the body to send and its key: SHA-256 (hex) of place, body and replicate, all that the answer depends on.
 
@@ -474,9 +474,9 @@ class Reply:
     detail: str = ""
     seconds: float = 0.0
 
-    def facts(self, attempt: int) -> dict[str, Any]:
+    def facts(self, attempt: int) -> dict[str, object]:
         """Return the metadata of the reply for the ledger, without its interpretation."""
-        facts: dict[str, Any] = {
+        facts: dict[str, object] = {
             "status": self.status,
             "attempt": attempt,
             "seconds": round(self.seconds, 4),

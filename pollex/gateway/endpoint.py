@@ -5,7 +5,6 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pollex.errors import WrongUse
@@ -42,7 +41,7 @@ class Endpoint:
     base_url: str = OPENAI_URL
     api_key: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, object] = field(default_factory=dict)
     proxy: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pollex.gateway.thoughts import find_last_thought_begin, find_thought_ends
 
@@ -46,7 +47,7 @@ class JsonBlock:
         end: Offset behind its closing brace.
     """
 
-    value: dict[str, Any]
+    value: dict[str, object]
     start: int
     end: int
 
@@ -146,8 +147,8 @@ def _blank_stray_commas(text: str) -> str:
     )
 
 
-def _merge_object_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
+def _merge_object_pairs(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    merged: dict[str, object] = {}
     for key, value in pairs:
         merged[key] = (
             value
@@ -157,7 +158,7 @@ def _merge_object_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def _are_compatible_values(first: Any, second: Any) -> bool:
+def _are_compatible_values(first: object, second: object) -> bool:
     if isinstance(first, dict) and isinstance(second, dict) and "answer" in first:
         return bool(first["answer"] == second.get("answer"))
     return bool(first == second)

@@ -27,7 +27,7 @@ class AnswerTokens:
 
     def __init__(
         self,
-        entries: Sequence[Mapping[str, Any]],
+        entries: Sequence[Mapping[str, object]],
         text: str,
         offset: int,
     ) -> None:
@@ -158,7 +158,7 @@ def _may_become_label(written: bytes, label: bytes) -> bool:
     )
 
 
-def _list_token_alternatives(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _list_token_alternatives(entry: Mapping[str, object]) -> list[Mapping[str, object]]:
     top = entry.get("top_logprobs")
     if isinstance(top, list):
         return [choice for choice in top if isinstance(choice, Mapping)]
@@ -166,7 +166,7 @@ def _list_token_alternatives(entry: Mapping[str, Any]) -> list[Mapping[str, Any]
 
 
 def _make_token_alternatives(
-    entry: Mapping[str, Any], *, folded: bool = False
+    entry: Mapping[str, object], *, folded: bool = False
 ) -> list[_TokenAlternative]:
     """Return the alternatives at a place, and the token that was written, each once.
 
@@ -196,7 +196,7 @@ def _normalize_token_text(text: bytes, *, folded: bool) -> bytes:
     return text
 
 
-def _get_token_bytes(entry: Mapping[str, Any]) -> bytes:
+def _get_token_bytes(entry: Mapping[str, object]) -> bytes:
     """Return a token's bytes; `token` is incomplete for split characters."""
     raw = entry.get("bytes")
     if isinstance(raw, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in raw):

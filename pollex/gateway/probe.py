@@ -116,7 +116,7 @@ async def probe_endpoint(
     )
 
 
-def _get_model_profile(endpoint: Endpoint | ChatModel) -> Mapping[str, Any]:
+def _get_model_profile(endpoint: Endpoint | ChatModel) -> Mapping[str, object]:
     """Return what LangChain's package knows of the model without a call; empty where it knows nothing.
 
     At an address that is not its maker's, a model of that name may be served otherwise.
@@ -128,7 +128,7 @@ def _get_model_profile(endpoint: Endpoint | ChatModel) -> Mapping[str, Any]:
     return ChatOpenAI(model=endpoint.model, api_key=SecretStr("none")).profile or {}
 
 
-def _make_probe_question(profile: Mapping[str, Any]) -> Call:
+def _make_probe_question(profile: Mapping[str, object]) -> Call:
     """Make a prompt whose answer has the schema's words only if the schema is obeyed.
 
     It says JSON because JSON mode wants the word. A model of which it is known that it takes no
@@ -448,7 +448,7 @@ async def _ask_for_context_window(endpoint: Endpoint | ChatModel, deadline: floa
         await wire.close()
 
 
-def _parse_whole_number(value: Any) -> int | None:
+def _parse_whole_number(value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value
     return None

@@ -73,9 +73,9 @@ class RecordedEndpoint(Endpoint):
         return {line["key"]: line for line in lines}
 
     @cached_property
-    def answers(self) -> dict[tuple[str, str], Any]:
+    def answers(self) -> dict[tuple[str, str], object]:
         """The model's answers by the form of a prompt and a statement; of several to the same the first."""
-        answers: dict[tuple[str, str], Any] = {}
+        answers: dict[tuple[str, str], object] = {}
         for line in self.lines.values():
             if "statements" in line:
                 recorded = json.loads(json.loads(line["body"])["choices"][0]["message"]["content"])

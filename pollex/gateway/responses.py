@@ -67,7 +67,7 @@ def interpret_reply(reply: Reply, call: Call) -> Outcome | HttpFault:
         tokens = None
         if isinstance(logprobs, dict):
             tokens = logprobs.get("content")
-        common: dict[str, Any] = {
+        common: dict[str, object] = {
             "text": _read_answer_text(message, call),
             "logprobs": tokens if isinstance(tokens, list) and tokens else None,
             "finish_reason": _read_finish_reason(choice.get("finish_reason")),
@@ -91,7 +91,7 @@ _FINISH_REASON_BY_PROVIDER_REASON = {
 """What providers call the protocol's reasons, behind gateways that pass their words on."""
 
 
-def _read_finish_reason(provider_reason: Any) -> str:
+def _read_finish_reason(provider_reason: object) -> str:
     reason = str(provider_reason or "")
     return _FINISH_REASON_BY_PROVIDER_REASON.get(reason.lower(), reason)
 
@@ -105,7 +105,7 @@ def _settle_fault(fault: HttpFault) -> Outcome | HttpFault:
 
 def _read_outcome_of_message(
     call: Call,
-    message: Mapping[str, Any],
+    message: Mapping[str, object],
     common: dict[str, Any],
 ) -> Outcome:
     text = common["text"]
@@ -144,7 +144,7 @@ _THOUGHT_FIELDS = ("reasoning_content", "reasoning", "thinking", "thoughts", "re
 
 
 def _describe_missing_answer(
-    message: Mapping[str, Any],
+    message: Mapping[str, object],
     reason: str,
     usage: Usage,
 ) -> str:
@@ -166,7 +166,7 @@ _TEXT_PART_TYPES = {"text", "output_text", None}
 """Kinds of content parts that are the answer; thoughts are of other kinds."""
 
 
-def _read_answer_text(message: Mapping[str, Any], call: Call) -> str:
+def _read_answer_text(message: Mapping[str, object], call: Call) -> str:
     """Return the model's text: a string, text parts, or the tool call's arguments.
 
     Some servers write words, or none, beside that call; of several calls the last counts, as of
@@ -187,7 +187,7 @@ def _read_answer_text(message: Mapping[str, Any], call: Call) -> str:
     return content
 
 
-def _get_arguments_of_last_tool_call(message: Mapping[str, Any]) -> str:
+def _get_arguments_of_last_tool_call(message: Mapping[str, object]) -> str:
     """Return what the last tool call that can be read was given; empty where there is none."""
     calls = message.get("tool_calls")
     functions = []
@@ -207,7 +207,7 @@ def _get_arguments_of_last_tool_call(message: Mapping[str, Any]) -> str:
     return ""
 
 
-def read_token_usage(usage: Any) -> Usage:
+def read_token_usage(usage: object) -> Usage:
     """Return the token counts that are there; a prompt of 0 tokens is missing."""
     if not isinstance(usage, dict):
         return Usage()
@@ -228,7 +228,7 @@ def _take_first_count(first: int | None, second: int | None) -> int | None:
     return second if first is None else first
 
 
-def _read_token_count(counts: Any, name: str) -> int | None:
+def _read_token_count(counts: object, name: str) -> int | None:
     value = None
     if isinstance(counts, dict):
         value = counts.get(name)
@@ -391,7 +391,7 @@ def find_fault_in_reply(reply: Reply) -> HttpFault | None:
     )
 
 
-def find_fault_in_body(body: Any, headers: Mapping[str, str]) -> HttpFault | None:
+def find_fault_in_body(body: object, headers: Mapping[str, str]) -> HttpFault | None:
     """Return the fault that a body with status 200 holds in place of an answer; None where it has an answer."""
     if not isinstance(body, dict):
         return None
@@ -420,7 +420,7 @@ def find_fault_in_body(body: Any, headers: Mapping[str, str]) -> HttpFault | Non
     )
 
 
-def _has_answer_text(choice: Mapping[str, Any]) -> bool:
+def _has_answer_text(choice: Mapping[str, object]) -> bool:
     message = choice.get("message")
     return isinstance(message, dict) and bool(message.get("content") or message.get("tool_calls"))
 
@@ -622,7 +622,7 @@ def read_error_message(body: str) -> str:
     return redact_secrets(" ".join(_join_lines(error).split())[:_MAX_DETAIL_CHARS])
 
 
-def _join_lines(value: Any) -> str:
+def _join_lines(value: object) -> str:
     if isinstance(value, str):
         text = value
     else:

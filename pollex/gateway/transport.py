@@ -56,10 +56,10 @@ class StreamedReply:
         self._refusal = ""
         self._thoughts = ""
         self._calls = dict[int, dict[str, str]]()
-        self._tokens = list[Any]()
-        self._about: dict[str, Any] = {}
+        self._tokens = list[object]()
+        self._about: dict[str, object] = {}
         self._finish: str | None = None
-        self._error: Any = None
+        self._error: object = None
         self.whole = False
 
     def feed(self, data: bytes) -> None:
@@ -75,7 +75,7 @@ class StreamedReply:
         if self._error is not None:
             return json.dumps({"error": self._error}, ensure_ascii=False)
 
-        message: dict[str, Any] = {
+        message: dict[str, object] = {
             "role": "assistant",
             "content": self._text,
             "refusal": self._refusal or None,
@@ -564,7 +564,7 @@ class ChatModelConnection:
         return self._chat
 
 
-def _make_completion_of_message(message: BaseMessage) -> dict[str, Any]:
+def _make_completion_of_message(message: BaseMessage) -> dict[str, object]:
     about = message.response_metadata
     reason = str(about.get("finish_reason") or about.get("stop_reason") or "stop").lower()
     usage = None

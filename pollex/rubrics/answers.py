@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -133,7 +133,7 @@ class Answer(BaseModel):
     asked_in: str = Field("", exclude_if=lambda run: not run)
 
     @classmethod
-    def trusted(cls, **fields: Any) -> Answer:
+    def trusted(cls, **fields: object) -> Answer:
         """Make an answer of all fields unchecked, three times as quickly as `model_construct`, which has defaults."""
         answer = cls.__new__(cls)
         # past pydantic's checks: `frozen` forbids plain assignment

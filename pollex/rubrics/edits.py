@@ -275,7 +275,7 @@ Row = Mapping[str, Any]
 POOL_HINT = "give each rubric once, with its text and a polarity, sat or dsat"
 
 
-def make_pool_row(rubric: Rubric, quoted: bool = True) -> dict[str, Any]:
+def make_pool_row(rubric: Rubric, quoted: bool = True) -> dict[str, object]:
     """Return a rubric as a row: its text and side may be edited, the rest tells where it comes from."""
     about = {
         "id": rubric.id,

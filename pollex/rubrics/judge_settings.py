@@ -1,7 +1,7 @@
 """How a judge is asked: what users set, what a rubric set records, and what identifies answers, in one place."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -32,7 +32,7 @@ JUDGMENT_FIELDS = frozenset(
 """Settings that change what a judge answers besides; its prompt tells the elicitation."""
 
 
-def _sort_parts(parts: Any) -> Any:
+def _sort_parts(parts: object) -> object:
     if isinstance(parts, str):
         return frozenset(filter(None, map(str.strip, parts.split(","))))
     return parts
@@ -150,7 +150,7 @@ class JudgeSettings(BaseModel):
         return parse_switches(without - {ANSWERED_BUILT_IN}) | (without & {ANSWERED_BUILT_IN})
 
     @classmethod
-    def of(cls, **values: Any) -> Self:
+    def of(cls, **values: object) -> Self:
         """Return the settings that a user gives.
 
         Raises:
@@ -169,7 +169,7 @@ class JudgeSettings(BaseModel):
                 option=name,
             ) from None
 
-    def but(self, **changes: Any) -> Self:
+    def but(self, **changes: object) -> Self:
         """Return the settings with changes."""
         return self.model_copy(update=changes)
 
@@ -180,6 +180,6 @@ class JudgeSettings(BaseModel):
             ANSWERED_BUILT_IN
         }
 
-    def facts(self, names: Iterable[str]) -> dict[str, Any]:
+    def facts(self, names: Iterable[str]) -> dict[str, object]:
         """Return settings by name, for a fingerprint."""
         return {name: getattr(self, name) for name in names}

@@ -5,7 +5,7 @@ conversation: their texts are extracted from all training conversations. What th
 promise where a model extracts is not measured.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
 
@@ -553,7 +553,7 @@ class ChosenRubric(Rubric):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_id(cls, data: Any) -> Any:
+    def _with_id(cls, data: object) -> object:
         if isinstance(data, dict) and not data.get("id") and "text" in data:
             data = {**data, "id": make_content_id(str(data.get("polarity", "")), str(data["text"]))}
         return data
@@ -612,7 +612,7 @@ class JudgeRecord(Record):
     name: str
     fingerprint: str
     options: JudgeSettings = Field(default_factory=JudgeSettings)
-    learned: dict[str, Any] = Field(default_factory=dict)
+    learned: dict[str, object] = Field(default_factory=dict)
 
     @property
     def built_in(self) -> bool:
@@ -627,7 +627,7 @@ class JudgeRecord(Record):
         return self.options.scale
 
     @field_serializer("options")
-    def _that_count(self, options: JudgeSettings) -> dict[str, Any]:
+    def _that_count(self, options: JudgeSettings) -> dict[str, object]:
         if not self.built_in:
             return options.model_dump(mode="json")
 
@@ -764,7 +764,7 @@ class RatingRecord(Record):
     compared: tuple[GradeRow, ...] = ()
     held_out: GradeRow | None = None
     reliability: tuple[tuple[float, float, int], ...] = ()
-    facts: dict[str, Any]
+    facts: dict[str, object]
 
     @property
     def question(self) -> str:
@@ -821,7 +821,7 @@ class CalibratorRecord(Record):
     training: ProbabilityFigures | None = None
     held_out: ProbabilityFigures | None = None
     rubrics: tuple[str, ...]
-    facts: dict[str, Any]
+    facts: dict[str, object]
     rating: RatingRecord | None = None
     begins: str = DECORRELATED
     curve: tuple[LabelsPoint, ...] = ()

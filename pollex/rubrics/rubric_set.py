@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from math import sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, PrivateAttr, ValidationError
 
@@ -75,7 +75,7 @@ MAX_SET_FILE_BYTES = 64 << 20
 REFIT_HINT = "fit it again: `pollex refit LOGS --rubrics …`"
 
 
-def get_arrays_path(path: Path, facts: Mapping[str, Any]) -> Path:
+def get_arrays_path(path: Path, facts: Mapping[str, object]) -> Path:
     """Say where the arrays of the rubric set at `path` lie.
 
     Args:
@@ -96,7 +96,7 @@ def get_arrays_path(path: Path, facts: Mapping[str, Any]) -> Path:
     return path.with_name(f"{path.stem}-{digest[:HASH_DIGITS]}.safetensors")
 
 
-def read_arrays(path: Path, facts: Mapping[str, Any]) -> bytes:
+def read_arrays(path: Path, facts: Mapping[str, object]) -> bytes:
     """Return the arrays of the rubric set at `path`.
 
     Raises:
@@ -118,7 +118,7 @@ def read_arrays(path: Path, facts: Mapping[str, Any]) -> bytes:
 
 def require_arrays(
     arrays: bytes,
-    facts: Mapping[str, Any],
+    facts: Mapping[str, object],
     where: str,
 ) -> None:
     """Raise BadCalibrator where these are not the arrays that were written with the facts."""
@@ -295,7 +295,7 @@ class RubricSet(Record):
         return rubric_set
 
     @classmethod
-    def parse(cls, stored: Any, where: str = "rubric set") -> RubricSet:
+    def parse(cls, stored: object, where: str = "rubric set") -> RubricSet:
         """Return a rubric set from JSON values; see `load`."""
         # before each is looked at, which takes a millisecond
         rubrics = stored.get("rubrics") if isinstance(stored, dict) else None
@@ -483,7 +483,7 @@ class RubricSet(Record):
             ) from error
 
     def _unpack_rating(
-        self, record: CalibratorRecord, facts: dict[str, Any], options: int
+        self, record: CalibratorRecord, facts: dict[str, object], options: int
     ) -> JudgedEstimator | None:
         """Return the model of people's grades; None where labels are thumbs alone."""
         if record.rating is None:
@@ -644,9 +644,9 @@ class RubricSet(Record):
             rows.append((rubric.id, rubric.polarity.upper(), rubric.text))
         return make_html_table(repr(self), ("id", "kind", "rubric"), rows)
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, object]]:
         """Return a row a rubric."""
-        records: list[dict[str, Any]] = []
+        records: list[dict[str, object]] = []
         for rubric in self.rubrics:
             records.append(
                 {

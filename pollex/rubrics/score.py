@@ -187,7 +187,7 @@ class AnswerColumns:
 
         return cls(parts[0].rubrics, different, np.concatenate(index))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Travel to another process as plain values, which is quicker."""
         # validation is left out on arrival, as these were answers before
         different = []
@@ -199,7 +199,7 @@ class AnswerColumns:
 
 def _make_arrived_columns(
     rubrics: tuple[str, ...],
-    different: Sequence[Any],
+    different: Sequence[tuple[type[Answer] | type[Unanswered], dict[str, Any]]],
     index: Ints,
 ) -> AnswerColumns:
     return AnswerColumns(
@@ -588,14 +588,14 @@ class NetSat:
 
     def _with_unscored(
         self,
-        fields: Mapping[str, list[Any]],
+        fields: Mapping[str, Sequence[object]],
         whole: Sequence[int],
         answers: AnswerColumns,
-    ) -> dict[str, list[Any]]:
+    ) -> dict[str, list[object]]:
         # by row, its place among those with a score
         places = {row: place for place, row in enumerate(whole)}
         rows = range(len(answers.index))
-        filled = dict[str, list[Any]]()
+        filled = dict[str, list[object]]()
         for name, values in fields.items():
             default = Score.model_fields[name].default
             filled[name] = [values[places[row]] if row in places else default for row in rows]
@@ -652,7 +652,7 @@ class NetSat:
                 moves[answer.question_id] = self.move_of(answer)
         return moves
 
-    def _likelihoods(self, rows: Floats, judges: Sequence[str]) -> dict[str, list[Any]]:
+    def _likelihoods(self, rows: Floats, judges: Sequence[str]) -> dict[str, list[object]]:
         model = self.thumb_model
         assert model is not None, "only called where there is one"
         probability = model.probability(rows)

@@ -7,7 +7,6 @@ own labels speak against it.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -88,6 +87,6 @@ def _fit_logistic(z: Floats, positive: Bools) -> tuple[Floats, float]:
     return beta, float(likelihood + prior - 0.5 * np.linalg.slogdet(curvature)[1])
 
 
-def prefix_ids(counts: Mapping[str, Any]) -> dict[str, Any]:
+def prefix_ids(counts: Mapping[str, object]) -> dict[str, object]:
     """Return values by rubric under ids of a starter."""
     return {STARTER_PREFIX + id_: value for id_, value in counts.items()}

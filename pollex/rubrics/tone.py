@@ -67,7 +67,7 @@ class ToneScale:
             dtype=np.float64,
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return it as JSON values."""
         return {"slopes": self.slopes.tolist(), "offset": self.offset}
 
@@ -121,7 +121,7 @@ class ToneRecord(Record):
     weight: float
     signals: tuple[str, ...]
     adds: Figure
-    learned: Mapping[str, Any] = {}
+    learned: Mapping[str, object] = {}
 
     @property
     def rubric(self) -> ChosenRubric:

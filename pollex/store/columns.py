@@ -155,7 +155,7 @@ class Columns:
             if len(parts := list_parts_of_pile(self._pile(kind.table, run))) > 1:
                 self._merge(parts)
 
-    def ask(self, run: str, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def ask(self, run: str, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, object]]:
         """Return what a query over a run's tables gives, a dict a row.
 
         Args:
@@ -311,7 +311,7 @@ class Columns:
     def _copy(
         self,
         sql: str,
-        parameters: Sequence[Any],
+        parameters: Sequence[object],
         part: ColumnPart,
         tables: Mapping[str, ColumnArrays] = MappingProxyType({}),
     ) -> None:
@@ -341,7 +341,7 @@ class Columns:
 def make_row_block(
     kind: type[ColumnRow],
     run: str,
-    rows: Sequence[tuple[Any, ...]],
+    rows: Sequence[tuple[object, ...]],
 ) -> RowBlock:
     """Return rows, a tuple of cells each, as arrays."""
     arrays, cells = make_column_arrays(kind.types(), rows)
@@ -363,7 +363,7 @@ NUMPY_TYPE_BY_SQL_TYPE = {
 
 
 def make_column_arrays(
-    types: Mapping[str, str], rows: Sequence[tuple[Any, ...]]
+    types: Mapping[str, str], rows: Sequence[tuple[object, ...]]
 ) -> tuple[ColumnArrays, dict[str, str]]:
     """Return rows as arrays that DuckDB reads as they are, and SQL by name that gives the columns of such a table `r`.
 

@@ -164,7 +164,7 @@ class SqlStatement(NamedTuple):
     """
 
     sql: str
-    values: Sequence[Any]
+    values: Sequence[object]
     durable: bool = False
 
     def apply(self, connection: sqlite3.Connection) -> None:
@@ -210,22 +210,22 @@ class Database:
         except (sqlite3.Error, MemoryError, UnicodeDecodeError) as failure:
             raise describe_database_error(self.path, failure) from failure
 
-    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, object]]:
         """Return what a query gives, a dict a row."""
         with self._turn, self.trouble():
             cursor = self._connection.execute(sql, parameters)
             names = [column[0] for column in cursor.description or ()]
-            rows: list[dict[str, Any]] = []
+            rows: list[dict[str, object]] = []
             for row in cursor.fetchall():
                 rows.append(dict(zip(names, row, strict=True)))
             return rows
 
-    def each(self, sql: str, parameters: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+    def each(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[tuple[object, ...]]:
         """Yield what a query gives, a tuple a row: for hundreds of thousands of them."""
         with self._turn, self.trouble():
             yield from self._connection.execute(sql, parameters)
 
-    def value(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
+    def value(self, sql: str, parameters: Sequence[object] = ()) -> object:
         """Return the first column of the first row; None when there is no row."""
         with self._turn, self.trouble():
             row = self._connection.execute(sql, parameters).fetchone()

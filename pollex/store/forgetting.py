@@ -80,7 +80,7 @@ class ForgettingTarget:
     stored_rows: int
     runs: frozenset[str] = frozenset()
 
-    def cleaned(self, value: Any) -> Any:
+    def cleaned(self, value: object) -> Any:
         """Return a JSON value without them: entries about them go, and texts that quote them are replaced."""
         if isinstance(value, dict):
             cleaned_fields = {}
@@ -105,7 +105,7 @@ class ForgettingTarget:
             "".join(self.traces.masked(line) for line in text.splitlines(keepends=True))
         )
 
-    def is_about(self, value: Any) -> bool:
+    def is_about(self, value: object) -> bool:
         """Tell whether an entry of a list is of one of them."""
         if isinstance(value, dict):
             return any(

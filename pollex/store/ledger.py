@@ -116,7 +116,7 @@ class StoreCallLedger:
         self._store = store
         self._tracer = tracer
         self._number = next(_LEDGER_NUMBERS)
-        self._begun: dict[tuple[str, int], tuple[str, float, Mapping[str, Any]]] = {}
+        self._begun: dict[tuple[str, int], tuple[str, float, Mapping[str, object]]] = {}
 
     def trace(self, tracer: Tracer) -> None:
         """Write spans of calls from now on, for a run that begins later."""
@@ -149,7 +149,7 @@ class StoreCallLedger:
         self,
         key: str,
         attempt: int,
-        about: Mapping[str, Any],
+        about: Mapping[str, object],
         seconds: float = CALL_LEASE_SECONDS,
     ) -> bool:
         """Record that a call is about to be sent, before returning; False where another process has it."""
@@ -190,7 +190,7 @@ class StoreCallLedger:
         self,
         key: str,
         attempt: int,
-        outcome: Mapping[str, Any],
+        outcome: Mapping[str, object],
         raw: str,
     ) -> None:
         """Note, on the disk before it returns, what came back."""

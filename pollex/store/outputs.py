@@ -11,7 +11,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from pollex.errors import PollexError
@@ -250,7 +249,7 @@ def _make_output_row(output: OutputFile, seal: Seal) -> FactRow:
     return FactRow("", OUTPUT_FACT_KIND, output.path, dump_json(values | about))
 
 
-def _text_to_sign(path: str, values: Mapping[str, Any]) -> str:
+def _text_to_sign(path: str, values: Mapping[str, object]) -> str:
     """Return what the store keeps of a file as one text, the same each time."""
     return json.dumps([path, *(values[name] for name in STORED_OUTPUT_FIELDS)])
 

@@ -265,7 +265,7 @@ def _remove_odd_rows(table: str, connection: sqlite3.Connection) -> set[int]:
     return odd
 
 
-def _read_stored_runs(connection: sqlite3.Connection) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_stored_runs(connection: sqlite3.Connection) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield the rows of runs by their numbers."""
     cursor = connection.execute(ALL_RUNS_QUERY.replace("SELECT ", "SELECT rowid, ", 1))
     names = [column[0] for column in cursor.description]

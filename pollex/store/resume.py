@@ -25,7 +25,7 @@ MAX_RUNS_NAMED = 20
 """Runs that an error names."""
 
 
-def list_stored_runs(store: Store, where: str = "", values: Sequence[Any] = ()) -> list[Run]:
+def list_stored_runs(store: Store, where: str = "", values: Sequence[object] = ()) -> list[Run]:
     """Return all runs, the first one first.
 
     Args:
@@ -35,7 +35,7 @@ def list_stored_runs(store: Store, where: str = "", values: Sequence[Any] = ()) 
     return read_run_rows(store.rows(f"{ALL_RUNS_QUERY}{condition} ORDER BY number", values))
 
 
-def find_last_run(store: Store, where: str, values: Sequence[Any]) -> Run | None:
+def find_last_run(store: Store, where: str, values: Sequence[object]) -> Run | None:
     """Return the last run that meets a condition, reading no other."""
     last = f"number = (SELECT max(number) FROM runs WHERE {where})"
     return next(iter(list_stored_runs(store, last, values)), None)
@@ -95,7 +95,7 @@ def find_resumable_run(
     store: Store,
     command: str,
     fingerprint: Mapping[str, str],
-    behind: Mapping[str, Any] | None = None,
+    behind: Mapping[str, object] | None = None,
 ) -> Run:
     """Return the run that a `--resume` of `command` goes on with.
 
@@ -138,7 +138,7 @@ def find_resumable_run(
     )
 
 
-def read_settings_behind_digests(store: Store, run: Run) -> dict[str, Any]:
+def read_settings_behind_digests(store: Store, run: Run) -> dict[str, object]:
     """Return what stands behind the digests of a run's roles; nothing of a run of an earlier pollex."""
     from pollex.store.settings_told import SETTINGS_FACT_KIND  # as above
 

@@ -177,7 +177,7 @@ class AnswerRows:
         question: Question,
         answer: Answer | Unanswered,
         fingerprint: str,
-    ) -> tuple[Any, ...]:
+    ) -> tuple[object, ...]:
         question_cells = (
             replace_surrogates(question.id),
             question.digest,
@@ -222,7 +222,7 @@ def make_label_row(
     run: str,
     about: Conversation,
     question: str,
-    value: Any,
+    value: object,
     *,
     drawn: str,
     annotator: str = "",

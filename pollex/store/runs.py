@@ -152,7 +152,7 @@ class Run(BaseModel):
     finished: str | None = None
     status: RunStatus = "unfinished"
     roles: tuple[str, ...] = ()
-    result: Any = None
+    result: object = None
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> Self:
@@ -176,7 +176,7 @@ ALL_RUNS_QUERY = (
 )
 
 
-def make_run_statement(run: Run) -> tuple[str, list[Any]]:
+def make_run_statement(run: Run) -> tuple[str, list[object]]:
     """Return the statement that keeps a run as it is now, and its values."""
     values = {}
     for name, value in dict(run).items():
@@ -187,7 +187,7 @@ def make_run_statement(run: Run) -> tuple[str, list[Any]]:
     return f"INSERT OR REPLACE INTO runs ({columns}) VALUES ({places})", list(values.values())
 
 
-def read_run_rows(rows: Sequence[Mapping[str, Any]]) -> list[Run]:
+def read_run_rows(rows: Sequence[Mapping[str, object]]) -> list[Run]:
     """Return the runs of rows that `ALL_RUNS_QUERY` gave."""
     return [Run.read(row) for row in rows]
 

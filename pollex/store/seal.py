@@ -64,7 +64,7 @@ class Seal:
         content = f"{kind}\0{text}".encode("utf-8", "surrogatepass")
         return hmac.new(self.key, content, sha256).hexdigest()
 
-    def sign_fields(self, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def sign_fields(self, kind: str, fields: Mapping[str, object]) -> dict[str, object]:
         """Return JSON fields with their seal among them."""
         return {**fields, SEAL_FIELD: self.sign(kind, _serialize_canonically(fields))}
 
@@ -84,7 +84,7 @@ class Seal:
         return None
 
 
-def read_json_object(path: Path) -> dict[str, Any] | None:
+def read_json_object(path: Path) -> dict[str, object] | None:
     """Return the JSON object of a file of a store; None where there is none, whatever stands there."""
     try:
         with path.open("rb") as file:
@@ -95,7 +95,7 @@ def read_json_object(path: Path) -> dict[str, Any] | None:
     return content if isinstance(content, dict) else None
 
 
-def _serialize_canonically(fields: Mapping[str, Any]) -> str:
+def _serialize_canonically(fields: Mapping[str, object]) -> str:
     """Return fields in one form, the same before they are written and after they were read."""
     return json.dumps(fields, sort_keys=True, default=str)
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from pollex.store.tables import FactRow, dump_json
 
@@ -48,14 +47,14 @@ WORDS_BY_CAPABILITY: Mapping[str, tuple[str, str]] = {
 """Of a model's endpoint: in words where it has them, and where it hasn't."""
 
 
-def make_setting_writable(value: Any) -> Any:
+def make_setting_writable(value: object) -> object:
     """Return a setting as JSON has it."""
     if isinstance(value, frozenset | set):
         return sorted(value)
     return value
 
 
-def make_settings_row(run: str, behind: Mapping[str, Any]) -> FactRow:
+def make_settings_row(run: str, behind: Mapping[str, object]) -> FactRow:
     """Return what stands behind the digests of a run's roles as a row."""
     return FactRow(run, SETTINGS_FACT_KIND, "roles", dump_json(dict(behind)))
 
@@ -63,8 +62,8 @@ def make_settings_row(run: str, behind: Mapping[str, Any]) -> FactRow:
 def describe_fingerprint_differences(
     before: Mapping[str, str],
     now: Mapping[str, str],
-    behind_before: Mapping[str, Any] | None = None,
-    behind_now: Mapping[str, Any] | None = None,
+    behind_before: Mapping[str, object] | None = None,
+    behind_now: Mapping[str, object] | None = None,
 ) -> list[str]:
     """Return the parts in which two fingerprints differ, each in words.
 
@@ -111,7 +110,7 @@ def _describe_part_difference(
 
 
 def describe_changes_behind_digests(
-    before: Mapping[str, Any], now: Mapping[str, Any]
+    before: Mapping[str, object], now: Mapping[str, object]
 ) -> Iterator[str]:
     """Yield what changed of model, endpoint, settings and prompts, in words."""
     for name in sorted({*before, *now}):
@@ -130,14 +129,14 @@ def describe_changes_behind_digests(
             yield f"{what or name} was {_format_setting(old)} and is {_format_setting(new)} now"
 
 
-def _describe_capability_change(what: str, old: Any, new: Any) -> str:
+def _describe_capability_change(what: str, old: object, new: object) -> str:
     has, has_not = WORDS_BY_CAPABILITY[what]
     if old and new:
         return f"the model {has}: {_format_setting(old)} before, {_format_setting(new)} now"
     return f"the model {has if new else has_not} now"
 
 
-def _format_setting(value: Any) -> str:
+def _format_setting(value: object) -> str:
     """Return a setting as a person reads it; learning settings are kept as JSON."""
     try:
         if isinstance(value, str):

@@ -50,10 +50,10 @@ class OpenStore(Protocol):
 
     folder: Path
 
-    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, object]]:
         """Return the rows of a query."""
 
-    def value(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
+    def value(self, sql: str, parameters: Sequence[object] = ()) -> Any:
         """Return the first value of a query."""
 
 
@@ -127,7 +127,7 @@ def iterate_table_conditions(database: sqlite3.Connection, table: str) -> Iterat
             yield name, f"coalesce({column}, '') = '' OR ({has_shape})"
 
 
-def is_row_unchanged(table: str, row: Mapping[str, Any]) -> bool:
+def is_row_unchanged(table: str, row: Mapping[str, object]) -> bool:
     """Return whether a reply or a result is as it was written, by its checksum."""
     if table == "facts":
         payload = str(row["payload"]).encode("utf-8", "surrogatepass")

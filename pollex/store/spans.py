@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pollex.gateway.redaction import redact_secrets
 from pollex.store.store import Store
@@ -91,7 +91,7 @@ class Tracer:
     def call(
         self,
         key: str,
-        about: Mapping[str, Any],
+        about: Mapping[str, object],
         *,
         started: str,
         ms: float,

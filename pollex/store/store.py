@@ -260,7 +260,7 @@ class Store:
         self,
         command: str,
         *,
-        arguments: Mapping[str, Any],
+        arguments: Mapping[str, object],
         fingerprint: Mapping[str, str],
         versions: Mapping[str, str],
     ) -> Run:
@@ -303,7 +303,7 @@ class Store:
         status: RunStatus,
         *,
         roles: Sequence[str] = (),
-        result: Any = None,
+        result: object = None,
     ) -> None:
         """Record the end of a run after all its rows, merge its parts, and back the database up.
 
@@ -322,18 +322,18 @@ class Store:
         if claim := self._claims.pop(run, None):
             claim.release()
 
-    async def write_step(self, run: str, name: str, payload: Any) -> None:
+    async def write_step(self, run: str, name: str, payload: object) -> None:
         """Keep what a step that is done once in a run came to, JSON values."""
         await self.write([FactRow(run, "step", name, dump_json(payload))])
 
-    def pulse(self, run: str, payload: Mapping[str, Any]) -> None:
+    def pulse(self, run: str, payload: Mapping[str, object]) -> None:
         """Note how far a run is; see `progress`."""
         values = [run, os.getpid(), format_current_time(), dump_json(payload)]
         self._writer.put(
             [SqlStatement("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", values)]
         )
 
-    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Return the rows of a query as dicts; text belongs into `parameters`.
 
         Raises:
@@ -341,15 +341,15 @@ class Store:
         """
         return self.database.rows(sql, parameters)
 
-    def each(self, sql: str, parameters: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+    def each(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a large query as tuples. Raises as `rows` does."""
         return self.database.each(sql, parameters)
 
-    def value(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
+    def value(self, sql: str, parameters: Sequence[object] = ()) -> Any:
         """Return the first value of a query; None without rows. Raises as `rows` does."""
         return self.database.value(sql, parameters)
 
-    def ask(self, run: str, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def ask(self, run: str, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Return what a query over a run's columns gives; see `Columns.ask`."""
         return self.columns.ask(run, sql, parameters)
 
@@ -433,7 +433,7 @@ class Store:
         if run not in self._claims:
             self._claims[run] = RunLock(self.folder / RUNS_FOLDER_NAME / run)
 
-    def _note(self, run: str, **changes: Any) -> None:
+    def _note(self, run: str, **changes: object) -> None:
         with self.database.transaction() as connection:
             # a run that was taken out meanwhile is not noted
             cursor = connection.execute(f"{ALL_RUNS_QUERY} WHERE id = ?", [run])

@@ -47,7 +47,7 @@ class Row:
     durable: ClassVar = False
 
     @property
-    def values(self) -> list[Any]:
+    def values(self) -> list[object]:
         """Values for `insert_of`."""
         return [_encode_storable(value) for value in vars(self).values()]
 
@@ -67,7 +67,7 @@ class ColumnRow(Row):
         return types
 
     @property
-    def cells(self) -> tuple[Any, ...]:
+    def cells(self) -> tuple[object, ...]:
         """The values of its columns.
 
         Raises:
@@ -175,7 +175,7 @@ class FactRow(Row):
     payload: str
 
     @property
-    def values(self) -> list[Any]:
+    def values(self) -> list[object]:
         """Values for `insert_of`, with a checksum."""
         return [*super().values, zlib.crc32(self.payload.encode())]
 
@@ -325,7 +325,7 @@ def iterate_rows_without_texts(rows: Iterable[RowType]) -> Iterator[RowType]:
             yield row
 
 
-def dump_json(value: Any) -> str:
+def dump_json(value: object) -> str:
     """Convert a value to JSON text, escaped if UTF-8 can't encode it; a number that JSON doesn't have becomes null."""
     try:
         text = json.dumps(
@@ -361,7 +361,7 @@ def load_json(text: str) -> Any:
         raise make_damage_error("", f"no JSON any more: {damage}") from damage
 
 
-def write_checked_line(values: Mapping[str, Any]) -> str:
+def write_checked_line(values: Mapping[str, object]) -> str:
     """Return values as a JSON object whose first member is the CRC-32 of the others."""
     body = dump_json(values)[1:]
     return f'{{"crc":"{zlib.crc32(body.encode()):08x}",{body}'
@@ -373,7 +373,7 @@ def read_checked_line(line: str) -> dict[str, Any] | None:
     if match is None or zlib.crc32(match[2].encode("utf-8", "surrogatepass")) != int(match[1], 16):
         return None
 
-    values: dict[str, Any] = load_json("{" + match[2])
+    values: dict[str, object] = load_json("{" + match[2])
     return values
 
 
@@ -386,13 +386,13 @@ def make_damage_error(where: str, why: str) -> StoreDamaged:
     )
 
 
-def _encode_storable(value: Any) -> Any:
+def _encode_storable(value: object) -> object:
     if isinstance(value, tuple):
         return dump_json(value) if value else "[]"
     return _make_encodable(value)
 
 
-def _make_encodable(value: Any) -> Any:
+def _make_encodable(value: object) -> object:
     if isinstance(value, str):
         if value.isascii():
             return value

@@ -97,7 +97,7 @@ def build_span_tree(store: Store, run: str) -> list[SpanBranch]:
 
     span_ids = {span["id"] for span in spans}
     # spans by their parent; None: at the top
-    inside: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
+    inside: dict[str | None, list[dict[str, object]]] = defaultdict(list)
     for span in spans:
         # A span is written when it ends, so a killed run has spans whose parent never was: they
         # stand on their own.
@@ -206,7 +206,7 @@ def read_reasons_by_id(store: Store, run: str, ids: Sequence[str]) -> tuple[Reas
 
 
 def _sum_spans_by_name(
-    spans: Iterable[Mapping[str, Any]], inside: Mapping[str | None, list[dict[str, Any]]]
+    spans: Iterable[Mapping[str, Any]], inside: Mapping[str | None, Sequence[Mapping[str, object]]]
 ) -> list[SpanBranch]:
     # spans of one name and kind are one branch
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pollex.errors import StoreFull
 from pollex.store.columns import PARQUET_ROW_TYPES, Columns, RowBlock, make_row_block
@@ -44,7 +44,7 @@ class StoredRow(NamedTuple):
 
     kind: type[ColumnRow]
     run: str
-    values: tuple[Any, ...]
+    values: tuple[object, ...]
     size: int
 
 
@@ -77,7 +77,7 @@ class Writer:
         self._queued = 0
         self._settling = False
         self._closing = False
-        self._rows: dict[tuple[type[ColumnRow], str], list[tuple[Any, ...]]] = defaultdict(list)
+        self._rows: dict[tuple[type[ColumnRow], str], list[tuple[object, ...]]] = defaultdict(list)
         self._blocks: list[RowBlock] = []
         self._size = 0
         self._since = time.monotonic()

@@ -80,7 +80,7 @@ class RubricStudent:
 
         return out
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return JSON values."""
         return asdict(self)
 
@@ -333,7 +333,7 @@ class DistilledJudge(Judge):
     def __init__(
         self,
         embedder: Embedder,
-        learned: Mapping[str, Any] | None = None,
+        learned: Mapping[str, object] | None = None,
         lessons: TeacherAnswersByRubric | None = None,
     ) -> None:
         self.embedder = embedder
@@ -360,7 +360,7 @@ class DistilledJudge(Judge):
         )
 
     @property
-    def learned(self) -> Mapping[str, Any]:
+    def learned(self) -> Mapping[str, object]:
         return {id_: student.to_json() for id_, student in sorted(self.students.items())}
 
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:

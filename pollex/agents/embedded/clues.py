@@ -146,7 +146,7 @@ class StudiedLog:
     @cached_property
     def _phrases(self) -> list[tuple[SignalParty, list[str], Any]]:
         """Phrases of each party, and which conversations have them `[conversation, phrase]`."""
-        phrases: list[tuple[SignalParty, list[str], Any]] = []
+        phrases: list[tuple[SignalParty, list[str], object]] = []
         for party in BOTH_PARTIES:
             phrases.append(
                 (party, *list_frequent_phrases(party, self.views, list_stopwords(self.language)))
@@ -364,7 +364,7 @@ def list_frequent_phrases(
     party: SignalParty,
     views: Sequence[ConversationView],
     stop: frozenset[str] = STOPWORDS,
-) -> tuple[list[str], Any]:
+) -> tuple[list[str], object]:
     """List the phrases of one party that often occur, and which conversations have them `[conversation, phrase]`."""
     # a second; only `learn` needs it
     from sklearn.feature_extraction.text import CountVectorizer

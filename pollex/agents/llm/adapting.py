@@ -74,9 +74,9 @@ async def _ask_for_adaptations(
     )
 
 
-def _read_adaptation(rubric: Rubric, answer: Mapping[str, Any] | Unanswered) -> AdaptedRubric:
+def _read_adaptation(rubric: Rubric, answer: Mapping[str, object] | Unanswered) -> AdaptedRubric:
     """Return what became of a rubric; what may not become a rubric is not taken, see `agents.checks`."""
-    about: dict[str, Any] = {"before": rubric.text, "polarity": rubric.polarity}
+    about: dict[str, object] = {"before": rubric.text, "polarity": rubric.polarity}
     if isinstance(answer, Unanswered):
         return AdaptedRubric(
             **about,

@@ -126,9 +126,9 @@ class PromptAsker:
         items: Sequence[Item],
         values: Mapping[str, str],
         *,
-        schema: Mapping[str, Any] | None = None,
+        schema: Mapping[str, object] | None = None,
         without: frozenset[str] = frozenset(),
-        **settings: Any,
+        **settings: object,
     ) -> Call:
         """Build a call that this endpoint supports.
 
@@ -205,7 +205,7 @@ class PromptAsker:
         """Return a conversation as a judge sees it: its turns, and the sources that the assistant was shown."""
         return collect_evidence(conversation, self.settings.sources)
 
-    def fingerprint(self, *prompts: Prompt, **settings: Any) -> str:
+    def fingerprint(self, *prompts: Prompt, **settings: object) -> str:
         """Hash the settings that affect a role's results, except the salt."""
         # what can't change an answer doesn't change the fingerprint
         capabilities = {}
@@ -238,7 +238,7 @@ class ModelRole:
         self,
         asker: PromptAsker,
         prompts: Iterable[Prompt],
-        **facts: Any,
+        **facts: object,
     ) -> None:
         self.asker = asker
         self._prompts = prompts

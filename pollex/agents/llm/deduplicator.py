@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -218,7 +217,7 @@ def group_near_rubrics(
     return sorted(groups)
 
 
-def choose_disjoint_sets(sets: Sequence[Any], count: int) -> list[list[int]]:
+def choose_disjoint_sets(sets: Sequence[object], count: int) -> list[list[int]]:
     """Return disjoint sets of two or more of the numbers 1 to `count`."""
     used: set[int] = set()
     disjoint = []

@@ -58,7 +58,7 @@ def collect_evidence(conversation: Conversation, most: int) -> JudgeEvidence:
         turns[n] = {**turns[n], **cut}
 
     for source, item in zip(conversation.sources, documents, strict=True):
-        about: dict[str, Any] = {"name": source.name} if source.name else {}
+        about: dict[str, object] = {"name": source.name} if source.name else {}
         about |= {} if source.turn is None else {"shown_for_turn": source.turn}
         turns.append({"source": item["source"], **about, **item})
 
@@ -104,7 +104,7 @@ def cut_texts_to_length(texts: Sequence[str], most: int) -> list[dict[str, Any]]
         # where the loop ends by itself, everything fits
         longest = most
 
-    fields: list[dict[str, Any]] = []
+    fields: list[dict[str, object]] = []
     for text in texts:
         fields.append(
             {"text": text}

@@ -1,7 +1,7 @@
 """The extractor on a model."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pollex.agents.checks import (
@@ -146,7 +146,7 @@ class LlmExtractor(ModelRole):
         )
 
 
-def _locate_quote_of_entry(conversation: Conversation, entry: dict[str, Any]) -> Quote | None:
+def _locate_quote_of_entry(conversation: Conversation, entry: Mapping[str, object]) -> Quote | None:
     text = entry.get("quote")
     turn = entry.get("turn")
     if not isinstance(text, str):

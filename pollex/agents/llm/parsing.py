@@ -24,7 +24,7 @@ def parse_last_object(text: str) -> JsonBlock | None:
         return None
 
 
-def find_named_option(answer: Any, options: Sequence[str]) -> int | None:
+def find_named_option(answer: object, options: Sequence[str]) -> int | None:
     """Return the index of the option that `answer` names; None where none does, or more than one.
 
     What is written like an option is that option. Else case, quotes, marks at the end, emphasis and
@@ -56,7 +56,7 @@ def find_named_option(answer: Any, options: Sequence[str]) -> int | None:
     return named
 
 
-def describe_unknown_option(answer: Any) -> str:
+def describe_unknown_option(answer: object) -> str:
     """Say that an answer names no option."""
     if answer is None:
         return "not answered"
@@ -120,21 +120,21 @@ def match_option_of_person(answer: str, options: Sequence[str]) -> str | None:
     return None
 
 
-def read_numbers(value: Any, allowed: range) -> list[int]:
+def read_numbers(value: object, allowed: range) -> list[int]:
     """Return the distinct whole numbers in a list that are `known`, in its order; none for any other value."""
     items = value if isinstance(value, list) else []
     # a boolean is an `int` to `isinstance`, but no number here
     return list(dict.fromkeys(item for item in items if type(item) is int and item in allowed))
 
 
-def read_objects(value: Any) -> list[dict[str, Any]]:
+def read_objects(value: object) -> list[dict[str, object]]:
     """Return the objects in a list; empty for any other value."""
     if isinstance(value, list):
         return [item for item in value if isinstance(item, dict)]
     return []
 
 
-def _replace_lone_surrogates(value: Any) -> Any:
+def _replace_lone_surrogates(value: object) -> Any:
     """Replace lone surrogates, which no store accepts, by question marks."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()

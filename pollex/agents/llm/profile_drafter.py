@@ -68,7 +68,7 @@ async def draft_profile(
 
 def _make_profile(value: dict[str, Any]) -> DomainProfile | str:
     """Return a model's reply as a profile; in what language rubrics are written, people say."""
-    drafted: dict[str, Any] = {"language": DomainProfile.neutral().language}
+    drafted: dict[str, object] = {"language": DomainProfile.neutral().language}
     for name, kind in FIELDS.items():
         drafted[name] = _clean_text(value[name]) if kind is str else _clean_lines(value[name])
 
@@ -81,11 +81,11 @@ def _make_profile(value: dict[str, Any]) -> DomainProfile | str:
         return "it isn't in the form that was asked for"
 
 
-def _clean_text(text: Any) -> str:
+def _clean_text(text: object) -> str:
     return collapse_white_space(str(text))[:LONGEST_FIELD]
 
 
-def _clean_lines(lines: Iterable[Any]) -> tuple[str, ...]:
+def _clean_lines(lines: Iterable[object]) -> tuple[str, ...]:
     """Return the lines that say something; what is no text is left out."""
     texts = (_clean_text(line) for line in lines if isinstance(line, str))
     return tuple(text for text in texts if text)

@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pollex.agents.llm.asker import ModelClient, PromptAsker
 from pollex.agents.llm.parsing import (
@@ -191,7 +190,7 @@ class AnswerSheet:
         else:
             self._spans = {}
 
-    def entry(self, place: int) -> dict[str, Any]:
+    def entry(self, place: int) -> dict[str, object]:
         """Return the entry at `place`, empty if it is unusable; a bare value is an answer without a reason."""
         value = None
         if self.block:

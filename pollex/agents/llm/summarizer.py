@@ -6,9 +6,8 @@ Models", arXiv:2403.12388.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any
 
 from pollex.agents.checks import collapse_white_space, explain_rubric_refusal, split_words
 from pollex.agents.llm.asker import (
@@ -142,14 +141,14 @@ class _WrittenBatch:
         self.rubrics: dict[str, Rubric] = {}
         self.refused: Counter[str] = Counter()
 
-    def _reasons_of(self, entry: dict[str, Any]) -> list[Reason]:
+    def _reasons_of(self, entry: Mapping[str, object]) -> list[Reason]:
         """Return the reasons that an entry names; skip numbers that were not shown."""
         reasons: list[Reason] = []
         for i in read_numbers(entry.get("reasons"), range(1, len(self._reasons) + 1)):
             reasons.append(self._reasons[i - 1])
         return reasons
 
-    def _shown_of(self, named: Any) -> list[Rubric]:
+    def _shown_of(self, named: object) -> list[Rubric]:
         return [self._shown[i - 1] for i in read_numbers(named, range(1, len(self._shown) + 1))]
 
     def _written(self, text: str) -> Rubric:
@@ -176,12 +175,12 @@ class _SummaryBatch(_WrittenBatch):
         self._id_of = {rubric.text.casefold(): rubric.id for rubric in shown}
         self.supported: defaultdict[str, list[Reason]] = defaultdict(list)
 
-    def cover(self, entry: dict[str, Any]) -> None:
+    def cover(self, entry: Mapping[str, object]) -> None:
         """Assign reasons to the known rubric that covers them."""
         for rubric in self._shown_of([entry.get("known")]):
             self.supported[rubric.id] += self._reasons_of(entry)
 
-    def add(self, entry: dict[str, Any], most: int) -> None:
+    def add(self, entry: Mapping[str, object], most: int) -> None:
         """Add a new rubric, or refuse it and count why."""
         text = collapse_white_space(str(entry.get("text") or ""))
         reasons = self._reasons_of(entry)
@@ -234,7 +233,7 @@ class LlmUpdater(ModelRole):
         if not reasons or not most:
             return Revision(rubrics=tuple(current)[:most])
 
-        items: list[dict[str, Any]] = []
+        items: list[dict[str, object]] = []
         for i, rubric in enumerate(current, 1):
             items.append({"known": i, "rubric": rubric.text})
 
@@ -262,7 +261,7 @@ class LlmUpdater(ModelRole):
 
 
 class _RevisionBatch(_WrittenBatch):
-    def take(self, entry: dict[str, Any], most: int) -> None:
+    def take(self, entry: Mapping[str, object], most: int) -> None:
         """Add a rubric of the new set; if refused, keep those that it replaces."""
         text = collapse_white_space(str(entry.get("text") or ""))
         reasons = self._reasons_of(entry)

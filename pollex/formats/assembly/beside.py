@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from pollex.formats.assembly.log_parts import (
     COLUMN_SOURCE,
@@ -144,7 +143,7 @@ def _iterate_short_values(
     fields: JsonObject,
     before: str = "",
     depth: int = 0,
-) -> Iterator[tuple[str, Any]]:
+) -> Iterator[tuple[str, object]]:
     for name, value in fields.items():
         folded = fold_path(str(name))
         if folded in _SPOKEN_COLUMN_NAMES or depth > MAX_NESTING_DEPTH:
@@ -170,7 +169,7 @@ def _is_short_value(value: object) -> bool:
     return isinstance(value, bool | int | float) and value == value
 
 
-def _iterate_thumb_tags(path: str, tags: Sequence[object]) -> Iterator[tuple[str, Any]]:
+def _iterate_thumb_tags(path: str, tags: Sequence[object]) -> Iterator[tuple[str, object]]:
     """Yield tags such as `user_feedback:down`, and those that are a thumb themselves."""
     for tag in tags:
         name, mark, value = (

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import BadRow, ReadingStatistics
@@ -79,7 +78,7 @@ class Intake:
         return conversation.model_copy(update={"signals": signals})
 
 
-def _has_next_page(envelope: Mapping[str, Any]) -> bool:
+def _has_next_page(envelope: Mapping[str, object]) -> bool:
     cursors = (
         "next_page_token",
         "next_cursor",
@@ -145,7 +144,7 @@ class OddityPlaces:
 
     def happened(
         self,
-        values: Mapping[str, Any],
+        values: Mapping[str, object],
         signals: Sequence[str],
         place: tuple[str, int],
     ) -> dict[str, bool]:

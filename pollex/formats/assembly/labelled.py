@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from pollex.conversations.conversation import DEFAULT_RATING_BOUNDS, Feedback, Label
 from pollex.errors import BadInput, spell_options
@@ -296,7 +295,7 @@ class ConversationLabeler:
             collect_feedback(thumbs),
         )
 
-    def _named(self, metadata: JsonDict, name: str) -> Any:
+    def _named(self, metadata: JsonDict, name: str) -> object:
         value = get_path_value(metadata, name)
         if value is not None:
             self.found.add(name)

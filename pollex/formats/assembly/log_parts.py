@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pollex.conversations.conversation import Turn
 from pollex.text import JsonObject
@@ -188,11 +188,11 @@ class ToolScore(NamedTuple):
 
     target: TargetKind
     id: str
-    value: Any
+    value: object
     name: str = ""
     source: str = ""
-    comment: Any = None
-    tags: Any = None
+    comment: object = None
+    tags: object = None
     person: str | None = None
     at: float | None = None
     summary: bool = False

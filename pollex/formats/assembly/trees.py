@@ -107,7 +107,7 @@ def sort_messages(messages: Sequence[TimedT], newest_first: bool = False) -> lis
 
 def merge_fields(facts: Sequence[JsonObject]) -> JsonDict:
     """Return each field's value if all agree, else the list of its different values; of objects, field by field."""
-    values_by_name: dict[str, list[Any]] = {}
+    values_by_name: dict[str, list[object]] = {}
     for fields in facts:
         for name, value in fields.items():
             if value in (None, "", [], {}):
@@ -119,7 +119,7 @@ def merge_fields(facts: Sequence[JsonObject]) -> JsonDict:
     return {name: _merge_values(values) for name, values in values_by_name.items()}
 
 
-def _merge_values(values: list[Any]) -> Any:
+def _merge_values(values: list[Any]) -> object:
     if len(values) == 1:
         return values[0]
     if all(isinstance(value, Mapping) for value in values):

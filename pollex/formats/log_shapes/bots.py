@@ -3,7 +3,6 @@
 import html
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.log_parts import (
@@ -604,7 +603,7 @@ _DIALOGFLOW_RATING_NAMES = {"1": "THUMBS_UP", "2": "THUMBS_DOWN"}
 """Ratings as the Python client numbers them."""
 
 
-def _rename_keys_to_camel_case(value: object) -> Any:
+def _rename_keys_to_camel_case(value: object) -> object:
     """Rename the keys of nested objects to the interface's spelling: the Python client writes them with underscores."""
     if isinstance(value, list):
         return [_rename_keys_to_camel_case(inner) for inner in value]

@@ -625,7 +625,7 @@ def _read_span(span: Fields, trace: str, around: str) -> Iterator[LogPart]:
             yield from _read_span(inner, trace, span_id)
 
 
-def _find_first_filled(fields: Fields, names: tuple[str, ...]) -> Any:
+def _find_first_filled(fields: Fields, names: tuple[str, ...]) -> object:
     return next(
         (fields[name] for name in names if fields.get(name) not in (None, "", [], {})),
         None,

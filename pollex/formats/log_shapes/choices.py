@@ -47,7 +47,7 @@ def is_unchosen(message: object) -> bool:
     return any(message.get(name) in (False, "false", "False") for name in CHOSEN_FIELD_NAMES)
 
 
-def drop_unchosen(messages: Any) -> Any:
+def drop_unchosen(messages: object) -> Any:
     """Return a list without the answers that nobody chose, where others are marked as chosen."""
     if not isinstance(messages, list) or not any(map(is_unchosen, messages)):
         return messages
@@ -122,7 +122,7 @@ def _replace_candidates(holder: JsonDict, depth: int) -> JsonDict:
     for name, value in holder.items():
         kind = type(value)
         if kind is dict and depth < MAX_SEARCH_DEPTH:
-            inner: Any = _replace_candidates(value, depth + 1)
+            inner: object = _replace_candidates(value, depth + 1)
         elif kind is list and value and type(value[0]) is dict:
             inner = _replace_candidate_list(holder, name, value, depth)
         else:
@@ -145,7 +145,7 @@ def _replace_candidate_list(
     name: str,
     items: list[Any],
     depth: int,
-) -> Any:
+) -> object:
     """Return the chosen one of some candidates, None where all were left; a list of anything else, settled inside."""
     if any(type(item) is not dict for item in items):
         return items

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from pollex.formats.names import split_name_words
 from pollex.text import JsonDict, JsonObject
@@ -84,7 +83,7 @@ def convert_tool_step(fields: MessageMapping) -> JsonDict | None:
     return {"role": "assistant", "content": "", "tool_calls": [call]}
 
 
-def _find_first_filled(fields: MessageMapping, names: Sequence[str]) -> Any:
+def _find_first_filled(fields: MessageMapping, names: Sequence[str]) -> object:
     return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
 
 
@@ -114,9 +113,9 @@ def _is_dotnet_message(message: MessageMapping) -> bool:
     return spoken and ("Items" in message or "Content" in message)
 
 
-def _convert_pydantic_parts(parts: list[Any]) -> Iterator[JsonDict]:
+def _convert_pydantic_parts(parts: Sequence[object]) -> Iterator[JsonDict]:
     """Yield a request's parts one by one, and a response's together, since words and calls stand beside each other."""
-    answer_parts: list[Any] = []
+    answer_parts: list[object] = []
     for part in parts:
         kind = None
         if isinstance(part, Mapping):

@@ -31,7 +31,7 @@ def has_path(fields: object, path: str) -> bool:
 
 def get_at_path(fields: object, path: str) -> Any:
     """Return the value under a path with dots; None if missing."""
-    value: Any = fields
+    value: object = fields
     for part in path.split("."):
         value = unwrap_object(value).get(part)
     return value
@@ -60,7 +60,7 @@ def require_text(fields: Fields, name: str, *others: str) -> str:
     raise BadInput(f"{name} is empty", hint=f"export again with {name}")
 
 
-def keep_filled_facts(**values: Any) -> JsonDict:
+def keep_filled_facts(**values: object) -> JsonDict:
     """Return fields for a conversation's metadata, without the empty ones."""
     return {name: value for name, value in values.items() if value not in (None, "", [], {})}
 
@@ -79,7 +79,7 @@ def unwrap_object(value: object) -> JsonObject:
     return parsed if isinstance(parsed, dict) else {}
 
 
-def get_column_value(fields: Fields, name: str) -> Any:
+def get_column_value(fields: Fields, name: str) -> object:
     """Return the value of a column, or the object in columns whose names begin with it and a dot."""
     if fields.get(name) not in (None, ""):
         return fields[name]

@@ -107,7 +107,7 @@ DOCUMENT_LIST_NAMES = ("documents", "output", "outputs", "results", "result", "n
 """Fields in which the output of such a span may have them, if it is no list itself."""
 
 
-def list_retrieved_documents(kind: str, output: object) -> list[Any]:
+def list_retrieved_documents(kind: str, output: object) -> list[object]:
     """Return the documents that a span looked for and found; nothing of spans of other kinds."""
     if kind.casefold() not in RETRIEVER_SPAN_KINDS:
         return []
@@ -120,7 +120,7 @@ def list_retrieved_documents(kind: str, output: object) -> list[Any]:
     return documents if isinstance(documents, list) else []
 
 
-def _parse_python_literal(text: str) -> Any:
+def _parse_python_literal(text: str) -> object:
     """Parse what Python writes for objects and lists, as data frames do in the cells of a CSV file."""
     if _PYTHON_LITERAL_PATTERN.match(text) is None:
         return text
@@ -131,7 +131,7 @@ def _parse_python_literal(text: str) -> Any:
         return text
 
 
-def nest_dotted_names(flat: JsonObject) -> Any:
+def nest_dotted_names(flat: JsonObject) -> object:
     """Nest names with dots into objects; objects with only numbered names into lists."""
     tree: JsonDict = {}
     for name, value in flat.items():
@@ -170,7 +170,7 @@ def flatten_to_dotted_names(tree: JsonObject, before: str = "") -> JsonDict:
     return flat
 
 
-def _convert_numbered_objects(tree: Any) -> Any:
+def _convert_numbered_objects(tree: object) -> object:
     if not isinstance(tree, dict):
         return tree
 
@@ -349,7 +349,7 @@ def _make_unsure_side(role: Role, words: str) -> RunSide:
     return RunSide((Turn(role=role, content=words),), False, sure=False)
 
 
-def _read_message_side(value: JsonObject | list[Any], role: Role) -> RunSide | None:
+def _read_message_side(value: JsonObject | list[object], role: Role) -> RunSide | None:
     """Read what can be nothing but messages or parts of one; None for any other object or list."""
     if isinstance(value, list):
         values = value
@@ -388,7 +388,7 @@ def _make_content_turns(role: Role, content: object) -> tuple[Turn, ...]:
     return read_message_turns({"role": role, "content": content})
 
 
-def _read_listed_side(values: list[Any], role: Role) -> RunSide | None:
+def _read_listed_side(values: Sequence[object], role: Role) -> RunSide | None:
     """Read a list of messages, of lists, of content parts, or with one text."""
     # a batch of one is its only item
     while len(values) == 1 and isinstance(values[0], list):
@@ -585,7 +585,7 @@ def _is_message_object(value: object) -> bool:
 def read_generated_turns(choices: object) -> RunSide | None:
     """Read an answer of OpenAI (`choices`), LangChain (`generations`) or Gemini (`candidates`)."""
     # the first choice of the first batch
-    first: Any = choices
+    first: object = choices
     while isinstance(first, list) and first:
         first = first[0]
 

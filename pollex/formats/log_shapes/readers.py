@@ -1,7 +1,7 @@
 """The general log shapes, which no tool alone writes: each a `Reader` in `LOG_SHAPE_READERS`."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -221,7 +221,7 @@ def _find_longest_turn_list(fields: Fields) -> str | None:
     return max(turns, key=lambda name: turns[name], default=None)
 
 
-def _are_all_spoken(items: list[Any]) -> bool:
+def _are_all_spoken(items: Sequence[object]) -> bool:
     """Return whether all items of a list are said by somebody."""
     spoken = all(isinstance(turn, Mapping) and "role" in turn for turn in items)
     return len(items) > 1 and spoken
@@ -332,7 +332,7 @@ def _parse_position(name: str, value: object) -> float:
     return position
 
 
-def _parse_parts(content: object) -> Any:
+def _parse_parts(content: object) -> object:
     """Return the parts of a message that stand in a cell as JSON; a text that holds none is what was said."""
     if not isinstance(content, str) or content.lstrip()[:1] not in ("{", "["):
         return content

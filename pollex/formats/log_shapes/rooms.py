@@ -3,7 +3,6 @@
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.log_parts import (
@@ -781,7 +780,7 @@ def _list_fastgpt_parts(value: object) -> object:
     if not isinstance(value, list):
         return value
 
-    parts: list[Any] = []
+    parts: list[object] = []
     for part in value:
         if isinstance(part, Mapping) and part.get("tools"):
             for tool in list_objects(part["tools"]):

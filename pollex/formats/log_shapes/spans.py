@@ -4,7 +4,6 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
@@ -249,7 +248,7 @@ def _read_openinference_sides(
     )
 
 
-def _list_attribute_objects(attributes: JsonObject, name: str) -> list[Any]:
+def _list_attribute_objects(attributes: JsonObject, name: str) -> list[object]:
     """Return a list of objects from one name, or from names with numbers."""
     if name in attributes:
         whole = parse_nested_json(attributes[name])
@@ -468,7 +467,7 @@ EVALUATION_EVENT = "gen_ai.evaluation.result"
 OPERATION_DETAILS_EVENT = "gen_ai.client.inference.operation.details"
 
 
-def get_camel_field(fields: JsonObject, camel: str) -> Any:
+def get_camel_field(fields: JsonObject, camel: str) -> object:
     """Return a field in camel case, or as Python and blob storage spell it."""
     if camel in fields:
         return fields[camel]
@@ -496,7 +495,7 @@ def convert_id_to_hex(id_: object) -> str | None:
     return id_
 
 
-def convert_otlp_value(value: object) -> Any:
+def convert_otlp_value(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
 
@@ -885,7 +884,7 @@ def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
                     )
 
 
-def _iterate_phoenix_annotations(fields: Fields) -> Iterator[tuple[str, Any]]:
+def _iterate_phoenix_annotations(fields: Fields) -> Iterator[tuple[str, object]]:
     # annotations are columns in a CSV file, and nested in the metadata otherwise
     prefix = "metadata.annotations."
     for k, v in fields.items():

@@ -3,8 +3,7 @@
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
@@ -149,7 +148,7 @@ def read_chosen_and_rejected(fields: Fields) -> Iterator[LogPart]:
     )
 
 
-def _parse_answer_turns(value: object, first: list[Any]) -> tuple[Turn, ...]:
+def _parse_answer_turns(value: object, first: Sequence[object]) -> tuple[Turn, ...]:
     if isinstance(value, list):
         return read_turns(value)
     if not isinstance(value, str):
@@ -266,7 +265,7 @@ def read_inspect_sample(fields: Fields) -> Iterator[LogPart]:
             for message in list_objects(fields.get("messages"))
         ]
     )
-    error: Any = fields.get("error")
+    error: object = fields.get("error")
     if isinstance(error, Mapping):
         error = error.get("message", "failed")
 
@@ -311,7 +310,7 @@ def _convert_inspect_message(message: JsonObject, attached: JsonObject) -> JsonD
     }
 
 
-def _resolve_inspect_attachments(value: Any, attached: JsonObject) -> Any:
+def _resolve_inspect_attachments(value: object, attached: JsonObject) -> object:
     # a long content stands among the attachments, and only its name is here
     if isinstance(value, str) and value.startswith(INSPECT_ATTACHMENT_PREFIX):
         return attached.get(value.removeprefix(INSPECT_ATTACHMENT_PREFIX), value)

@@ -149,9 +149,9 @@ class ExportFormat:
 
 
 @cache
-def _load_function(module: str, name: str) -> Callable[[Fields], Any]:
+def _load_function(module: str, name: str) -> Callable[[Fields], object]:
     """Return a function of a module that reads exports, which is loaded with its first row."""
-    function: Callable[[Fields], Any] = getattr(
+    function: Callable[[Fields], object] = getattr(
         import_module(f"{__package__}.{module}"),
         name,
     )
@@ -230,7 +230,7 @@ def _make_messages(table: PartTable, fields: Fields) -> Iterator[Message | LeftO
     users = table.get("users")
     agents = table.get("agents")
     # the words, and the marks of files
-    words: Any = next(
+    words: object = next(
         (value for name in table["text"].split("|") if (value := _get_first_filled(fields, name))),
         None,
     )
@@ -318,11 +318,11 @@ def _read_inner_rows(table: PartTable, fields: Fields) -> Iterable[LogPart]:
     )
 
 
-def _get_first_filled(fields: Fields, names: str) -> Any:
+def _get_first_filled(fields: Fields, names: str) -> object:
     # names with a bar between them are tried in order
     for name in names.split("|") if names else ():
         if name[0] == "=":  # the value itself
-            value: Any = name[1:]
+            value: object = name[1:]
         else:
             if name in fields:
                 value = fields[name]

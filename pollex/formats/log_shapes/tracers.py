@@ -1,7 +1,6 @@
 """Tools that trace calls of models: each tool's functions have its name, and stand together."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import LogPart, ModelCall, ToolScore, parse_timestamp
@@ -587,7 +586,7 @@ def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
     properties: JsonDict = {}
     for k, v in unwrap_object(fields.get("request_properties")).items():
         properties[str(k).casefold()] = v
-    failed: Any = answer.get("error")
+    failed: object = answer.get("error")
     if isinstance(failed, Mapping):
         failed = failed.get("message", "failed")
 

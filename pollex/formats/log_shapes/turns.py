@@ -450,7 +450,7 @@ def read_tool_call(call: object) -> ToolCall:
     )
 
 
-def _find_first_filled(places: Iterable[JsonObject], names: Sequence[str]) -> Any:
+def _find_first_filled(places: Iterable[JsonObject], names: Sequence[str]) -> object:
     """Return the first value under one of some names, place by place; None if there is none."""
     for place in places:
         for name in names:
@@ -901,7 +901,7 @@ def read_turns(messages: object) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-def _list_unknown_roles(messages: list[Any]) -> dict[str, None]:
+def _list_unknown_roles(messages: Sequence[object]) -> dict[str, None]:
     """Return all roles of some messages that no spelling names, once and in order."""
     spellings: dict[str, None] = {}
     for message in messages:
@@ -938,7 +938,7 @@ def _get_speaker(message: JsonObject) -> object:
     return role
 
 
-def _parse_turns_text(text: str) -> Any:
+def _parse_turns_text(text: str) -> object:
     try:
         return parse_json(text)
     except ValueError as error:

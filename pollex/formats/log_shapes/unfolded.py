@@ -1,7 +1,7 @@
 """Rows whose talk stands deeper: values with their types beside them, and lists of turns under other names."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pollex.errors import BadInput
@@ -79,7 +79,7 @@ def _is_dynamodb_value(value: object) -> bool:
     return isinstance(value, dict) and len(value) == 1 and not _DYNAMODB_TYPE_KEYS.isdisjoint(value)
 
 
-def _unwrap_dynamodb(value: Any) -> Any:
+def _unwrap_dynamodb(value: Any) -> object:
     if not _is_dynamodb_value(value):
         return value
 
@@ -97,7 +97,7 @@ def _unwrap_dynamodb(value: Any) -> Any:
     return inner
 
 
-def _parse_number(text: object) -> Any:
+def _parse_number(text: object) -> object:
     try:
         number = float(str(text))
     except ValueError:
@@ -108,7 +108,7 @@ def _parse_number(text: object) -> Any:
     return number
 
 
-def _unwrap_mongodb(value: Any) -> Any:
+def _unwrap_mongodb(value: object) -> object:
     if isinstance(value, list):
         return [_unwrap_mongodb(element) for element in value]
     if not isinstance(value, dict):
@@ -192,7 +192,7 @@ def join_sides_to_turns(fields: JsonObject) -> JsonDict | None:
     return {**rest, "messages": whole}
 
 
-def _is_talk_metadata(name: str, value: Any) -> bool:
+def _is_talk_metadata(name: str, value: object) -> bool:
     """Return whether a field of a row says something about the talk, and holds no part of it."""
     spelled = _spell_with_underscores(name)
     if not isinstance(value, list | dict) and (
@@ -210,7 +210,7 @@ def _iterate_turn_list_paths(
     fields: JsonObject,
     path: tuple[str, ...],
     depth: int,
-) -> Iterator[tuple[str, list[Any]]]:
+) -> Iterator[tuple[str, list[object]]]:
     """Yield paths to turns: lists of them, and choices of an interface."""
     for name, value in fields.items():
         # the value may be JSON text
@@ -236,7 +236,7 @@ def _iterate_turn_list_paths(
             yield from _iterate_turn_list_paths(inner[0], here, depth + 1)
 
 
-def unwrap_message_turn(value: Any) -> Any:
+def unwrap_message_turn(value: object) -> object:
     """Return a turn whose names begin with `message.`, or that stands in an object `message`, with plain names."""
     if not isinstance(value, Mapping):
         return value
@@ -251,7 +251,7 @@ def _iterate_turn_lists(
     fields: JsonObject,
     path: tuple[str, ...],
     depth: int,
-) -> Iterator[tuple[tuple[str, ...], list[Any], JsonObject]]:
+) -> Iterator[tuple[tuple[str, ...], list[object], JsonObject]]:
     for name, value in fields.items():
         inner = parse_nested_json(value)
         if isinstance(inner, list):
@@ -261,7 +261,7 @@ def _iterate_turn_lists(
             yield from _iterate_turn_lists(inner, (*path, name), depth + 1)
 
 
-def _are_known_turns(values: list[Any]) -> bool:
+def _are_known_turns(values: Sequence[object]) -> bool:
     """Return whether all items are turns of known roles with words, of the user and of others."""
     if len(values) < 2:
         return False

@@ -4,7 +4,6 @@ import json
 import math
 import re
 from functools import cache
-from typing import Any
 
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -22,7 +21,7 @@ class QuotedText(str):
     __slots__ = ()
 
 
-def quote_as_python(value: Any) -> QuotedText:
+def quote_as_python(value: object) -> QuotedText:
     """Return a literal of Python; a text of several lines stands in several."""
     if isinstance(value, str) and "\n" in value:
         lines = []
@@ -33,12 +32,12 @@ def quote_as_python(value: Any) -> QuotedText:
     return QuotedText(repr(value))
 
 
-def quote_as_json(value: Any) -> QuotedText:
+def quote_as_json(value: object) -> QuotedText:
     """Return JSON in one line, for every reader's idea of a line."""
     return QuotedText(json.dumps(value, ensure_ascii=False).translate(LINE_END_ESCAPES))
 
 
-def quote_as_javascript(value: Any) -> QuotedText:
+def quote_as_javascript(value: object) -> QuotedText:
     """Return a literal of JavaScript."""
     return QuotedText(json.dumps(value))
 
@@ -76,7 +75,7 @@ def escape_nunjucks(text: str) -> str:
     return f"{{% raw %}}{text}{{% endraw %}}" if needs_raw else text
 
 
-def require_quoted(value: Any) -> Any:
+def require_quoted(value: object) -> object:
     """Return what fills a place; raise TypeError where it is a text that nothing has quoted."""
     if not isinstance(value, QuotedText) and value not in ("", ","):
         raise TypeError(f"a place that nothing quotes: {value!r:.60}")
@@ -110,6 +109,6 @@ def load_templates() -> Environment:
     return environment
 
 
-def fill_template(name: str, **context: Any) -> str:
+def fill_template(name: str, **context: object) -> str:
     """Fill a template."""
     return load_templates().get_template(f"{name}.txt").render(context)

@@ -78,7 +78,7 @@ def load_rubrics_of_any_tool(source: str | Path) -> tuple[Rubric, ...]:
     )
 
 
-def _read_yaml(path: Path) -> Any:
+def _read_yaml(path: Path) -> object:
     content = read_file_bytes(path)
     text = ""
     if len(content) <= MAX_RUBRIC_FILE_SIZE:
@@ -98,7 +98,7 @@ def _read_yaml(path: Path) -> Any:
     return yaml.safe_load(text)
 
 
-def _iterate_pool_rubrics(stored: Any) -> RubricTexts:
+def _iterate_pool_rubrics(stored: object) -> RubricTexts:
     """Yield the pool of a run's state, as `pollex trace RUN --state NODE --json` hands it out, or its rows alone."""
     if isinstance(stored, Mapping):
         rows = stored.get("kept")
@@ -114,7 +114,7 @@ def _iterate_pool_rubrics(stored: Any) -> RubricTexts:
             yield row["text"], row["polarity"]
 
 
-def _iterate_criteria_rubrics(stored: Any) -> RubricTexts:
+def _iterate_criteria_rubrics(stored: object) -> RubricTexts:
     """Yield autorubric's criteria; the sign of the weight gives the polarity."""
     for criterion in _iterate_objects(stored):
         if isinstance(criterion.get("requirement"), str):
@@ -125,7 +125,7 @@ def _iterate_criteria_rubrics(stored: Any) -> RubricTexts:
             )
 
 
-def _iterate_assertion_rubrics(stored: Any) -> RubricTexts:
+def _iterate_assertion_rubrics(stored: object) -> RubricTexts:
     for assertion in _iterate_objects(stored):
         kind = str(assertion.get("type"))
         value = assertion.get("value")
@@ -137,8 +137,8 @@ def _iterate_assertion_rubrics(stored: Any) -> RubricTexts:
                     yield RAW_BLOCK_PATTERN.sub(r"\1", text), "dsat" if down else "sat"
 
 
-def _iterate_objects(stored: Any) -> Iterator[Mapping[Any, Any]]:
-    parts: Iterable[Any] = ()
+def _iterate_objects(stored: object) -> Iterator[Mapping[object, Any]]:
+    parts: Iterable[object] = ()
     if isinstance(stored, Mapping):
         yield stored
         parts = stored.values()
@@ -149,7 +149,7 @@ def _iterate_objects(stored: Any) -> Iterator[Mapping[Any, Any]]:
         yield from _iterate_objects(part)
 
 
-def _iterate_question_rubrics(stored: Any) -> RubricTexts:
+def _iterate_question_rubrics(stored: object) -> RubricTexts:
     """Yield LLM-Rubric's questions Q0, Q1, ...; the last option is the best."""
     if isinstance(stored, Mapping):
         inner = next((stored[name] for name in WRAPPER_KEYS if name in stored), stored)
@@ -173,7 +173,7 @@ def _iterate_question_rubrics(stored: Any) -> RubricTexts:
             yield text, "sat"
 
 
-def _format_question(value: Any) -> str:
+def _format_question(value: object) -> str:
     """Return a question with its best answer, if any; a judge agrees with both together."""
     if not isinstance(value, Mapping):
         return value if isinstance(value, str) else ""

@@ -83,7 +83,7 @@ class BatchHttpClient(AsyncOpenAI):
     def _validate_headers(self, headers: object, custom_headers: object) -> None:
         """Let requests without a key pass."""
 
-    async def once(self, path: str, body: Any) -> str:
+    async def once(self, path: str, body: object) -> str:
         """Return the id of what a request has made that must not be sent twice.
 
         Raises:
@@ -364,7 +364,7 @@ class AnthropicBatches:
         return False
 
 
-def make_anthropic_message(body: bytes) -> dict[str, Any]:
+def make_anthropic_message(body: bytes) -> dict[str, object]:
     """Return a chat request as the parameters of a message.
 
     The system messages that open it are the system prompt; later ones, which close the evidence,
@@ -405,7 +405,7 @@ def make_anthropic_message(body: bytes) -> dict[str, Any]:
     }
 
 
-def _make_anthropic_tool(request: Mapping[str, Any]) -> dict[str, Any]:
+def _make_anthropic_tool(request: Mapping[str, Any]) -> dict[str, object]:
     if "tools" in request:
         function = request["tools"][0]["function"]
         name = function["name"]
@@ -446,7 +446,7 @@ def read_anthropic_result(text: bytes) -> BatchReply | None:
     return None
 
 
-def make_completion_of_message(message: Mapping[str, Any]) -> dict[str, Any]:
+def make_completion_of_message(message: Mapping[str, Any]) -> dict[str, object]:
     """Return a message as a chat completion: its text, or what it gave to the tool."""
     used = []
     for block in message["content"]:

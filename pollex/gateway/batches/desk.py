@@ -177,7 +177,7 @@ def read_answer_line(text: str | bytes) -> BatchReply | None:
         return None
 
 
-def dump_json_compactly(body: Any) -> str:
+def dump_json_compactly(body: object) -> str:
     """Return JSON values as a ledger keeps them."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 

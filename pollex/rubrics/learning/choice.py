@@ -194,10 +194,10 @@ def _drop_mirrors(
     material: Material,
     conversations: Sequence[Conversation],
     rubrics: Sequence[Rubric],
-) -> tuple[list[Rubric], dict[str, Any]]:
+) -> tuple[list[Rubric], dict[str, object]]:
     """Keep of a rubric and its reverse on the other side the one that separates with the smaller loss."""
     by_id = {rubric.id: rubric for rubric in rubrics}
-    gone = dict[str, Any]()
+    gone = dict[str, object]()
     up = flag_positive_labels(conversations)
     for pair in material.mirrors:
         # an earlier pair may have taken one of the two out
@@ -225,7 +225,7 @@ def _drop_mirrors(
     return [rubric for rubric in rubrics if rubric.id not in gone], gone
 
 
-def _make_drop(**why: Any) -> dict[str, Any]:
+def _make_drop(**why: object) -> dict[str, object]:
     return {
         "loss": None,
         "beaten_by": None,
@@ -285,13 +285,13 @@ class RubricChoice:
     """
 
     alpha: float
-    table: list[dict[str, Any]]
+    table: list[dict[str, object]]
     held_out_scores: list[float] | None
     selection: Selection
     notes: list[str]
     stability: Floats | None
     p: dict[str, float] | None = None
-    families: dict[str, dict[str, Any]] = field(default_factory=dict)
+    families: dict[str, dict[str, object]] = field(default_factory=dict)
     why: dict[int, dict[str, str]] = field(default_factory=dict)
 
 
@@ -588,7 +588,7 @@ def choose_on_rows(
 
 def choose_alpha_by_folds(
     material: Material, pool: Candidates
-) -> tuple[float, list[dict[str, Any]], list[float] | None, list[str]]:
+) -> tuple[float, list[dict[str, object]], list[float] | None, list[str]]:
     """Choose α by cross-validation.
 
     Returns α, its table, out-of-fold NetSAT, and warnings.

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 
@@ -191,7 +190,7 @@ def list_categorical_fields(
     return fields
 
 
-def _iterate_scalars(values: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
+def _iterate_scalars(values: Mapping[str, object], before: str) -> Iterator[tuple[str, str]]:
     for name, value in values.items():
         if isinstance(value, str | int | bool):
             yield f"{before}{name}", str(value)
@@ -199,7 +198,7 @@ def _iterate_scalars(values: Mapping[str, Any], before: str) -> Iterator[tuple[s
             yield from _iterate_scalars(value, f"{before}{name}.")
 
 
-def get_moment(metadata: Mapping[str, Any]) -> float | None:
+def get_moment(metadata: Mapping[str, object]) -> float | None:
     """Return when a conversation was had, as a number that grows with time; None where it doesn't say."""
     # some tools put the log's metadata one level deeper
     inner = metadata.get("metadata")

@@ -78,7 +78,7 @@ class Candidates:
     rubrics: list[Rubric]
     values: Floats
     answered: Bools
-    unjudged: dict[str, Any]
+    unjudged: dict[str, object]
     came_up: Bools | None = None
 
     @cached_property
@@ -591,7 +591,7 @@ def make_key(rubric: Rubric) -> tuple[str, str]:
     return rubric.polarity, name_detector(rubric)
 
 
-def describe_families(weighed: WeighedPool, narrowed: Narrowed) -> dict[str, dict[str, Any]]:
+def describe_families(weighed: WeighedPool, narrowed: Narrowed) -> dict[str, dict[str, object]]:
     """Return what each rubric that leads a family consists of, by its id, as JSON values.
 
     That is of a deed its narrower forms; of an outcome the deeds that happen where it holds, but for

@@ -294,7 +294,7 @@ class TrainingScores:
     promises: bool
 
     @classmethod
-    def of(cls, material: Material, selection: Mapping[str, Any]) -> TrainingScores:
+    def of(cls, material: Material, selection: Mapping[str, object]) -> TrainingScores:
         """Gather the scores of both sides."""
         training, (held_out, dealt) = (
             list_candidates(material).conversations,
@@ -638,7 +638,7 @@ def list_merged_families(
     material: Material,
     training: Sequence[Conversation],
     reasons: Sequence[Reason],
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, object]]:
     """Return the forms that the deduplicator merged into each chosen rubric, by its id, as JSON values.
 
     Nobody judged these forms: they are counted where the rubric holds, in conversations whose

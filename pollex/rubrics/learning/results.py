@@ -121,7 +121,7 @@ def iterate_labelled_scores(
                 )
 
 
-def list_held_out_figures(rubrics: RubricSet) -> dict[str, Any]:
+def list_held_out_figures(rubrics: RubricSet) -> dict[str, object]:
     """Return the figures of held-out conversations as JSON values; empty where nothing was held out."""
     if rubrics.held_out:
         held_out = vars(rubrics.held_out)
@@ -165,7 +165,7 @@ def list_dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[
     by_id = pool | deduplicated
     texts = {id_: rubric.text for id_, rubric in by_id.items()}
 
-    def out(rubric: Rubric, reason: str, **more: Any) -> DroppedRubric:
+    def out(rubric: Rubric, reason: str, **more: object) -> DroppedRubric:
         about = {
             "id": rubric.id,
             "text": rubric.text,

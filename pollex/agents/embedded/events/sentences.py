@@ -379,7 +379,7 @@ def read_table_rows(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
                 yield group, name, written
 
 
-def _expand_fragments_in_value(value: Any, fragments: Mapping[str, str]) -> Any:
+def _expand_fragments_in_value(value: object, fragments: Mapping[str, str]) -> Any:
     match value:
         case str():
             return _FRAGMENT_REFERENCE_REGEX.sub(

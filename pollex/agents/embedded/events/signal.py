@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -150,7 +150,7 @@ def write_event_source(rubric: EventRubric, topics: LogTopics) -> str:
     # what doesn't lead counts for the score only
     kind = "event" if rubric.headline else "rate"
     event = rubric.event
-    stored: dict[str, Any] = {"detail": event.detail} if event.detail else {}
+    stored: dict[str, object] = {"detail": event.detail} if event.detail else {}
     # one object among others is found again by all topics of its log
     if event.topic != ANY_TOPIC:
         lexicon = {}

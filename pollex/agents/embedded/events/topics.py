@@ -132,7 +132,7 @@ class LogTopics:
         first = next((topic for topic in out if topic >= 0), -1)
         return [first if topic < 0 else topic for topic in out]
 
-    def to_json(self) -> list[dict[str, Any]]:
+    def to_json(self) -> list[dict[str, object]]:
         return [vars(topic) for topic in self.topics]
 
     @classmethod
