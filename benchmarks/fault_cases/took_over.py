@@ -2,8 +2,10 @@
 
 import io
 import json
+import os
 import tarfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from fault_cases import case
@@ -12,6 +14,7 @@ from fault_cases.machine import LAUGHS
 from pollex.errors import BadInput, StoreDamaged
 from pollex.formats.read_logs import read_logs
 from pollex.rooms.remedy.agents.assistant import NoReply, convert_reply
+from pollex.services.readings import keep_reading, make_reading
 from pollex.store.database import BACKUP_FILE_NAME, DATABASE_FILE_NAME
 from pollex.store.store import Store
 
@@ -136,3 +139,55 @@ def unseen_replies(_folder: Path) -> str:
     for text in unseen:
         assert isinstance(convert_reply(text), NoReply), ascii(text)
     return f"{len(unseen)} of {len(unseen)}"
+
+
+@case("42.6.1", "a log outside the store that a stranger's store names is told, and not read")
+def place_of_a_stranger(folder: Path) -> str:
+    """See `case`."""
+    far = written(folder / "private.jsonl", bikes(3))
+    brought = keep_reading(
+        replace(make_reading(folder / "s", "far"), places=(str(far),), titles=("far",))
+    )
+    note = brought.folder / "reading.json"
+    # as a stranger writes it: nothing of this machine seals it
+    content = json.loads(note.read_text()) | {"sealed": "0" * 64}
+    note.write_text(json.dumps(content))
+    run(folder, "inspect", "log:far", "--store", "s", code=2)
+    run(folder, "share", "log:far", "--store", "s", code=2)
+    return "2 of 2 refused"
+
+
+@case("42.6.2", "a set with probabilities of beginnings takes no log's place, and no store's")
+def set_in_place_of_a_log(folder: Path) -> str:
+    """See `case`."""
+    learned(folder)
+    log = written(folder / "few.jsonl", bikes(3))
+    before = log.read_bytes()
+    for out in (log, Path("s") / DATABASE_FILE_NAME):
+        run(folder, "turns", "few.jsonl", "--rubrics", "r.json", "--out", out, code=2)
+    words = ("turns", "few.jsonl", "--rubrics", "r.json")
+    run(folder, *words, "--out", "x.jsonl", "--scores", "x.jsonl", code=2)
+    assert log.read_bytes() == before
+    return "3 of 3 refused"
+
+
+@case("42.6.3", "a pipe where a page belongs is not waited for, and stays")
+def pipe_in_place_of_a_page(folder: Path) -> str:
+    """See `case`."""
+    learned(folder)
+    written(folder / "few.jsonl", bikes(3))
+    os.mkfifo(folder / "s.html")
+    run(folder, "score", "few.jsonl", "--rubrics", "r.json", "--out", "s.jsonl", "--store", "s")
+    assert (folder / "s.html").is_fifo()
+    return "1 of 1 stays"
+
+
+@case("42.6.4", "a difference to plan for that is none is refused before the work")
+def difference_of_nothing(folder: Path) -> str:
+    """See `case`."""
+    learned(folder)
+    written(folder / "few.jsonl", bikes(3))
+    for see in ("0", "-0.1", "1"):
+        words = ("compare", "few.jsonl", "few.jsonl", "--rubrics", "r.json", "--see", see)
+        run(folder, *words, "--store", "s", code=2)
+    return "3 of 3 refused"
