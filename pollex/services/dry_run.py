@@ -114,7 +114,7 @@ def compute_costs(planned: Sequence[ModelUsage]) -> dict[str, float]:
     return {"at_once": at_once, "by_batch": at_once - saved}
 
 
-def plan_scoring(
+def plan_scoring_calls(
     conversations: Sequence[Conversation],
     rubrics: RubricSet,
     run: RunOptions,
@@ -168,7 +168,7 @@ def _count_if_all_known(
         return 0
 
 
-def plan_learning(
+def plan_learning_calls(
     learning: LearningInput,
     run: RunOptions,
     model: ModelOptions,

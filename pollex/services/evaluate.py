@@ -40,7 +40,7 @@ from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.usage import ModelUsage, render_usage_by_stage
 from pollex.runs.workspace import open_workspace
 from pollex.selection.threshold import fit_calibration
-from pollex.services.dry_run import DryRunEnded, plan_scoring
+from pollex.services.dry_run import DryRunEnded, plan_scoring_calls
 from pollex.services.logs import (
     Sources,
     list_file_names,
@@ -239,7 +239,7 @@ def evaluate(
     read = read_labeled_logs(logs, reading, run.store, progress)
     labelled = list_labelled(read, logs)
     if run.dry_run:
-        raise DryRunEnded(plan_scoring(labelled, rubric_set, run, model))
+        raise DryRunEnded(plan_scoring_calls(labelled, rubric_set, run, model))
 
     with open_workspace(run, progress, read) as opened:
         arguments = {"logs": list_source_names(logs), "rubrics": list_source_names(rubrics)[0]}

@@ -44,7 +44,7 @@ from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.roles import get_embedding_model_name, make_embedder
 from pollex.runs.usage import ModelUsage, render_usage_by_stage
 from pollex.runs.workspace import open_workspace
-from pollex.services.dry_run import DryRunEnded, plan_scoring
+from pollex.services.dry_run import DryRunEnded, plan_scoring_calls
 from pollex.services.logs import Sources, list_file_names, list_source_names, logs_from
 from pollex.services.results import (
     TabularResult,
@@ -137,7 +137,7 @@ def choose_next_conversations(
     unlabeled_logs = Logs(conversations=unlabeled, fingerprint=read.fingerprint)
     if run.dry_run:
         raise DryRunEnded(
-            plan_scoring(
+            plan_scoring_calls(
                 unlabeled_logs.conversations,
                 rubric_set,
                 run,

@@ -49,7 +49,7 @@ from pollex.runs.pool_review import (
 from pollex.runs.roles import RunRoles, build_embedded_roles, build_run_roles
 from pollex.runs.usage import ModelUsage
 from pollex.runs.workspace import Workspace, open_workspace
-from pollex.services.dry_run import DryRunEnded, plan_learning
+from pollex.services.dry_run import DryRunEnded, plan_learning_calls
 from pollex.services.few_thumbs import FewThumbsAdvice, ThumbCounts, strip_figures, write_queue
 from pollex.services.learn_result import (
     LearnResult,
@@ -129,7 +129,7 @@ def learn(
 
     # plan
     if run.dry_run:
-        raise DryRunEnded(plan_learning(task.learning, run, model, adapt=adapt))
+        raise DryRunEnded(plan_learning_calls(task.learning, run, model, adapt=adapt))
 
     # run: the starter's answers come first, as the model of the probability takes both
     helper = elsewhere and read_starter_answers(

@@ -20,7 +20,7 @@ from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.roles import RunRoles, build_run_roles, restore_judge
 from pollex.runs.usage import ModelUsage
 from pollex.runs.workspace import Workspace, open_workspace
-from pollex.services.dry_run import CallPlan, DryRunEnded, plan_learning, plan_scoring
+from pollex.services.dry_run import CallPlan, DryRunEnded, plan_learning_calls, plan_scoring_calls
 from pollex.services.learn import describe_judging
 from pollex.services.learn_result import LearnResult, require_distinct_paths, write_learn_result
 from pollex.services.logs import (
@@ -136,7 +136,7 @@ def plan_refit(
 ) -> CallPlan:
     """Plan the calls: of the set's own judge many answers may be known, another judge has to give all."""
     if model.name is None:
-        return plan_scoring(logs.learnable, rubric_set, run, model)
+        return plan_scoring_calls(logs.learnable, rubric_set, run, model)
 
     learning = LearningInput(
         logs=logs,
@@ -144,7 +144,7 @@ def plan_refit(
         settings=settings,
         rubrics=rubric_set.rubrics,
     )
-    return plan_learning(learning, run, model)
+    return plan_learning_calls(learning, run, model)
 
 
 async def refit_in_run(

@@ -84,10 +84,10 @@ def score(
     if run.dry_run:
         from pollex.services.dry_run import (  # a model's roles come with it
             DryRunEnded,
-            plan_scoring,
+            plan_scoring_calls,
         )
 
-        raise DryRunEnded(plan_scoring(read.conversations, task.rubric_set, run, model))
+        raise DryRunEnded(plan_scoring_calls(read.conversations, task.rubric_set, run, model))
 
     # run
     with (

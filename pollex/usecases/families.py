@@ -514,10 +514,10 @@ class ModelCallOptions(ResumableRunOptions):
             options.setdefault("scale", PAPER_SCALE_NAME)
 
         switch_tracing(on=options.pop("langsmith", False))
-        return ModelOptions.of(**options | name_chat_options(options.pop("model", None)))
+        return ModelOptions.of(**options | convert_model_to_options(options.pop("model", None)))
 
 
-def name_chat_options(model: str | BaseChatModel | None) -> dict[str, object]:
+def convert_model_to_options(model: str | BaseChatModel | None) -> dict[str, object]:
     """Return a model as options: its name, or the object that is asked."""
     if isinstance(model, str | None):
         return {"model": model}

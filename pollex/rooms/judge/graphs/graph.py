@@ -315,7 +315,7 @@ async def apply_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> Jud
     }
 
 
-def build() -> StateGraph[JudgeState, JudgeContext, JudgeState, JudgeState]:
+def build() -> StateGraph[BatchState, JudgeContext, BatchState, BatchState]:
     """Build the graph, uncompiled; waiting for people needs a checkpointer."""
     # batches of runs first, τ when all votes are in
     graph = add_batches(

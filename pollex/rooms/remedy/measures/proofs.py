@@ -764,7 +764,7 @@ def count_further_users_needed(primary: TargetEffect) -> int:
     return max(0, int(np.ceil(min(needed, 1e6))) - primary.effect.users)
 
 
-def describe_harm(primary: TargetEffect) -> str:
+def describe_chance_of_harm(primary: TargetEffect) -> str:
     """Say how likely harm is, and what it takes to know; empty where nothing speaks for harm."""
     speaks_for_harm = min(primary.effect.value, primary.everywhere.value) < 0
     if not speaks_for_harm or primary.effect.users < FEWEST_USERS_OF_GUARDRAIL:
@@ -829,7 +829,7 @@ def decide_verdict(
     if primary.outcome == WORSE or fell:
         return "worse", [*fell, *marked, *lacks]
     if primary.outcome != BETTER:
-        harm = describe_harm(primary)
+        harm = describe_chance_of_harm(primary)
         doubts = [harm, *marked] if harm else [*marked]
         if is_harm_likely(primary, margin):
             return "no gain, likely harm", [*doubts, *lacks]

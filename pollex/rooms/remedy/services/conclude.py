@@ -20,6 +20,7 @@ from pollex.rooms.remedy.measures.proofs import (
     FAILING_STRATUM,
     FEWEST_USERS_OF_GUARDRAIL,
     OLD_ARM,
+    ProofEnd,
     TargetEffect,
     average_by_user,
     decide_verdict,
@@ -35,7 +36,7 @@ from pollex.services.evaluate import (
     cut_after_turns,
 )
 from pollex.services.scorer import BatchScorer
-from pollex.text import JsonDict
+from pollex.text import JsonDict, JsonObject
 
 MAX_DIVERGED_SHARE = 0.1
 VERDICT_PEOPLE_AGREE = "better, people agree"
@@ -45,101 +46,129 @@ LABEL_RESAMPLES = 200
 THUMBS_ASSUMPTION = "if the relation of rubrics and thumbs in the log holds for the new replies too"
 
 
-def conclude_edits(
+def build_edit_verdicts(
     gathered: GatheredContexts,
     live: RemedyWork,
     state: RemedyState,
     *,
     same_family: bool,
-) -> list[dict[str, object]]:
-    """Conclude on each change that was proven, the best first; return the fields of each `ProvenEdit`.
+) -> list[JsonDict]:
+    """Decide on each change that was proven, the best first; return the fields of each `ProvenEdit`.
 
     Args:
         same_family: Whether judges and assistant are of one family.
     """
-    trial = live.trials["prove"]
-    believes = state["flatterer"]
-    verdicts = list[JsonDict]()
-    arrays = trial.arrays
     # texts of the guardrails that the proposer never saw
     sealed = set()
     for guard in gathered.guards:
         if guard.id in gathered.sealed:
             sealed.add(guard.text)
 
+    verdicts = []
     for arm, ended in sorted(read_proof_ends(state).items()):
-        # the effect on the target, on guardrails, and what a second reader says
-        edit = list_proven_changes(state)[arm - 1]
-        primary = arrays.primary(arm, ended)
-        guards = arrays.guardrails(ended.look, arm, gathered.options.margin)
-        pair = state["pairs"].get(edit["name"])
-        wording = measure_wording_effects(live, arm, primary)
-        over = compare_shown_with_sealed(trial, arm, ended.look, sealed)
-        # what speaks against the change, each where it holds
-        objections = {
-            "over 10 % of the old arm left the recorded calls of tools": has_diverged(
-                trial, OLD_ARM
-            ),
-            "over 10 % of the new arm left the recorded calls of tools": has_diverged(trial, arm),
-            believes["said"]: believes["found"],
-            "the rubrics like it, a reader without rubrics doesn't": pair and pair["against"],
-            "it depends on the wording of the target": wording
-            and any(not reworded["holds"] for reworded in wording),
-            "guardrails that the proposer saw rise more than sealed ones": over and over["low"] > 0,
-        }
-        speaks = []
-        for words, holds in objections.items():
-            if holds:
-                speaks.append(words)
-
-        missing = describe_missing_replies(trial, arm, ended.look)
-        verdict, against = decide_verdict(
-            primary,
-            guards,
-            speaks,
-            missing,
-            gathered.options.margin,
-        )
-        # people who compared blind outrank the judge
-        people = None
-        # R: judged by rubrics; P: people compared
-        level = "R"
-        named = verdict
-        if state["choices"] and arm == choose_compared_arm(state):
-            people = estimate_preference(
-                trial,
-                arm,
-                state["choices"],
-                gathered.options,
-                live.salt,
-            )
-            if people["value"] is not None and people["high"] < 0.5:
-                named = VERDICT_PEOPLE_AGAINST
-                level = "P"
-            elif people["value"] is not None and people["low"] > 0.5 and verdict == "judged better":
-                named = VERDICT_PEOPLE_AGREE
-                level = "P"
-
-        verdicts.append({
-            "name": edit["name"],
-            "diff": edit["diff"],
-            "prompt": edit["text"],
-            "purpose": edit["purpose"],
-            "verdict": VERDICT_OWN_FAMILY if named == "judged better" and same_family else named,
-            "level": level,
-            "against": against,
-            "primary": asdict(primary),
-            "guardrails": [asdict(guard) | {"sealed": guard.name in sealed} for guard in guards],
-            "traffic": arrays.traffic(ended.look, arm, gathered.shares),
-            "thumbs": estimate_thumbs_effect(gathered, trial, arm, ended.look),
-            "pair": pair,
-            "wording": wording,
-            "people": people,
-            "shown_over_sealed": over,
-        })  # fmt: skip
+        verdict = _build_edit_verdict(gathered, live, state, arm, ended, sealed)
+        if same_family and verdict["verdict"] == "judged better":
+            verdict["verdict"] = VERDICT_OWN_FAMILY
+        verdicts.append(verdict)
 
     # the best verdict first
     return sorted(verdicts, key=lambda verdict: VERDICTS_BY_RANK.index(verdict["verdict"]))
+
+
+def _build_edit_verdict(
+    gathered: GatheredContexts,
+    live: RemedyWork,
+    state: RemedyState,
+    arm: int,
+    ended: ProofEnd,
+    sealed: set[str],
+) -> JsonDict:
+    """Decide on one change, and return the fields of its `ProvenEdit`."""
+    trial = live.trials["prove"]
+    arrays = trial.arrays
+    margin = gathered.options.margin
+    # the effect on the target, on guardrails, and what a second reader says
+    edit = list_proven_changes(state)[arm - 1]
+    primary = arrays.primary(arm, ended)
+    guards = arrays.guardrails(ended.look, arm, margin)
+    pair = state["pairs"].get(edit["name"])
+    wording = measure_wording_effects(live, arm, primary)
+    over = compare_shown_with_sealed(trial, arm, ended.look, sealed)
+
+    # the judge's verdict, and what speaks against the change
+    objections = list_objections(trial, arm, state["flatterer"], pair, wording, over)
+    missing = describe_missing_replies(trial, arm, ended.look)
+    verdict, against = decide_verdict(primary, guards, objections, missing, margin)
+
+    # people who compared blind outrank the judge; R: judged by rubrics, P: people compared
+    people = None
+    level = "R"
+    if state["choices"] and arm == choose_compared_arm(state):
+        people = estimate_preference(trial, arm, state["choices"], gathered.options, live.salt)
+        verdict, level = outrank_by_people(verdict, people)
+
+    return {
+        "name": edit["name"],
+        "diff": edit["diff"],
+        "prompt": edit["text"],
+        "purpose": edit["purpose"],
+        "verdict": verdict,
+        "level": level,
+        "against": against,
+        "primary": asdict(primary),
+        "guardrails": [asdict(guard) | {"sealed": guard.name in sealed} for guard in guards],
+        "traffic": arrays.traffic(ended.look, arm, gathered.shares),
+        "thumbs": estimate_thumbs_effect(gathered, trial, arm, ended.look),
+        "pair": pair,
+        "wording": wording,
+        "people": people,
+        "shown_over_sealed": over,
+    }
+
+
+def list_objections(
+    trial: Trial,
+    arm: int,
+    flatterer: JsonObject,
+    pair: JsonObject | None,
+    wording: Sequence[JsonObject] | None,
+    shown_over_sealed: JsonObject | None,
+) -> list[str]:
+    """Return what speaks against a change besides the figures of its proof.
+
+    Args:
+        flatterer: What a prompt came to that only claims to do well; see `RemedyState`.
+        pair, wording, shown_over_sealed: As in `ProvenEdit`.
+    """
+    objections = []
+    # replies that called other tools than the log has results of
+    if has_diverged(trial, OLD_ARM):
+        objections.append("over 10 % of the old arm left the recorded calls of tools")
+    if has_diverged(trial, arm):
+        objections.append("over 10 % of the new arm left the recorded calls of tools")
+
+    # a judge that can be fooled, or that others contradict
+    if flatterer["found"]:
+        objections.append(flatterer["said"])
+    if pair and pair["against"]:
+        objections.append("the rubrics like it, a reader without rubrics doesn't")
+    if wording and any(not reworded["holds"] for reworded in wording):
+        objections.append("it depends on the wording of the target")
+    if shown_over_sealed and shown_over_sealed["low"] > 0:
+        objections.append("guardrails that the proposer saw rise more than sealed ones")
+
+    return objections
+
+
+def outrank_by_people(verdict: str, people: JsonObject) -> tuple[str, str]:
+    """Return the verdict and its level after people compared: theirs where they clearly prefer one side."""
+    if people["value"] is None:
+        return verdict, "R"
+    if people["high"] < 0.5:
+        return VERDICT_PEOPLE_AGAINST, "P"
+    if people["low"] > 0.5 and verdict == "judged better":
+        return VERDICT_PEOPLE_AGREE, "P"
+    return verdict, "R"
 
 
 def describe_missing_replies(trial: Trial, arm: int, look: int) -> str:

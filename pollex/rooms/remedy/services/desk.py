@@ -45,8 +45,8 @@ from pollex.rooms.remedy.measures.looks import compute_alpha_of_proof
 from pollex.rooms.remedy.measures.proofs import ANY_STRATUM, FAILING_STRATUM, FINE_STRATUM
 from pollex.rooms.remedy.services.assistants import AssistantOptions
 from pollex.rooms.remedy.services.conclude import (
+    build_edit_verdicts,
     build_run_record,
-    conclude_edits,
     get_model_family,
     list_arm_names,
 )
@@ -460,7 +460,7 @@ async def carry_out_remedy(
                 register=desk.register,
                 finalists=options.finalists,
                 sheet=lambda trial, arm: build_pair_sheet(trial, arm, options, live.salt),
-                conclude=partial(conclude_edits, gathered, same_family=desk.own),
+                conclude=partial(build_edit_verdicts, gathered, same_family=desk.own),
                 seed=options.seed,
                 # texts of replies stay hidden while people are to compare blind
                 blind=options.people > 0,
