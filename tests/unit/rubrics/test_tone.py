@@ -210,3 +210,10 @@ def test_the_built_in_judge_answers_it_by_the_learned_scale_and_reads_no_vectors
     )
     with pytest.raises(BadRubrics, match="slopes"):
         EmbeddedJudge(Embedder(), {TONE_SOURCE: {"slopes": [1.0], "offset": 0.0}})
+
+
+def test_only_how_people_sound_is_named_in_tone_and_deeds_are_left_to_rubrics() -> None:
+    sounds = dict(zip(WORDING_TONE_FORM.signals, WORDING_TONE_FORM.sounds, strict=True))
+    assert not sounds["The assistant gives a negative answer."]
+    assert not sounds["The assistant apologises."]
+    assert sounds["The assistant offers further help."]
