@@ -349,11 +349,14 @@ def numpy_beside_torch() -> None:
     held, up, _ = planted(200, np.random.default_rng(0))
     answers = np.clip(1 - np.abs(held[:200, :, None] - np.linspace(0, 1, 5)) / 0.25, 0, 1)
     stacks = []
-    losses = begun._Stack.losses
-    begun._Stack.losses = lambda stack: stacks.append(stack) or losses(stack)  # type: ignore[func-returns-value]
+    losses = begun._NetworkStack.losses
+    begun._NetworkStack.losses = lambda stack: stacks.append(stack) or losses(stack)  # type: ignore[func-returns-value]
     try:
         network = CalibrationNetwork(
-            thumbs.HIDDEN_UNITS, thumbs.HIDDEN_UNITS, start=WeightedSum(SIGNS), strengths=(20.0,)
+            thumbs.HIDDEN_UNITS_A_LAYER,
+            thumbs.HIDDEN_UNITS_A_LAYER,
+            start=WeightedSum(SIGNS),
+            strengths=(20.0,),
         )
         rubrics = [str(number) for number in range(len(SIGNS))]
         network.fit(
@@ -362,7 +365,7 @@ def numpy_beside_torch() -> None:
             questions=thumbs.make_thumb_questionnaire(rubrics),
         )
     finally:
-        begun._Stack.losses = losses
+        begun._NetworkStack.losses = losses
     begins = np.log(network.starts_[0].predict_proba(thumbs.flatten_answers(answers)))
     stack = stacks[0]
     stack.begins = torch.tensor(begins, dtype=torch.float32)[None, :, None].expand(

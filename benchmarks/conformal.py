@@ -36,7 +36,13 @@ from pollex.selection.alpha import choose_alpha
 from pollex.selection.losses import compute_theta_c
 from pollex.selection.policies import DEFAULT_POLICY, POLICIES
 from pollex.selection.pool import Pool
-from pollex.selection.threshold import DELTA, PRECISION, Window, fit_guaranteed_window, fit_window
+from pollex.selection.threshold import (
+    GUARANTEE_FAILURE_RATE,
+    REQUIRED_PRECISION,
+    Window,
+    fit_guaranteed_window,
+    fit_window,
+)
 
 SIZES = (100, 200, 400, 1000)
 MADE = 200_000
@@ -82,7 +88,7 @@ class Population:
             sides.append(self.positive[np.searchsorted(self.scores, window.upper, side="right") :])
         if window.lower is not None:
             sides.append(~self.positive[: np.searchsorted(self.scores, window.lower, side="right")])
-        below = any(len(side) > 0 and side.mean() < PRECISION - ROUNDING for side in sides)
+        below = any(len(side) > 0 and side.mean() < REQUIRED_PRECISION - ROUNDING for side in sides)
         return sum(map(len, sides)), int(sum(side.sum() for side in sides)), below
 
 
@@ -93,7 +99,7 @@ def made(rng: np.random.Generator) -> Iterator[tuple[str, Population]]:
         "well apart": 1 / (1 + np.exp(-(0.5 + 3 * scores))),
         "as real logs": 1 / (1 + np.exp(-(1.0 + 1.5 * scores))),
         "never good enough, by a hair": np.where(
-            scores > 0, PRECISION - 0.005, 1 - PRECISION + 0.005
+            scores > 0, REQUIRED_PRECISION - 0.005, 1 - REQUIRED_PRECISION + 0.005
         ),
         "a dip at both ends": np.where(np.abs(scores) > 1.5, 0.5, 1 / (1 + np.exp(-4 * scores))),
     }
@@ -126,7 +132,9 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
     """Measure what was asked for."""
     rng = np.random.default_rng(arguments.seed)
     failures: dict[str, int] = {}
-    print(f"P = {PRECISION}, δ = {DELTA}, {arguments.splits} splits a row; [95 % interval]")
+    print(
+        f"P = {REQUIRED_PRECISION}, δ = {GUARANTEE_FAILURE_RATE}, {arguments.splits} splits a row; [95 % interval]"
+    )
     print(
         f"{'':<32}{'n':>6}  {'window':<12}{'true precision below P':>26}{'yield':>8}{'right':>8}{'no side':>9}"
     )
@@ -166,7 +174,10 @@ KEPT = "the guaranteed window is below its precision in no more splits than it a
 
 def kept(failures: Mapping[str, int], splits: int) -> bool:
     """Tell whether no guaranteed window failed more often than allowed, by more than chance."""
-    return all(compute_share_interval(failed, splits)[0] <= DELTA for failed in failures.values())
+    return all(
+        compute_share_interval(failed, splits)[0] <= GUARANTEE_FAILURE_RATE
+        for failed in failures.values()
+    )
 
 
 def coverage(

@@ -19,7 +19,7 @@ from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.models import get_model_class
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.thumbs import HIDDEN_UNITS, PENALTY_STRENGTHS
+from pollex.calibration.thumbs import HIDDEN_UNITS_A_LAYER, PENALTY_STRENGTHS
 from pollex.measures.arrays import Floats, Ints
 from pollex.rooms.questionnaire.services.calibrate import MIXED_START_SEEDS
 
@@ -173,8 +173,8 @@ AUTHORS: dict[str, Any] = {
 
 BEGUN_SETTINGS: dict[str, Any] = {
     "start": OrdinalMixedEffects(),
-    "h1": HIDDEN_UNITS,
-    "h2": HIDDEN_UNITS,
+    "h1": HIDDEN_UNITS_A_LAYER,
+    "h2": HIDDEN_UNITS_A_LAYER,
     "strengths": PENALTY_STRENGTHS,
     "seeds": MIXED_START_SEEDS,
 }

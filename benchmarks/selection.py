@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 from small_form import Findings, arguments_of, run
 
-from pollex.selection.losses import GRID_POINTS
+from pollex.selection.losses import THRESHOLD_GRID_POINTS
 from pollex.selection.policies import DEFAULT_POLICY, select_rubrics
 
 # The plain loop that is timed is the one that the tests hold the arrays to.
@@ -57,7 +57,7 @@ def growth(sizes: list[tuple[int, int]], rng: np.random.Generator) -> None:
         _, seconds = timed(partial(select_rubrics, *problem, BUDGET, ALPHA, rng, DEFAULT_POLICY))
         print(
             f"{DEFAULT_POLICY:<10} {conversations:>6} conversations × {rubrics} rubrics, {BUDGET[0]} + {BUDGET[1]} "
-            f"steps, {GRID_POINTS} thresholds: {seconds:6.2f} s of CPU, peak {peak_megabytes():5.0f} MB"
+            f"steps, {THRESHOLD_GRID_POINTS} thresholds: {seconds:6.2f} s of CPU, peak {peak_megabytes():5.0f} MB"
         )
 
 

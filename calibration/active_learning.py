@@ -24,13 +24,13 @@ from pollex.calibration.features import measure_columns
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.measures.arrays import Bools, Floats, Ints
 
-EMBEDDING_WEIGHT = 3.0
+PRIOR_LOG_ODDS_DEVIATION = 3.0
 """Standard deviation that the log-odds of a typical text have before any label, by each part of its vector."""
 
-FARTHEST_STANDARD_SCORE = 3.0
+MAX_STANDARD_SCORE = 3.0
 """Vectors are cut off at so many standard deviations: an odd text is not worth more for being odder."""
 
-EMBEDDING_DIRECTIONS = 10
+EMBEDDING_COMPONENTS = 10
 """Principal components of embeddings that tell texts apart."""
 
 INTERCEPT_PRECISION = 0.1
@@ -73,7 +73,7 @@ def make_text_vectors(columns: Floats, embeddings: Floats | None = None) -> Floa
         parts.append(_project_on_components(np.asarray(embeddings, dtype=np.float64)))
 
     return np.concatenate(
-        [EMBEDDING_WEIGHT * part / np.sqrt(max(1, part.shape[1])) for part in parts],
+        [PRIOR_LOG_ODDS_DEVIATION * part / np.sqrt(max(1, part.shape[1])) for part in parts],
         axis=1,
     )
 
@@ -248,7 +248,7 @@ def _standardize(columns: Floats) -> Floats:
     standardized: Floats = np.nan_to_num(
         (columns - mean) / np.where(spread > 1e-12, spread, np.inf)
     )
-    return np.clip(standardized, -FARTHEST_STANDARD_SCORE, FARTHEST_STANDARD_SCORE)
+    return np.clip(standardized, -MAX_STANDARD_SCORE, MAX_STANDARD_SCORE)
 
 
 def _project_on_components(embeddings: Floats) -> Floats:
@@ -265,7 +265,7 @@ def _project_on_components(embeddings: Floats) -> Floats:
 
     # the largest that aren't rounding, largest first
     least = 1e-9 * max(1e-9, float(sizes.max(initial=0.0)))
-    leading = np.flatnonzero(sizes > least)[::-1][:EMBEDDING_DIRECTIONS]
+    leading = np.flatnonzero(sizes > least)[::-1][:EMBEDDING_COMPONENTS]
     if more_columns_than_rows:
         components = axes[:, leading] * np.sqrt(sizes[leading])
     else:

@@ -18,7 +18,7 @@ from scipy.special import expit, log_expit
 
 from pollex.measures.arrays import Floats, Ints
 
-LEAST_CUT_GAP = 1e-9
+MIN_CUT_GAP = 1e-9
 """In training, neighboring bounds are kept so far apart that no answer has probability 0."""
 
 CURVATURE_A_JUDGMENT = 0.2
@@ -31,7 +31,7 @@ LBFGS_OPTIONS = {
     "gtol": 1e-5,
 }
 
-LEAST_PROBABILITY = 1e-9
+MIN_ANSWER_PROBABILITY = 1e-9
 """No answer is given a smaller probability: far outside of what was seen in training nothing is that sure."""
 
 
@@ -156,7 +156,7 @@ def compute_option_probabilities(below: Floats) -> Floats:
     """Return the probability of each option `[row, option]` from that of all below each bound `[row, option − 1]`."""
     # nothing lies below the first option, and everything below a bound after the last
     ends = np.zeros((len(below), 1)), below, np.ones((len(below), 1))
-    proba = np.maximum(np.diff(np.concatenate(ends, axis=1), axis=1), LEAST_PROBABILITY)
+    proba = np.maximum(np.diff(np.concatenate(ends, axis=1), axis=1), MIN_ANSWER_PROBABILITY)
     return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
 
@@ -273,7 +273,7 @@ class _NegativeLogLikelihood:
         cuts = terms.cuts
         high = np.where(self.top, np.inf, scale * (cuts[self.upper] - place))
         low = np.where(self.bottom, -np.inf, scale * (cuts[self.lower] - place))
-        gap = np.maximum(high - low, LEAST_CUT_GAP)
+        gap = np.maximum(high - low, MIN_CUT_GAP)
         # log(σ(high) − σ(low)) without the difference of two numbers near 1
         value = log_expit(high) + log_expit(-low) + np.log(-np.expm1(-gap))
         # derivatives of the log-likelihood by the upper and by the lower bound `[judgment]`

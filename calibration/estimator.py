@@ -19,11 +19,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pollex.calibration.judgments import (
-    UNKNOWN_JUDGE,
+    UNKNOWN_JUDGE_CODE,
     Judgments,
     encode_judges,
     encode_judgments,
-    is_missing,
+    is_missing_value,
     list_judge_per_row,
 )
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -90,7 +90,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         _require_answers(labels, fitted.questionnaire_)
         codes_with_labels = []
         for code in np.unique(labels.judge):
-            if code != UNKNOWN_JUDGE:
+            if code != UNKNOWN_JUDGE_CODE:
                 codes_with_labels.append(code)
 
         fitted.judges_ = tuple(sorted({labels.judges[code] for code in codes_with_labels}))
@@ -158,7 +158,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self,
         X: object,
         trusted: Sequence[str] | None = None,
-        aggregate: Aggregate = "mean",
+        aggregate: JudgeAggregation = "mean",
         question: str | None = None,
     ) -> Floats:
         """Return the expected answer of a set of trusted judges `[row]`.
@@ -220,18 +220,18 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
         return list(self.judges_ if trusted is None else trusted) or [None]
 
-    def state(self) -> State:
+    def state(self) -> EstimatorState:
         """Return all that was learned, without the settings, which `get_params` has."""
         check_is_fitted(self, "questionnaire_")
         learned = self._state()
-        return State({"judges": list(self.judges_)} | learned.facts, learned.arrays)
+        return EstimatorState({"judges": list(self.judges_)} | learned.facts, learned.arrays)
 
     @classmethod
     def from_state(
         cls,
         settings: Mapping[str, object],
         questionnaire: Questionnaire,
-        state: State,
+        state: EstimatorState,
     ) -> Self:
         """Return a fitted estimator from what `get_params` and `state` gave."""
         estimator = cls(**settings)
@@ -264,11 +264,11 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 hint="fit with it as the main question",
             )
 
-    def _state(self) -> State:
+    def _state(self) -> EstimatorState:
         """Return what was learned, but for the judges' names."""
         raise self._not_kept()
 
-    def _restore(self, state: State) -> None:  # noqa: ARG002 (for those that can)
+    def _restore(self, state: EstimatorState) -> None:  # noqa: ARG002 (for those that can)
         """Bind what `_state` gave; questionnaire and judges are there already."""
         raise self._not_kept()
 
@@ -344,7 +344,7 @@ def _number_groups(groups: Sequence[object] | None, rows: int) -> Ints:
 
     alone = []
     for row, group in enumerate(group_of_row):
-        if is_missing(group):
+        if is_missing_value(group):
             alone.append(row)
 
     if alone:
@@ -388,7 +388,7 @@ def make_single_question(options: int) -> Questionnaire:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class EstimatorState:
     """All that a fitted estimator has learned.
 
     Attributes:
@@ -400,11 +400,11 @@ class State:
     arrays: dict[str, np.ndarray[Any, Any]]
 
 
-Aggregate = Literal["mean", "max"] | float
+JudgeAggregation = Literal["mean", "max"] | float
 """How the expected answers of several judges become one: their mean, the largest, or a quantile from 0 to 1."""
 
 
-def combine_judges(values: Floats, aggregate: Aggregate) -> Floats:
+def combine_judges(values: Floats, aggregate: JudgeAggregation) -> Floats:
     """Combine values of several judges `[row, judge]` into one `[row]`.
 
     Raises:

@@ -17,14 +17,14 @@ from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
 
-LEAST_SPREAD = 1e-3
+MIN_COLUMN_DEVIATION = 1e-3
 """A column whose standard deviation is less, a score's as a share of its scale, is left out: it says nothing."""
 
-LEAST_MASS_SPREAD = 5e-3
+MIN_MASS_COLUMN_DEVIATION = 5e-3
 """Likewise of masses. Those of a table whose probabilities were rounded differ, too, but in nothing that another table
 repeats: standardized, they would outweigh everything else there."""
 
-FARTHEST_STANDARD_SCORE = 10.0
+MAX_STANDARD_SCORE = 10.0
 """Standard deviations from the mean that a text can be at most: nothing was learned about what lies beyond."""
 
 
@@ -45,7 +45,7 @@ class Inputs:
     varying: Floats
     mean: Floats
     spread: Floats
-    gaussian: Gaussian
+    gaussian: FittedGaussian
 
     @property
     def width(self) -> int:
@@ -91,7 +91,7 @@ def measure_columns(columns: Floats) -> tuple[Floats, Floats]:
     return mean, np.sqrt(np.nansum((columns - mean) ** 2, axis=0) / counts)
 
 
-def fit_inputs(
+def fit_model_inputs(
     X: Floats,
     questionnaire: Questionnaire,
     only: Sequence[str] | None = None,
@@ -119,9 +119,9 @@ def fit_inputs(
 
         ranges.extend([score_range] * _count_columns(scale))
 
-    masses = np.full(len(scales), LEAST_MASS_SPREAD)
-    indicators = np.full(len(scales), LEAST_SPREAD)
-    least = np.concatenate([LEAST_SPREAD * np.array(ranges), masses, indicators])
+    masses = np.full(len(scales), MIN_MASS_COLUMN_DEVIATION)
+    indicators = np.full(len(scales), MIN_COLUMN_DEVIATION)
+    least = np.concatenate([MIN_COLUMN_DEVIATION * np.array(ranges), masses, indicators])
     varying = (spread > least) & np.array(selected, dtype=bool)
     # what goes with what is learned from the standardized columns
     standard = _standardize(
@@ -137,11 +137,11 @@ def fit_inputs(
         varying.astype(np.float64),
         mean[varying],
         spread[varying],
-        Gaussian.learned(standard),
+        FittedGaussian.learned(standard),
     )
 
 
-def restore_inputs(questionnaire: Questionnaire, arrays: dict[str, Any]) -> Inputs:
+def restore_model_inputs(questionnaire: Questionnaire, arrays: dict[str, Any]) -> Inputs:
     """Restore inputs from the result of `Inputs.arrays`.
 
     Raises:
@@ -157,7 +157,7 @@ def restore_inputs(questionnaire: Questionnaire, arrays: dict[str, Any]) -> Inpu
             hint="use the pollex that fitted it",
         )
 
-    gaussian = Gaussian(arrays["gaussian_mean"], arrays["gaussian_covariance"])
+    gaussian = FittedGaussian(arrays["gaussian_mean"], arrays["gaussian_covariance"])
     return Inputs(
         questionnaire,
         arrays["kept"],
@@ -210,7 +210,7 @@ def _standardize(
 ) -> Floats:
     """Kept columns, standardized; 0 where they don't apply."""
     standard = np.clip(
-        (columns[:, varying] - mean) / spread, -FARTHEST_STANDARD_SCORE, FARTHEST_STANDARD_SCORE
+        (columns[:, varying] - mean) / spread, -MAX_STANDARD_SCORE, MAX_STANDARD_SCORE
     )
     return np.asarray(np.where(absent[:, varying], 0.0, standard))
 
@@ -265,7 +265,7 @@ class ImputedRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian:
+class FittedGaussian:
     """Mean `[column]` and covariance `[column, column]`."""
 
     mean: Floats

@@ -50,7 +50,7 @@ def take_rows(X: Floats, y: Judgments, rows: Ints) -> tuple[Floats, Judgments]:
     )
 
 
-def fit_quietly(
+def fit_without_warnings(
     model: JudgedEstimator,
     X: Floats,
     y: Judgments,

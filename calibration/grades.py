@@ -10,7 +10,7 @@ from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.thumbs import (
     Fold,
-    Judges,
+    JudgePerConversation,
     flatten_answers,
     make_candidates,
     make_thumb_questionnaire,
@@ -18,10 +18,10 @@ from pollex.calibration.thumbs import (
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import PredictionQuality, Predictions, assess_predictions
 
-FIFTHS = 5
-WHY_CHOSEN = "it is the model of every rating"
+PREDICTION_GROUPS = 5
+REASON_FOR_RATING_MODEL = "it is the model of every rating"
 
-MOST_GRADES = 11
+MAX_DISTINCT_GRADES = 11
 """Different grades of one question; where there are more, they are rounded."""
 
 
@@ -50,14 +50,14 @@ def make_grade_scale(question: str, grades: Floats) -> Scale | None:
         grades: NaN where none was given `[row]`.
     """
     distinct = np.unique(round_grades(grades[~np.isnan(grades)]))
-    if not 2 <= len(distinct) <= MOST_GRADES:
+    if not 2 <= len(distinct) <= MAX_DISTINCT_GRADES:
         return None
     return Scale(question, tuple(distinct.tolist()), asked=False)
 
 
 def round_grades(grades: Floats) -> Floats:
     """Round grades to whole ones where there are too many different ones to learn each."""
-    if len(np.unique(grades[~np.isnan(grades)])) > MOST_GRADES:
+    if len(np.unique(grades[~np.isnan(grades)])) > MAX_DISTINCT_GRADES:
         return np.round(grades)
     return grades
 
@@ -80,7 +80,7 @@ def fit_to_grades(
     signs: Sequence[float],
     grades: Floats,
     scales: Sequence[Scale],
-    judges: Judges = None,
+    judges: JudgePerConversation = None,
     rubrics: Sequence[str] | None = None,
     groups: Ints | None = None,
 ) -> JudgedEstimator:
@@ -118,7 +118,7 @@ def compare_grades(
     folds: Sequence[Fold],
     grades: Floats,
     scales: Sequence[Scale],
-    judges: Judges,
+    judges: JudgePerConversation,
     together: Ints,
     rng: np.random.Generator,
 ) -> GradeComparison:
@@ -175,7 +175,7 @@ def compare_grades(
     # mean predicted and mean given grade in each fifth of the predictions
     parts = np.array_split(
         np.argsort(network.expected, kind="stable"),
-        min(FIFTHS, len(network)),
+        min(PREDICTION_GROUPS, len(network)),
     )
     fifths = []
     for part in parts:
@@ -183,4 +183,4 @@ def compare_grades(
             (float(network.expected[part].mean()), float(network.given[part].mean()), len(part))
         )
 
-    return GradeComparison(NETWORK, WHY_CHOSEN, figures, tuple(fifths))
+    return GradeComparison(NETWORK, REASON_FOR_RATING_MODEL, figures, tuple(fifths))

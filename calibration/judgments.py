@@ -14,7 +14,7 @@ from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import Predictions
 
-UNKNOWN_JUDGE = -1
+UNKNOWN_JUDGE_CODE = -1
 """Code of a judge who is not known: the shared part of a model answers for them."""
 
 
@@ -57,7 +57,7 @@ class Judgments:
     def labels(self) -> int:
         """Number of labels as evidence; repeated judgments by a known judge count once."""
         # a judge who answers again says nothing new; answers of nobody known can't be compared
-        has_judge = self.judge != UNKNOWN_JUDGE
+        has_judge = self.judge != UNKNOWN_JUDGE_CODE
         triples = np.stack([self.row, self.question, self.judge], axis=1)[has_judge]
         return len(np.unique(triples, axis=0)) + int((~has_judge).sum())
 
@@ -82,7 +82,9 @@ class Judgments:
 def encode_judges(names: Iterable[object], judges: Sequence[str]) -> Ints:
     """Return indices of names in `judges` `[name]`; −1 for unknown names."""
     places: dict[str | None, int] = {name: place for place, name in enumerate(judges)}
-    return np.array([places.get(get_judge_name(n), UNKNOWN_JUDGE) for n in names], dtype=np.int64)
+    return np.array(
+        [places.get(get_judge_name(n), UNKNOWN_JUDGE_CODE) for n in names], dtype=np.int64
+    )
 
 
 def get_judge_name(judge: Any) -> str | None:
@@ -90,14 +92,14 @@ def get_judge_name(judge: Any) -> str | None:
 
     1 and 1.0 are the same name: one gap turns a column of integers into floats.
     """
-    if is_missing(judge):
+    if is_missing_value(judge):
         return None
 
     whole = isinstance(judge, (float, np.floating)) and float(judge).is_integer()
     return str(int(judge) if whole else judge) or None
 
 
-def is_missing(value: object) -> bool:
+def is_missing_value(value: object) -> bool:
     """Return whether a value is missing: None, NaN, or pandas' equivalents."""
     try:
         return value is None or bool(value != value)
@@ -166,7 +168,7 @@ def encode_judgments(
         if are_tuples:
             records = _check_records(entries, judges)
         else:
-            records = _records_of_rows(entries, judges, questions, rows)
+            records = _make_records_of_main_question(entries, judges, questions, rows)
 
         labels = _encode_records(records, questions)
 
@@ -182,30 +184,30 @@ def encode_judgments(
     return labels
 
 
-Record = tuple[int, str, object, float | str]
+JudgmentRecord = tuple[int, str, object, float | str]
 """Row, question id, judge, and value, as it was said where it is no number."""
 
 
-def _records_of_rows(
+def _make_records_of_main_question(
     values: Sequence[object],
     judges: Sequence[object] | None,
     questions: Questionnaire,
     rows: int | None,
-) -> list[Record]:
+) -> list[JudgmentRecord]:
     if rows is not None and len(values) != rows:
         hint = "give one a row, NaN where there is none"
         raise WrongUse(f"answers for {len(values)} rows, X has {rows}", hint=hint)
 
     who = list_judge_per_row(judges, len(values))
-    records: list[Record] = []
+    records: list[JudgmentRecord] = []
     for row, value in enumerate(values):
-        if not is_missing(value):
+        if not is_missing_value(value):
             records.append((row, questions.main, who[row], _parse_value(value)))
 
     return records
 
 
-def _check_records(entries: Sequence[Any], judges: Sequence[object] | None) -> list[Record]:
+def _check_records(entries: Sequence[Any], judges: Sequence[object] | None) -> list[JudgmentRecord]:
     if judges is not None:
         raise WrongUse(
             "judges beside judgments that name their own",
@@ -235,7 +237,7 @@ def _check_records(entries: Sequence[Any], judges: Sequence[object] | None) -> l
         "of rows that are no whole numbers",
         "give the text's place in X, counted from 0",
     )
-    records: list[Record] = []
+    records: list[JudgmentRecord] = []
     for row, question, judge, value in entries:
         records.append((int(float(row)), str(question), judge, _parse_value(value)))
 
@@ -259,14 +261,14 @@ def _refuse_records(
 
 def _parse_value(answer: Any) -> float | str:
     try:
-        if is_missing(answer):
+        if is_missing_value(answer):
             return np.nan
         return float(answer)
     except (TypeError, ValueError):
         return str(answer)
 
 
-def _encode_records(records: Sequence[Record], questions: Questionnaire) -> Judgments:
+def _encode_records(records: Sequence[JudgmentRecord], questions: Questionnaire) -> Judgments:
     # place of each question, and of each value among its question's options
     places = {scale.question: number for number, scale in enumerate(questions.scales)}
     options: list[dict[float | str, int]] = []
@@ -322,7 +324,7 @@ def pair_predictions(
     )
 
 
-UNANSWERED = -1
+UNANSWERED_CODE = -1
 """Stands where a judge gave no answer to a question."""
 
 
@@ -359,7 +361,7 @@ def make_answer_matrix(y: Judgments, questions: Ints) -> AnswerMatrix:
     starts a second sheet, so that no answer is lost.
     """
     # column of each question in the matrix, −1 for those dropped
-    column = np.full(max([*questions, *y.question, -1]) + 1, UNANSWERED)
+    column = np.full(max([*questions, *y.question, -1]) + 1, UNANSWERED_CODE)
     column[questions] = np.arange(len(questions))
     in_matrix = y.where(column[y.question] >= 0)
     # one sheet for each row, judge and repetition, in the order in which they first come
@@ -375,7 +377,7 @@ def make_answer_matrix(y: Judgments, questions: Ints) -> AnswerMatrix:
     )
     order = np.argsort(first)
     place = np.argsort(order)[sheet.reshape(-1)]
-    answer = np.full((len(unique), len(questions)), UNANSWERED)
+    answer = np.full((len(unique), len(questions)), UNANSWERED_CODE)
     answer[place, column[in_matrix.question]] = in_matrix.answer
 
     return AnswerMatrix(unique[order, 0], unique[order, 1], answer)

@@ -4,10 +4,10 @@ import numpy as np
 
 from pollex.measures.arrays import Floats, Ints
 
-SIGN_DRAWS = 2000
+SIGN_FLIP_DRAWS = 2000
 """Of signs, for intervals that allow for several comparisons."""
 
-LEAST_SPREAD = 1e-12
+MIN_STANDARD_ERROR = 1e-12
 
 
 def compute_standard_error(values: Floats, texts: Ints) -> float:
@@ -47,7 +47,7 @@ def compute_joint_intervals(
     errors = np.array([compute_standard_error(column, blocks) for column in gains.T])
 
     # A comparison without any spread is what it is: it widens nothing.
-    signs = rng.choice((-1.0, 1.0), size=(SIGN_DRAWS, len(sums)))
+    signs = rng.choice((-1.0, 1.0), size=(SIGN_FLIP_DRAWS, len(sums)))
     drawn = signs @ sums
     spread = np.sqrt(np.maximum((sums**2).sum(axis=0) - drawn**2 / len(sums), 0.0))
     # the largest |t| of all comparisons in each draw; its 95 % point widens every interval
@@ -55,7 +55,7 @@ def compute_joint_intervals(
         np.abs(drawn),
         spread,
         out=np.zeros_like(drawn),
-        where=spread > LEAST_SPREAD,
+        where=spread > MIN_STANDARD_ERROR,
     )
     widths = float(np.quantile(t.max(axis=1), 0.95)) * errors
 

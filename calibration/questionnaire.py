@@ -11,11 +11,11 @@ import numpy.typing as npt
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats
 
-SUM_TOLERANCE = 1e-6 + 1e-12
+PROBABILITY_SUM_TOLERANCE = 1e-6 + 1e-12
 """By so much the probabilities of one question may exceed 1: 1e-6, and what adding them up in any order rounds off, or
 a table of six decimals whose rows sum to 1.000001 would be read here and refused there."""
 
-LARGEST_VALUE = 1e9
+MAX_OPTION_VALUE = 1e9
 """No value of an option lies further from 0: sums of squares of figures must not lose small ones, or overflow."""
 
 
@@ -55,14 +55,14 @@ class Scale:
         odd = []
         for place, value in enumerate(self.values):
             # nor NaN
-            is_number = isinstance(value, Real) and abs(float(value)) <= LARGEST_VALUE
+            is_number = isinstance(value, Real) and abs(float(value)) <= MAX_OPTION_VALUE
             if not is_number or value in self.values[:place]:
                 odd.append(value)
 
         if odd:
             raise WrongUse(
                 f"an option of question {self.question!r} can't have the value {odd[0]!r}",
-                hint=f"give each of its options a number of its own, none beyond ±{LARGEST_VALUE:g}",
+                hint=f"give each of its options a number of its own, none beyond ±{MAX_OPTION_VALUE:g}",
             )
 
         if self.ordinal and any(b <= a for a, b in zip(self.values, self.values[1:], strict=False)):
@@ -176,9 +176,9 @@ class Questionnaire:
             with np.errstate(invalid="ignore"):
                 wrong = {
                     "negative": (part < 0).any(axis=1),
-                    "over 1": ((part > 1 + SUM_TOLERANCE) | np.isinf(part)).any(axis=1),
+                    "over 1": ((part > 1 + PROBABILITY_SUM_TOLERANCE) | np.isinf(part)).any(axis=1),
                     "missing in part": missing.any(axis=1) & ~missing.all(axis=1),
-                    "of a sum over 1": part.sum(axis=1) > 1 + SUM_TOLERANCE,
+                    "of a sum over 1": part.sum(axis=1) > 1 + PROBABILITY_SUM_TOLERANCE,
                 }
 
             for fault, rows in wrong.items():
@@ -201,7 +201,7 @@ class Questionnaire:
         else:
             sums = array
 
-        return bool((array >= 0).all() and (sums <= 1 + SUM_TOLERANCE / 2).all())
+        return bool((array >= 0).all() and (sums <= 1 + PROBABILITY_SUM_TOLERANCE / 2).all())
 
     def present(self, X: Floats) -> Bools:
         """Mask answered questions `[row, asked]`; a block of zeros (inapplicable) counts as answered."""

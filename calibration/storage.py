@@ -22,7 +22,7 @@ from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as bytes_of
 
 from pollex.calibration import JSON_NAME
-from pollex.calibration.estimator import State
+from pollex.calibration.estimator import EstimatorState
 from pollex.calibration.models import get_model_class, get_model_name
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadCalibrator, WrongUse
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
 
 
-CALIBRATOR_FORMAT = 1
-BESIDE_PREFIX = "beside."
-QUESTION_PREFIX = "question.{}."
+CALIBRATOR_FORMAT_VERSION = 1
+SECOND_CALIBRATOR_PREFIX = "beside."
+QUESTION_ARRAY_PREFIX = "question.{}."
 """Before the arrays' names of what was fitted for another question, by its place in the questionnaire."""
-FIT_AGAIN = "fit it again: pollex calibrate fit"
+FIT_AGAIN_HINT = "fit it again: pollex calibrate fit"
 
-UNFIT_ERRORS = (
+MALFORMED_CALIBRATOR_ERRORS = (
     SafetensorError,
     LookupError,
     TypeError,
@@ -50,7 +50,15 @@ UNFIT_ERRORS = (
 )
 """What comes of facts and arrays that don't fit each other; a RuntimeError where they are nested without end, too."""
 
-RETIRED_SETTINGS = {"drift", "memory", "adapting_decay", "coding", "questions", "only", "mixture"}
+RETIRED_SETTING_NAMES = {
+    "drift",
+    "memory",
+    "adapting_decay",
+    "coding",
+    "questions",
+    "only",
+    "mixture",
+}
 """Settings that calibrators had of an earlier pollex: no command set them, or they changed no prediction."""
 
 
@@ -86,14 +94,14 @@ def pack_calibrator(
     # arrays of all calibrators go into one file; names tell whose they are
     state = get_state(model)
     if beside is None:
-        other = State({}, {})
+        other = EstimatorState({}, {})
     else:
-        other = get_state(beside, BESIDE_PREFIX)
+        other = get_state(beside, SECOND_CALIBRATOR_PREFIX)
 
     other_states = {}
     for other_model in others:
         questions = other_model.questionnaire_
-        prefix = QUESTION_PREFIX.format(questions.index())
+        prefix = QUESTION_ARRAY_PREFIX.format(questions.index())
         other_states[questions.main] = get_state(other_model, prefix)
 
     arrays_by_name = state.arrays | other.arrays
@@ -104,7 +112,7 @@ def pack_calibrator(
     arrays = bytes_of({name: np.array(value, order="C") for name, value in every})
 
     # the facts say which arrays belong to them, by their hash
-    facts: dict[str, object] = {"format": CALIBRATOR_FORMAT, "pollex": version("pollex")}
+    facts: dict[str, object] = {"format": CALIBRATOR_FORMAT_VERSION, "pollex": version("pollex")}
     if beside:
         facts["beside"] = other.facts
     if other_states:
@@ -126,40 +134,40 @@ def unpack_calibrator(
 
     Args:
         where: The file, for messages.
-        prefix: `BESIDE_PREFIX` for the one beside it.
+        prefix: `SECOND_CALIBRATOR_PREFIX` for the one beside it.
 
     Raises:
         BadCalibrator: Another format, an unknown model, arrays that aren't the ones written, facts
             that don't fit.
     """
     # a format that this pollex reads, and the arrays that were written with it
-    if facts.get("format") != CALIBRATOR_FORMAT:
+    if facts.get("format") != CALIBRATOR_FORMAT_VERSION:
         raise BadCalibrator(
-            f"a calibrator of format {facts.get('format')!r}; this pollex reads format {CALIBRATOR_FORMAT}",
+            f"a calibrator of format {facts.get('format')!r}; this pollex reads format {CALIBRATOR_FORMAT_VERSION}",
             where=where,
-            hint=f"use pollex {facts.get('pollex', 'of its time')}, or {FIT_AGAIN}",
+            hint=f"use pollex {facts.get('pollex', 'of its time')}, or {FIT_AGAIN_HINT}",
         )
 
     if hashlib.sha256(arrays).hexdigest() != facts.get("arrays_sha256"):
         raise BadCalibrator(
             "the arrays are not the ones that were written with it",
             where=where,
-            hint=FIT_AGAIN,
+            hint=FIT_AGAIN_HINT,
         )
 
     # facts and arrays that don't fit each other fail here, in many ways
     try:
-        model = restore_state(State(dict(facts), arrays_of(arrays)), prefix)
+        model = restore_state(EstimatorState(dict(facts), arrays_of(arrays)), prefix)
         _require_predictions(model)
     except WrongUse as error:  # a model or a questionnaire that there is not
         raise BadCalibrator(
             error.what,
             where=where,
-            hint=f"{error.hint}, or {FIT_AGAIN}",
+            hint=f"{error.hint}, or {FIT_AGAIN_HINT}",
         ) from error
-    except UNFIT_ERRORS as error:
+    except MALFORMED_CALIBRATOR_ERRORS as error:
         what = f"it can't be restored from this file ({type(error).__name__}: {error})"
-        raise BadCalibrator(what, where=where, hint=FIT_AGAIN) from error
+        raise BadCalibrator(what, where=where, hint=FIT_AGAIN_HINT) from error
 
     return model
 
@@ -186,7 +194,7 @@ def _require_predictions(model: JudgedEstimator) -> None:
         raise ValueError("it gives no probabilities")
 
 
-def get_state(model: JudgedEstimator, prefix: str = "") -> State:
+def get_state(model: JudgedEstimator, prefix: str = "") -> EstimatorState:
     """Return the full state of a fitted calibrator, so that another may contain it.
 
     Args:
@@ -207,13 +215,13 @@ def get_state(model: JudgedEstimator, prefix: str = "") -> State:
         "learned": _to_json(state.facts),
     }
 
-    return State(
+    return EstimatorState(
         facts,
         {prefix + name: value for name, value in state.arrays.items()},
     )
 
 
-def restore_state(state: State, prefix: str = "") -> JudgedEstimator:
+def restore_state(state: EstimatorState, prefix: str = "") -> JudgedEstimator:
     """Return the calibrator that `described` was given; arrays of other prefixes are left alone.
 
     Raises:
@@ -237,7 +245,7 @@ def restore_state(state: State, prefix: str = "") -> JudgedEstimator:
     return kind.from_state(
         _restore_settings(kind, facts["settings"]),
         questions,
-        State(dict(facts["learned"]), arrays),
+        EstimatorState(dict(facts["learned"]), arrays),
     )
 
 
@@ -302,18 +310,18 @@ def load_each(path: Path) -> dict[str, JudgedEstimator]:
         raise BadCalibrator(
             "its questions are no objects",
             where=where,
-            hint=FIT_AGAIN,
+            hint=FIT_AGAIN_HINT,
         )
 
     places = {}
     for n, scale in enumerate(main.questionnaire_.scales):
-        places[scale.question] = QUESTION_PREFIX.format(n)
+        places[scale.question] = QUESTION_ARRAY_PREFIX.format(n)
 
     if strange := sorted(others.keys() - places.keys()):
         raise BadCalibrator(
             f"it has no question {strange[0]!r}",
             where=where,
-            hint=FIT_AGAIN,
+            hint=FIT_AGAIN_HINT,
         )
 
     calibrators = {}
@@ -335,7 +343,7 @@ def is_calibrator_file(path: Path) -> bool:
     except (ValueError, RecursionError):
         return False
 
-    return isinstance(facts, dict) and facts.get("format") == CALIBRATOR_FORMAT
+    return isinstance(facts, dict) and facts.get("format") == CALIBRATOR_FORMAT_VERSION
 
 
 def _read_files(path: Path) -> tuple[dict[str, object], bytes, str]:
@@ -355,24 +363,24 @@ def _read_files(path: Path) -> tuple[dict[str, object], bytes, str]:
         raise BadCalibrator(
             f"not JSON: {error}",
             where=str(file),
-            hint=FIT_AGAIN,
+            hint=FIT_AGAIN_HINT,
         ) from error
 
     if not isinstance(facts, dict):
-        raise BadCalibrator("not a JSON object", where=str(file), hint=FIT_AGAIN)
+        raise BadCalibrator("not a JSON object", where=str(file), hint=FIT_AGAIN_HINT)
 
     name = facts.pop("arrays", None)
     if not isinstance(name, str) or Path(name).name != name:
         raise BadCalibrator(
             f"its arrays' file is called {name!r:.60}",
             where=str(file),
-            hint=FIT_AGAIN,
+            hint=FIT_AGAIN_HINT,
         )
 
     try:
         arrays = read_file_bytes(file.parent / name)
     except OSError as error:
-        hint = f"put {name} beside it again, or {FIT_AGAIN}"
+        hint = f"put {name} beside it again, or {FIT_AGAIN_HINT}"
         raise BadCalibrator(
             f"its arrays can't be read: {error.strerror}",
             where=str(file.parent / name),
@@ -426,7 +434,7 @@ def _restore_settings(
 
     restored = {}
     for name, value in stored.items():
-        if name not in RETIRED_SETTINGS:
+        if name not in RETIRED_SETTING_NAMES:
             restored[name] = _restore_value(value)
 
     settings = {}

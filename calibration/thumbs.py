@@ -25,23 +25,23 @@ from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Bools, Floats, Ints
 
-THUMB = "thumb"
+THUMB_QUESTION_ID = "thumb"
 LIKERT_OPTIONS = 5
 
-SHRUNK_PRECISION = 100.0
+RUBRIC_DEVIATION_PRECISION = 100.0
 """Precision of the prior on what single rubrics deviate by: it takes some hundred conversations to move them far."""
 
-HIDDEN_UNITS = 8
+HIDDEN_UNITS_A_LAYER = 8
 """Of each layer of the network: with 16 it needs twice as many labels for the same gain in the planted world."""
 
 PENALTY_STRENGTHS = (5.0, 20.0)
 """λ, how strongly the network is shrunk to its beginning: the second, unless thousands of labels show that less is
 better."""
 
-FEWEST_LABELS_OF_CURVE = 100
+MIN_LABELS_FOR_LEARNING_CURVE = 100
 """Labels from which on the network is measured with fewer, too."""
 
-Judges = Sequence[str | None] | None
+JudgePerConversation = Sequence[str | None] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,19 +90,24 @@ def make_candidates(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
         PLAIN: WeightedSum(signs, independence=1.0),
         DECORRELATED: WeightedSum(signs),
         "NetSAT with learned weights": WeightedSum(
-            signs, independence=1.0, deviations=SHRUNK_PRECISION
+            signs, independence=1.0, deviations=RUBRIC_DEVIATION_PRECISION
         ),
-        "decorrelated NetSAT with learned weights": WeightedSum(signs, deviations=SHRUNK_PRECISION),
+        "decorrelated NetSAT with learned weights": WeightedSum(
+            signs, deviations=RUBRIC_DEVIATION_PRECISION
+        ),
         "ordinal mixed effects": OrdinalMixedEffects(
             shared=30.0, intercepts=4.0, scales=None, slopes=None
         ),
         NETWORK: CalibrationNetwork(
-            HIDDEN_UNITS, HIDDEN_UNITS, start=make_beginning(signs), strengths=PENALTY_STRENGTHS
+            HIDDEN_UNITS_A_LAYER,
+            HIDDEN_UNITS_A_LAYER,
+            start=make_network_start(signs),
+            strengths=PENALTY_STRENGTHS,
         ),
     }
 
 
-def make_beginning(signs: Sequence[float]) -> JudgedEstimator:
+def make_network_start(signs: Sequence[float]) -> JudgedEstimator:
     """Return what the network begins as: the mean of what it contains, each fitted by itself.
 
     Ordinal mixed effects follow labels whatever side a rubric is said to be of; NetSAT with learned
@@ -115,8 +120,8 @@ def make_beginning(signs: Sequence[float]) -> JudgedEstimator:
     return LogPool(
         (
             OrdinalMixedEffects(shared=30.0, intercepts=4.0, scales=None, slopes=None),
-            WeightedSum(signs, deviations=SHRUNK_PRECISION),
-            WeightedSum(signs, independence=1.0, deviations=SHRUNK_PRECISION),
+            WeightedSum(signs, deviations=RUBRIC_DEVIATION_PRECISION),
+            WeightedSum(signs, independence=1.0, deviations=RUBRIC_DEVIATION_PRECISION),
         )
     )
 
@@ -124,7 +129,7 @@ def make_beginning(signs: Sequence[float]) -> JudgedEstimator:
 def compare_candidates(
     folds: Sequence[Fold],
     positive: Bools,
-    judges: Judges = None,
+    judges: JudgePerConversation = None,
     progress: Callable[[], None] = lambda: None,
     together: Ints | None = None,
     requested: str = NETWORK,
@@ -183,14 +188,17 @@ def compare_candidates(
     chosen, why = _choose_candidate(losses, requested)
     # what the network adds with a quarter, a half and all of the labels
     curve: tuple[LabelsPoint, ...] = ()
-    if NETWORK in losses and len(positive) >= FEWEST_LABELS_OF_CURVE:
-        whole = _measure_point(
+    if NETWORK in losses and len(positive) >= MIN_LABELS_FOR_LEARNING_CURVE:
+        whole = _measure_learning_curve_point(
             round(len(positive) * (1 - 1 / len(folds))),
             every,
             blocks,
         )
         curve = (
-            *(_measure_with_fewer(folds, positive, blocks, share) for share in CURVE_SHARES),
+            *(
+                _measure_learning_curve(folds, positive, blocks, share)
+                for share in LEARNING_CURVE_SHARES
+            ),
             whole,
         )
 
@@ -203,11 +211,11 @@ def compare_candidates(
     )
 
 
-CURVE_SHARES = (0.25, 0.5)
+LEARNING_CURVE_SHARES = (0.25, 0.5)
 """Of the labels, for the curve."""
 
 
-def _measure_with_fewer(
+def _measure_learning_curve(
     folds: Sequence[Fold],
     positive: Bools,
     blocks: Ints,
@@ -239,10 +247,10 @@ def _measure_with_fewer(
             p = predict_thumb_up(model, fold.answers[fold.out])
             loss[fold.out] = -np.log(np.where(positive[fold.out], p, 1 - p))
 
-    return _measure_point(round(float(np.mean(counts))), losses, blocks)
+    return _measure_learning_curve_point(round(float(np.mean(counts))), losses, blocks)
 
 
-def _measure_point(
+def _measure_learning_curve_point(
     labels: int,
     losses: Mapping[str, Floats],
     blocks: Ints,
@@ -302,7 +310,7 @@ def make_candidate_scores(
     gains = np.array([losses[chosen] - losses[name] for name in others]).reshape(len(others), -1).T
     ends = np.zeros((0, 2))
     if others:
-        ends = compute_joint_intervals(gains, blocks, np.random.default_rng(FIT_SEED))
+        ends = compute_joint_intervals(gains, blocks, np.random.default_rng(INTERVAL_SEED))
 
     ahead = dict(
         zip(
@@ -327,7 +335,7 @@ def make_candidate_scores(
     return tuple(scores)
 
 
-FIT_SEED = 11
+INTERVAL_SEED = 11
 """Of the intervals."""
 
 
@@ -336,7 +344,7 @@ def fit_candidate(
     answers: Floats,
     signs: Sequence[float],
     positive: Bools,
-    judges: Judges = None,
+    judges: JudgePerConversation = None,
     rubrics: Sequence[str] | None = None,
     groups: Ints | None = None,
     changes: Mapping[str, object] | None = None,
@@ -356,7 +364,7 @@ def fit_candidate(
     ids = rubrics or [str(number) for number in range(len(signs))]
     questions = make_thumb_questionnaire(ids, answers.shape[2])
     if name == BEGINNING:
-        unfitted = make_beginning(signs)
+        unfitted = make_network_start(signs)
     else:
         unfitted = make_candidates(signs)[name]
 
@@ -376,13 +384,15 @@ def make_thumb_questionnaire(
     """Make the questionnaire: rubrics with values from 0 to 10, and the thumb."""
     values = tuple(np.linspace(0.0, 10.0, options).tolist())
     scales = tuple(Scale(rubric, values) for rubric in rubrics)
-    return Questionnaire((*scales, Scale(THUMB, (0.0, 1.0), asked=False)), THUMB)
+    return Questionnaire(
+        (*scales, Scale(THUMB_QUESTION_ID, (0.0, 1.0), asked=False)), THUMB_QUESTION_ID
+    )
 
 
 def predict_thumb_up(
     model: JudgedEstimator,
     answers: Floats,
-    judges: Judges = None,
+    judges: JudgePerConversation = None,
 ) -> Floats:
     """P(thumb up) `[row]` from probabilities `[row, rubric, option]`."""
     column: Floats = model.predict_proba(flatten_answers(answers), judges)[:, 1]

@@ -134,17 +134,18 @@ async def await_all(work: Iterable[Awaitable[None]]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-BatchGraph: TypeAlias = StateGraph[BatchState, ContextType, BatchState, BatchState]
-Node = Callable[[BatchState, Runtime[Context]], Awaitable[BatchState]]
+StateType = TypeVar("StateType", bound=BatchState)
+BatchGraph: TypeAlias = StateGraph[StateType, ContextType, StateType, StateType]
+BatchNode = Callable[[BatchState, Runtime[Context]], Awaitable[BatchState]]
 W = TypeVar("W", bound=BatchWork)
 
 
 def make_batch_node(
     kind: type[W],
-) -> Callable[[Callable[[W, Sequence[str]], Awaitable[None]]], Node]:
+) -> Callable[[Callable[[W, Sequence[str]], Awaitable[None]]], BatchNode]:
     """Make a node of a function that works on those items of a batch that are not settled."""
 
-    def made(work: Callable[[W, Sequence[str]], Awaitable[None]]) -> Node:
+    def made(work: Callable[[W, Sequence[str]], Awaitable[None]]) -> BatchNode:
         async def node(state: BatchState, runtime: Runtime[Context]) -> BatchState:
             live = await get_resources(runtime, kind)
             # a state of before names a batch that this process did not plan: nothing is done
@@ -176,10 +177,10 @@ def make_batch_node(
 
 def make_item_node(
     kind: type[W],
-) -> Callable[[Callable[[W, str], Awaitable[None]]], Node]:
+) -> Callable[[Callable[[W, str], Awaitable[None]]], BatchNode]:
     """Make a node of a function that works on one item: it works on all of a batch at once."""
 
-    def made(work: Callable[[W, str], Awaitable[None]]) -> Node:
+    def made(work: Callable[[W, str], Awaitable[None]]) -> BatchNode:
         async def every(live: W, ids: Sequence[str]) -> None:
             await await_all(work(live, id_) for id_ in ids)
 
@@ -240,16 +241,16 @@ async def finish(state: BatchState, runtime: Runtime[ContextType]) -> BatchState
 
 
 def add_batches(
-    graph: BatchGraph[ContextType],
-    *steps: Sequence[Node],
+    graph: BatchGraph[StateType, ContextType],
+    *steps: Sequence[BatchNode],
     last: Callable[..., Awaitable[object]] = finish,
-) -> BatchGraph[ContextType]:
+) -> BatchGraph[StateType, ContextType]:
     """Add the nodes of a run in batches; its steps come one after another, what is in one step side by side.
 
     Args:
         last: The node that comes after all batches.
     """
-    work_nodes: list[Node] = []
+    work_nodes: list[BatchNode] = []
     for step in steps:
         work_nodes.extend(step)
     for node in [plan_batch, *work_nodes, commit_batch, last]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from langgraph.graph import StateGraph
     from langgraph.typing import ContextT, InputT, OutputT, StateT
 
-MOST_DEPTH = 100
+MAX_NESTING_LEVELS = 100
 """Levels of lists and objects in a value; ours have less than ten."""
 
 
@@ -47,7 +47,7 @@ class StateSerializer(JsonPlusSerializer):
             pickle_fallback=False,
             allowed_json_modules=None,
             allowed_msgpack_modules=allowed,
-            __unpack_ext_hook__=read_type,
+            __unpack_ext_hook__=read_set_or_interrupt,
         )
 
     def loads_typed(self, data: tuple[str, bytes]) -> object:
@@ -61,11 +61,11 @@ class StateSerializer(JsonPlusSerializer):
             raise ValueError(f"a value is kept as {kind!r}, which is not read")
 
         value = super().loads_typed(data)
-        require_shallow(value)
+        require_shallow_nesting(value)
         return value
 
 
-def refuse_type(code: int, content: bytes) -> NoReturn:
+def refuse_nested_type(code: int, content: bytes) -> NoReturn:
     """Refuse any type within another.
 
     Raises:
@@ -75,20 +75,20 @@ def refuse_type(code: int, content: bytes) -> NoReturn:
     raise ValueError(f"a value within another is of a type (code {code}), which is not read")
 
 
-_PLAIN = JsonPlusSerializer(
+_PLAIN_VALUE_SERIALIZER = JsonPlusSerializer(
     allowed_msgpack_modules=None,
-    __unpack_ext_hook__=refuse_type,
+    __unpack_ext_hook__=refuse_nested_type,
 )
 
 
-def read_type(code: int, content: bytes) -> set[object] | Interrupt:
+def read_set_or_interrupt(code: int, content: bytes) -> set[object] | Interrupt:
     """Read a set or an interrupt, by its code and what LangGraph wrote for it: module, name, value.
 
     Raises:
         ValueError: It is of another type.
     """
     # no class is looked up: only these two are made, by hand
-    module, name, value, *_ = _PLAIN.loads_typed(("msgpack", content))
+    module, name, value, *_ = _PLAIN_VALUE_SERIALIZER.loads_typed(("msgpack", content))
     if (code, module, name) == (EXT_CONSTRUCTOR_SINGLE_ARG, "builtins", "set"):
         return set(value)
     if (code, module, name) == (EXT_CONSTRUCTOR_KW_ARGS, "langgraph.types", "Interrupt"):
@@ -96,14 +96,14 @@ def read_type(code: int, content: bytes) -> set[object] | Interrupt:
     raise ValueError(f"a value is of the type {module}.{name}, which is not read")
 
 
-def require_shallow(value: object) -> None:
+def require_shallow_nesting(value: object) -> None:
     """Refuse a value that is nested deeper than anything that a graph keeps.
 
     Raises:
         ValueError: It is.
     """
     level = [value]
-    for _ in range(MOST_DEPTH):
+    for _ in range(MAX_NESTING_LEVELS):
         lists = []
         for inner in level:
             if isinstance(inner, list):
@@ -124,10 +124,10 @@ def require_shallow(value: object) -> None:
         if not level:
             return
 
-    raise ValueError(f"a value is nested deeper than {MOST_DEPTH} levels")
+    raise ValueError(f"a value is nested deeper than {MAX_NESTING_LEVELS} levels")
 
 
-Version = Annotated[str, StringConstraints(pattern=r"^\d{1,40}(\.[\d.e-]{0,40})?$")]
+ChannelVersion = Annotated[str, StringConstraints(pattern=r"^\d{1,40}(\.[\d.e-]{0,40})?$")]
 """Of a channel, as LangGraph counts them for SQLite."""
 
 
@@ -140,12 +140,12 @@ class Checkpoint(TypedDict, total=False):
     id: str
     ts: str
     channel_values: dict[str, object]
-    channel_versions: dict[str, Version]
-    versions_seen: dict[str, dict[str, Version]]
+    channel_versions: dict[str, ChannelVersion]
+    versions_seen: dict[str, dict[str, ChannelVersion]]
     updated_channels: list[str] | None
 
 
-class Metadata(TypedDict, total=False):
+class CheckpointMetadata(TypedDict, total=False):
     """What LangGraph needs of what stands beside a checkpoint."""
 
     __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]  # as above
@@ -155,10 +155,10 @@ class Metadata(TypedDict, total=False):
     parents: dict[str, str]
 
 
-_CHECKPOINT = TypeAdapter(Checkpoint)
-_METADATA = TypeAdapter(Metadata)
-_WRITES = TypeAdapter(list[tuple[str, str, object]], config=ConfigDict(strict=True))
-_NEEDED = {"id", "channel_values", "channel_versions", "versions_seen"}
+_CHECKPOINT_ADAPTER = TypeAdapter(Checkpoint)
+_METADATA_ADAPTER = TypeAdapter(CheckpointMetadata)
+_WRITES_ADAPTER = TypeAdapter(list[tuple[str, str, object]], config=ConfigDict(strict=True))
+_REQUIRED_CHECKPOINT_KEYS = {"id", "channel_values", "channel_versions", "versions_seen"}
 
 
 @contextmanager
@@ -222,16 +222,16 @@ class Checkpoints(AsyncSqliteSaver):
 
     def _checked(self, checkpoint: CheckpointTuple) -> CheckpointTuple:
         """Return a checkpoint whose parts and values are of the kinds that LangGraph and the nodes take them for."""
-        _CHECKPOINT.validate_python(checkpoint.checkpoint)
-        if missing := _NEEDED - checkpoint.checkpoint.keys():
+        _CHECKPOINT_ADAPTER.validate_python(checkpoint.checkpoint)
+        if missing := _REQUIRED_CHECKPOINT_KEYS - checkpoint.checkpoint.keys():
             raise ValueError(f"a state has no {sorted(missing)[0]}")
 
-        _METADATA.validate_python(checkpoint.metadata)
+        _METADATA_ADAPTER.validate_python(checkpoint.metadata)
         self._state.validate_python(
             checkpoint.checkpoint["channel_values"],
             strict=True,
         )
-        for _, channel, value in _WRITES.validate_python(
+        for _, channel, value in _WRITES_ADAPTER.validate_python(
             [tuple(write) for write in checkpoint.pending_writes or ()]
         ):
             self._state.validate_python({channel: value}, strict=True)

@@ -188,31 +188,33 @@ class Resources:
 SERVED_RUN_ID: ContextVar[str] = ContextVar("gone_on", default="")
 """Id of the run that a server's thread is of, in a server that was started again."""
 
-FORKED: ContextVar[bool] = ContextVar("forked", default=False)
+IS_FORKED_THREAD: ContextVar[bool] = ContextVar("forked", default=False)
 """Whether a server's thread goes on from an earlier state of that run, which stays as it is."""
 
 ContextType = TypeVar("ContextType", bound=Context)
-R = TypeVar("R", bound=Resources)
-_held: dict[str, Resources] = {}
+ResourcesType = TypeVar("ResourcesType", bound=Resources)
+_resources_by_thread: dict[str, Resources] = {}
 
 
 @contextmanager
 def hold_resources(thread: str, live: Resources) -> Iterator[None]:
     """Hold the resources of a thread for its nodes."""
-    _held[thread] = live
+    _resources_by_thread[thread] = live
     try:
         yield
     finally:
-        _held.pop(thread, None)
+        _resources_by_thread.pop(thread, None)
 
 
-async def get_resources(runtime: Runtime[ContextType], kind: type[R]) -> R:
+async def get_resources(runtime: Runtime[ContextType], kind: type[ResourcesType]) -> ResourcesType:
     """Return the resources of the node's thread.
 
     Raises:
         WrongUse: The graph was run by itself: nobody holds any.
     """
-    live = _held.get((runtime.execution_info and runtime.execution_info.thread_id) or "")
+    live = _resources_by_thread.get(
+        (runtime.execution_info and runtime.execution_info.thread_id) or ""
+    )
     if live is None:
         raise WrongUse(
             "the graph was given no store, roles and conversations to work with",

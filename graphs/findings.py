@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
-MOST_SHOWN, MOST_WORST = 20, 10
+MAX_RESULTS_SHOWN, MAX_WORST_RESULTS_SHOWN = 20, 10
 """Results that the state shows of a batch, and of all."""
 
-LONGEST_TEXT = 160
+MAX_TEXT_CHARACTERS = 160
 """Characters of a text in a result: a state with sixty questions a conversation stays far below 200 kB."""
 
-LONGEST_REASON = 400
+MAX_REASON_CHARACTERS = 400
 """Characters of why a result is what it is."""
 
-MOST_ANSWERS = 40
+MAX_ANSWERS_SHOWN = 40
 """Answers of one result that the state shows."""
 
-Row = Mapping[str, object]
+ResultRow = Mapping[str, object]
 
 
 @dataclass
@@ -38,19 +38,19 @@ class Findings:
     """
 
     shown_ids: dict[str, None] = field(default_factory=dict)
-    steps: dict[str, dict[str, Row] | str] = field(default_factory=dict)
-    batch: dict[str, Row] = field(default_factory=dict)
-    ranked: list[tuple[float, str, Row]] = field(default_factory=list)
+    steps: dict[str, dict[str, ResultRow] | str] = field(default_factory=dict)
+    batch: dict[str, ResultRow] = field(default_factory=dict)
+    ranked: list[tuple[float, str, ResultRow]] = field(default_factory=list)
     sums: dict[str, tuple[int, float]] = field(default_factory=dict)
     is_new: bool = False
 
     def begin(self, batch: Sequence[str]) -> None:
         """Begin a batch."""
-        self.shown_ids = dict.fromkeys(batch[:MOST_SHOWN])
+        self.shown_ids = dict.fromkeys(batch[:MAX_RESULTS_SHOWN])
         self.batch = {}
         self.steps = {}
 
-    def note(self, node: str, id_: str, row: Callable[[], Row]) -> None:
+    def note(self, node: str, id_: str, row: Callable[[], ResultRow]) -> None:
         """Note what a node came to for an item; nodes side by side may do so.
 
         Args:
@@ -63,7 +63,7 @@ class Findings:
     def take(
         self,
         id_: str,
-        row: Callable[[], Row],
+        row: Callable[[], ResultRow],
         *,
         rank: float | None = None,
         figures: Mapping[str, float | None] | None = None,
@@ -84,7 +84,7 @@ class Findings:
 
         # only rows that the state shows are made
         among_worst = rank is not None and (
-            len(self.ranked) < MOST_WORST or rank < self.ranked[-1][0]
+            len(self.ranked) < MAX_WORST_RESULTS_SHOWN or rank < self.ranked[-1][0]
         )
         if id_ not in self.shown_ids and not among_worst:
             return
@@ -101,7 +101,7 @@ class Findings:
                     others.append(finding)
 
             self.ranked = sorted([*others, (rank, id_, shown)], key=lambda finding: finding[0])[
-                :MOST_WORST
+                :MAX_WORST_RESULTS_SHOWN
             ]
 
     def update(self, node: str) -> dict[str, object]:
@@ -143,7 +143,7 @@ class Findings:
         }
 
 
-def shorten_text(text: str, longest: int = LONGEST_TEXT) -> str:
+def shorten_text(text: str, longest: int = MAX_TEXT_CHARACTERS) -> str:
     """Return a text as a line that a state can hold."""
     line = " ".join(text.split())
     if len(line) <= longest:
@@ -154,7 +154,7 @@ def shorten_text(text: str, longest: int = LONGEST_TEXT) -> str:
 def shorten_questions(questions: Sequence[Question]) -> dict[str, str]:
     """Return the texts of questions by id: what a state calls by an id."""
     texts: dict[str, str] = {}
-    for question in questions[:MOST_ANSWERS]:
+    for question in questions[:MAX_ANSWERS_SHOWN]:
         texts[question.id] = shorten_text(question.text)
     return texts
 
@@ -174,7 +174,7 @@ def describe_answers(
         if isinstance(answer, Unanswered) or is_applicable(answer):
             words[answer.question_id] = describe_answer(by_id.get(answer.question_id), answer)
 
-    return dict(list(words.items())[:MOST_ANSWERS])
+    return dict(list(words.items())[:MAX_ANSWERS_SHOWN])
 
 
 def describe_answer(question: Question | None, answer: Answer | Unanswered) -> str:
@@ -206,7 +206,7 @@ def get_first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> 
             failures.append(describe_failure(answer))
 
     if failures:
-        return shorten_text(failures[0], LONGEST_REASON)
+        return shorten_text(failures[0], MAX_REASON_CHARACTERS)
     if not texts:
         return ""
 
@@ -222,5 +222,5 @@ def get_first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> 
             justifications.append(answer.justification)
 
     if justifications:
-        return shorten_text(justifications[0], LONGEST_REASON)
+        return shorten_text(justifications[0], MAX_REASON_CHARACTERS)
     return ""

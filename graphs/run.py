@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from langgraph.types import StateSnapshot
     from langgraph.typing import ContextT, InputT, OutputT, StateT
 
-OUTSIDE: ContextVar[Callable[[Resources], Awaitable[dict[str, object]]] | None] = ContextVar(
+RUN_ON_SERVER: ContextVar[Callable[[Resources], Awaitable[dict[str, object]]] | None] = ContextVar(
     "outside",
     default=None,
 )
@@ -67,7 +67,7 @@ async def compile_on(
         raise describe_database_error(path, failure) from failure
 
 
-def make_thread_config(run: str, steps: int = 0) -> RunnableConfig:
+def make_run_config(run: str, steps: int = 0) -> RunnableConfig:
     """Return LangGraph's settings for a run: its thread, and a recursion limit that fits.
 
     LangGraph's default of 10,007 would let an endless loop run on.
@@ -96,8 +96,7 @@ async def list_states(store: Store, run: Run) -> list[tuple[tuple[str, ...], dic
     async with compile_on(build_run_graph(run), store) as compiled:
         with explain_damage(store.folder / CHECKPOINTS_FILE_NAME):
             newest_first = [
-                snapshot
-                async for snapshot in compiled.aget_state_history(make_thread_config(run.id))
+                snapshot async for snapshot in compiled.aget_state_history(make_run_config(run.id))
             ]
 
     states: list[tuple[tuple[str, ...], dict[str, Any]]] = []
@@ -117,7 +116,7 @@ async def get_current_state(store: Store, run: Run) -> StateSnapshot:
 
     async with compile_on(build_run_graph(run), store) as compiled:
         with explain_damage(store.folder / CHECKPOINTS_FILE_NAME):
-            return await compiled.aget_state(make_thread_config(run.id))
+            return await compiled.aget_state(make_run_config(run.id))
 
 
 async def get_state_after(store: Store, run: Run, node: str) -> dict[str, Any]:
@@ -191,7 +190,7 @@ async def carry_out_run(
         people: Given what an interrupt asks, what it is resumed with; where that is nothing, the
             run waits.
     """
-    if outside := OUTSIDE.get():
+    if outside := RUN_ON_SERVER.get():
         return await outside(live)
 
     from langgraph.types import Command  # as in `compile_on`
@@ -199,7 +198,7 @@ async def carry_out_run(
     from pollex.graphs.checkpoints import explain_damage
 
     # as many steps as the batches take, with room
-    settings = make_thread_config(live.run, 8 * (live.total // live.batch + 2))
+    settings = make_run_config(live.run, 8 * (live.total // live.batch + 2))
     live.begin()
     async with compile_on(graph, live.store) as compiled:
         with explain_damage(live.store.folder / CHECKPOINTS_FILE_NAME):

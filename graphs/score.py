@@ -23,8 +23,8 @@ from pollex.graphs.batches import (
 )
 from pollex.graphs.context import ConversationIndex, LogContext
 from pollex.graphs.findings import (
-    LONGEST_REASON,
-    MOST_ANSWERS,
+    MAX_ANSWERS_SHOWN,
+    MAX_REASON_CHARACTERS,
     describe_failure,
     shorten_questions,
     shorten_text,
@@ -34,7 +34,10 @@ from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.score import NetSat, ScoreColumns
 from pollex.store.rows import make_conversation_rows, make_score_block
 
-WHY_AT_ONCE = "the built-in judge answers a batch at once: its answers stand with the scores, after compute_netsat"
+ANSWERED_AT_ONCE_NOTE = (
+    "the built-in judge answers a batch at once: "
+    "its answers stand with the scores, after compute_netsat"
+)
 """What nodes say that have nothing to do then."""
 
 
@@ -97,7 +100,7 @@ class ScoreWork(BatchWork):
         """Ask about one conversation, and keep the answers until it is scored."""
         node = f"judge_{polarity}"
         if self.whole is not None:
-            self.findings.steps[node] = WHY_AT_ONCE
+            self.findings.steps[node] = ANSWERED_AT_ONCE_NOTE
             return
 
         questions = []
@@ -118,13 +121,13 @@ class ScoreWork(BatchWork):
 
     def answers_in_short(self, answers: Sequence[Answer | Unanswered]) -> dict[str, object]:
         """Return what the state tells of answers before they are a score."""
-        why = describe_moves(answers, self.rubrics, self.netsat, raised=None)
-        return {"why": shorten_text(why, LONGEST_REASON), "answers": self.values_of(answers)}
+        why = describe_rubric_contributions(answers, self.rubrics, self.netsat, raised=None)
+        return {"why": shorten_text(why, MAX_REASON_CHARACTERS), "answers": self.values_of(answers)}
 
     def values_of(self, answers: Sequence[Answer | Unanswered]) -> dict[str, float | str]:
         """Return each rubric's value, or why it has none."""
         values: dict[str, float | str] = {}
-        for answer in answers[:MOST_ANSWERS]:
+        for answer in answers[:MAX_ANSWERS_SHOWN]:
             values[answer.question_id] = (
                 answer.outcome
                 if isinstance(answer, Unanswered)
@@ -151,7 +154,7 @@ class ScoreWork(BatchWork):
         why = failures[0] if failures else score.outcome
         if score.netsat is not None:
             raised = (score.decision or score.label) != "negative"
-            why = describe_moves(
+            why = describe_rubric_contributions(
                 answers,
                 self.rubrics,
                 self.netsat,
@@ -159,7 +162,7 @@ class ScoreWork(BatchWork):
             )
 
         return {
-            "why": shorten_text(why, LONGEST_REASON),
+            "why": shorten_text(why, MAX_REASON_CHARACTERS),
             "probability": score.probability,
             "netsat": score.netsat,
             "decision": score.decision or score.label,
@@ -184,11 +187,11 @@ class ScoreWork(BatchWork):
             self.end(id_, outcome)
 
 
-MOST_REASONS = 3
+MAX_ANSWERS_IN_REASON = 3
 """Answers that a reason names."""
 
 
-def describe_moves(
+def describe_rubric_contributions(
     answers: Sequence[Answer | Unanswered],
     rubrics: Mapping[str, Rubric],
     netsat: NetSat,
@@ -212,7 +215,7 @@ def describe_moves(
     for id_, move in moves.items():
         strength[id_] = abs(move) if raised is None else ways[raised] * move
 
-    strongest = sorted(strength, key=strength.__getitem__, reverse=True)[:MOST_REASONS]
+    strongest = sorted(strength, key=strength.__getitem__, reverse=True)[:MAX_ANSWERS_IN_REASON]
     named = []
     for id_ in strongest:
         if strength[id_] > 0:
@@ -234,12 +237,14 @@ def describe_moves(
 
     descriptions = []
     for id_ in named:
-        descriptions.append(describe_move(rubrics[id_], values[id_], f"{moves[id_]:+.2f} {unit}"))
+        descriptions.append(
+            describe_rubric_contribution(rubrics[id_], values[id_], f"{moves[id_]:+.2f} {unit}")
+        )
 
     return "; ".join(descriptions)
 
 
-def describe_move(rubric: Rubric, value: float, move: str) -> str:
+def describe_rubric_contribution(rubric: Rubric, value: float, move: str) -> str:
     """Tell of an answer whether the rubric holds, and by how much that moved the score."""
     holds = "so" if value > NEUTRAL_VALUE else "not so"
     return f"{rubric.polarity.upper()} {holds} ({value:.1f} of 10, {move}): {rubric.text}"
@@ -262,7 +267,7 @@ async def compute_netsat(live: ScoreWork, ids: Sequence[str]) -> None:
     """Compute the batch's scores from its answers; where no model is asked, do all of it at once."""
     with live.tracer.span("compute_netsat", kind="node", inputs=ids):
         if live.whole is not None:
-            return await score_whole(live, [live.shelf[id_] for id_ in ids])
+            return await score_batch_at_once(live, [live.shelf[id_] for id_ in ids])
         scores = live.netsat.score_all({id_: live.answers.pop(id_) for id_ in ids})
         live.store.put([make_score_block(live.run, scores)])
         live.settle(scores)
@@ -270,7 +275,7 @@ async def compute_netsat(live: ScoreWork, ids: Sequence[str]) -> None:
     return None
 
 
-async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
+async def score_batch_at_once(live: ScoreWork, batch: Sequence[Conversation]) -> None:
     """Score conversations at once, and store their answers with their scores."""
     assert live.whole is not None, "who asks a judge adds its answers up"
     scores = await live.whole(batch)  # also what a killed run has: it is quicker done than read
@@ -313,7 +318,7 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
     live.report(scores)
 
 
-def build() -> BatchGraph[ScoreContext]:
+def build() -> BatchGraph[BatchState, ScoreContext]:
     """Build the graph, uncompiled."""
     return add_batches(
         StateGraph(BatchState, context_schema=ScoreContext),

@@ -23,10 +23,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-Item = Mapping[str, Any]
+DataItem = Mapping[str, Any]
 
-_MARK = "DATA"
-_ESCAPED = re.compile(
+_BOUNDARY_WORD = "DATA"
+_ESCAPED_CHARACTERS_PATTERN = re.compile(
     "[<>&\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2039\u203a\u2060-\u206f\u2329\u232a\u27e8\u27e9"
     "\u3008\u3009\ufe64\ufe65\ufeff\uff1c\uff1e\uff5c\ufff9-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
     # Reserved tokens of chat templates that stand in square brackets.
@@ -34,13 +34,13 @@ _ESCAPED = re.compile(
 )
 
 
-def make_turn_items(turns: Iterable[tuple[str, str]]) -> list[Item]:
+def make_turn_items(turns: Iterable[tuple[str, str]]) -> list[DataItem]:
     """Return a conversation's (role, text) pairs as items, numbered from 0.
 
     System text before the user's first turn is the product's own instructions, and isn't judged. A
     greeting is a turn.
     """
-    items: list[Item] = []
+    items: list[DataItem] = []
     for i, (role, text) in enumerate(turns):
         items.append({"i": i, "role": role, "text": text})
 
@@ -51,13 +51,13 @@ def make_turn_items(turns: Iterable[tuple[str, str]]) -> list[Item]:
 
 def escape_line(value: object) -> str:
     """Write a value as one line of JSON that can't pass for prompt structure."""
-    return _ESCAPED.sub(
-        _escape,
+    return _ESCAPED_CHARACTERS_PATTERN.sub(
+        _escape_character,
         json.dumps(value, ensure_ascii=False, separators=(",", ":")),
     )
 
 
-def write_items(items: Sequence[Item]) -> str:
+def write_items(items: Sequence[DataItem]) -> str:
     """Return the items as a JSON array, one a line."""
     return "[\n" + ",\n".join(map(escape_line, items)) + "\n]"
 
@@ -75,16 +75,16 @@ def enclose_data(data: str, code: str) -> str:
     """
     if code in data:
         raise ValueError("the boundary code occurs in the data")
-    return f"{_MARK} {code}\n{data}\n{_MARK} {code}"
+    return f"{_BOUNDARY_WORD} {code}\n{data}\n{_BOUNDARY_WORD} {code}"
 
 
-def seal_items(items: Sequence[Item], salt: bytes) -> str:
+def seal_items(items: Sequence[DataItem], salt: bytes) -> str:
     """Return the message that holds `items` as data; see the module."""
     data = write_items(items)
     return enclose_data(data, make_boundary(data, salt))
 
 
-def _escape(match: re.Match[str]) -> str:
+def _escape_character(match: re.Match[str]) -> str:
     """Return the JSON escape of one character; a pair of escapes beyond the basic plane."""
     # a character beyond the basic plane has two units, and a lone surrogate one
     units = match.group().encode("utf-16-be", "surrogatepass").hex()

@@ -14,12 +14,12 @@ from pydantic.fields import FieldInfo
 from pollex.errors import UNREADABLE_FILE_HINT, WrongUse
 from pollex.text import parse_toml, read_file_bytes, read_file_text
 
-NEUTRAL_PROFILE = Path(__file__).with_name("neutral.toml")
-CORRECT_PROFILE = "correct it; `pollex domain new` writes a complete one"
-_WORD = re.compile(r"[^\W\d_][\w-]*[#+]*")
+NEUTRAL_PROFILE_PATH = Path(__file__).with_name("neutral.toml")
+CORRECT_PROFILE_HINT = "correct it; `pollex domain new` writes a complete one"
+_WORD_PATTERN = re.compile(r"[^\W\d_][\w-]*[#+]*")
 
-Closing = Literal["system", "user", "merged"]
-SWITCHES = {
+ClosingRole = Literal["system", "user", "merged"]
+OPTIONAL_PROMPT_PARTS = {
     "ds": "the domain, in generation",
     "cdp": "conversation design principles",
     "domain": "the domain, in judging",
@@ -27,7 +27,9 @@ SWITCHES = {
 """Blocks that a user may leave out, as ablations do."""
 
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+ProfileText = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)
+]
 
 
 class DomainProfile(BaseModel):
@@ -38,24 +40,24 @@ class DomainProfile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    assistant: Text = Field(
+    assistant: ProfileText = Field(
         description="What is the assistant, and what is it for? (a noun phrase)"
     )
-    task: Text = Field(description="What is a conversation meant to achieve? (to …)")
-    user: Text = Field(description="Who are its users? (a noun phrase)")
-    ideal_conversation: Text = Field(
+    task: ProfileText = Field(description="What is a conversation meant to achieve? (to …)")
+    user: ProfileText = Field(description="Who are its users? (a noun phrase)")
+    ideal_conversation: ProfileText = Field(
         description="How does a roughly ideal conversation go? (two or three sentences)"
     )
-    expectations: tuple[Text, ...] = Field(
+    expectations: tuple[ProfileText, ...] = Field(
         min_length=1,
         description="What is expected of the assistant? (one a line)",
     )
-    notes: tuple[Text, ...] = Field(
+    notes: tuple[ProfileText, ...] = Field(
         default=(),
         description="What must a reader know of the data? (messages that cross, a missing beginning, placeholders, "
         "whether common knowledge may be used; one a line)",
     )
-    language: Text = Field(description="In what language shall rubrics be written?")
+    language: ProfileText = Field(description="In what language shall rubrics be written?")
     log: dict[Literal["columns", "roles"], dict[str, str | list[str]]] | None = Field(
         default=None,
         exclude_if=lambda log: log is None,
@@ -85,14 +87,18 @@ class DomainProfile(BaseModel):
                 (cls.neutral().model_dump() if profile.keys() == {"log"} else {}) | profile
             )
         except ValidationError as error:
-            raise WrongUse(describe_faults(error), where=where, hint=CORRECT_PROFILE) from error
+            raise WrongUse(
+                describe_faults(error), where=where, hint=CORRECT_PROFILE_HINT
+            ) from error
         except ValueError as error:
-            raise WrongUse(f"not valid TOML: {error}", where=where, hint=CORRECT_PROFILE) from error
+            raise WrongUse(
+                f"not valid TOML: {error}", where=where, hint=CORRECT_PROFILE_HINT
+            ) from error
 
     @classmethod
     def neutral(cls) -> DomainProfile:
         """Return what is used when no profile is given; it holds for any assistant."""
-        return cls.load(NEUTRAL_PROFILE)
+        return cls.load(NEUTRAL_PROFILE_PATH)
 
     def toml(self) -> str:
         """Return the text that `parse` turns back into this profile, each field under its question."""
@@ -128,7 +134,7 @@ class DomainProfile(BaseModel):
             [self.assistant, self.task, self.user, self.ideal_conversation, *self.expectations]
         )
         # hyphens at a word's ends are dashes or list marks
-        words = (match.group().strip("-").casefold() for match in _WORD.finditer(text))
+        words = (match.group().strip("-").casefold() for match in _WORD_PATTERN.finditer(text))
         telling_words = []
         for word in words:
             if len(word) > 1 and word not in STOPWORDS:
@@ -174,11 +180,11 @@ def describe_faults(error: ValidationError) -> str:
 
     faults = []
     for kind, fields in names.items():
-        faults.append(f"{_FAULTS.get(kind, kind)}: {', '.join(fields)}")
+        faults.append(f"{_FAULT_WORDS_BY_TYPE.get(kind, kind)}: {', '.join(fields)}")
     return "; ".join(faults)
 
 
-_FAULTS = {
+_FAULT_WORDS_BY_TYPE = {
     "missing": "missing",
     "extra_forbidden": "unknown",
     "literal_error": "unknown",
@@ -222,9 +228,9 @@ def parse_switches(switches: Sequence[str] | Set[str]) -> frozenset[str]:
     Raises:
         WrongUse: There is no such block.
     """
-    if unknown := set(switches) - SWITCHES.keys():
+    if unknown := set(switches) - OPTIONAL_PROMPT_PARTS.keys():
         what = ", ".join(sorted(unknown))
-        parts = ", ".join(SWITCHES)
+        parts = ", ".join(OPTIONAL_PROMPT_PARTS)
         raise WrongUse(
             f"no such part of a prompt: {what}",
             hint=f"choose from {parts}",

@@ -81,7 +81,7 @@ def explain_options(options: Sequence[str]) -> dict[str, str]:
     return {"ends": ends, "middle": options[(len(options) - 1) // 2]}
 
 
-GLOSSES = (
+LIKERT_OPTION_GLOSSES = (
     "not true, though there was an occasion for it",
     "hardly true, there is only a trace of it",
     "true in part",
@@ -89,7 +89,7 @@ GLOSSES = (
     "plainly true",
 )
 """What the five options of agreement mean, in their order."""
-NO_OCCASION = "the conversation has no occasion for it"
+NO_OCCASION_MEANING = "the conversation has no occasion for it"
 """What the option for what never came up means."""
 
 
@@ -100,7 +100,7 @@ def list_glossed_options(options: Sequence[str]) -> str:
         options: Five of agreement, from none to full, then the one for what never came up.
     """
     # the last option is for what never came up, however many there are before
-    meanings = [*GLOSSES[: len(options) - 1], NO_OCCASION]
+    meanings = [*LIKERT_OPTION_GLOSSES[: len(options) - 1], NO_OCCASION_MEANING]
     lines = []
     for option, gloss in zip(options, meanings, strict=True):
         lines.append(f"  - {write_option(option)}: {gloss}")

@@ -25,15 +25,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pollex.errors import WrongUse
-from pollex.prompts.data_boundary import Item, escape_line, seal_items
-from pollex.prompts.domain import Closing
+from pollex.prompts.data_boundary import DataItem, escape_line, seal_items
+from pollex.prompts.domain import ClosingRole
 from pollex.rooms import find_file, iterate_part_folders
 
 PROMPTS_FOLDER = Path(__file__).parent
-_FILE = re.compile(r"\+\+\+\n(?P<head>.*?)\+\+\+\n(?P<body>.*)", re.DOTALL)
-_SECTION = re.compile(r"^# (\w+)\n", re.MULTILINE)
-_MARK = re.compile(r"\{(?P<open>\w+)\?\}|\{/(?P<close>\w+)\}|\{(?P<gap>\w+)\}")
-_FENCE = re.compile(r"```json\n(.*?)```", re.DOTALL)
+_PROMPT_FILE_PATTERN = re.compile(r"\+\+\+\n(?P<head>.*?)\+\+\+\n(?P<body>.*)", re.DOTALL)
+_SECTION_TITLE_PATTERN = re.compile(r"^# (\w+)\n", re.MULTILINE)
+_PLACEHOLDER_PATTERN = re.compile(r"\{(?P<open>\w+)\?\}|\{/(?P<close>\w+)\}|\{(?P<gap>\w+)\}")
+_JSON_FENCE_PATTERN = re.compile(r"```json\n(.*?)```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +121,15 @@ def parse_prompt(name: str, text: str) -> Prompt:
     Raises:
         WrongUse: The text breaks a rule of the module, or declares what it doesn't use.
     """
-    file = _FILE.fullmatch(text)
+    file = _PROMPT_FILE_PATTERN.fullmatch(text)
     if file is None:
         raise WrongUse("no front matter between +++ lines", where=f"prompt {name}")
 
     head = tomllib.loads(file["head"])
     # behind the first item titles and texts take turns
-    titles = _SECTION.split(file["body"])
+    titles = _SECTION_TITLE_PATTERN.split(file["body"])
     texts = {title: text.strip() for title, text in zip(titles[1::2], titles[2::2], strict=True)}
-    fence = _FENCE.search(texts.pop("schema", ""))
+    fence = _JSON_FENCE_PATTERN.search(texts.pop("schema", ""))
     schema = json.loads(fence[1]) if fence else None
     sections = {}
     for title, body in texts.items():
@@ -184,7 +184,7 @@ def _split_parts(name: str, text: str) -> list[PromptPart]:
     block = ""
     end = 0
     # None is the end of the text, behind the last mark
-    for mark in [*_MARK.finditer(text), None]:
+    for mark in [*_PLACEHOLDER_PATTERN.finditer(text), None]:
         literal = text[end : mark.start() if mark else len(text)]
         # a brace that is left over is a mark that was mistyped
         if "{" in literal or "}" in literal:
@@ -212,7 +212,7 @@ def _split_parts(name: str, text: str) -> list[PromptPart]:
 
 
 @dataclass(frozen=True)
-class Layout:
+class PromptLayout:
     """The layout of prompts for an endpoint.
 
     Attributes:
@@ -223,11 +223,11 @@ class Layout:
             where the boundary alone keeps them apart.
         inline_schema: Whether the task ends with the answer's schema, for an endpoint that can't be
             held to one.
-        without: Blocks to leave out, of `domain.SWITCHES`.
+        without: Blocks to leave out, of `domain.OPTIONAL_PROMPT_PARTS`.
     """
 
     salt: bytes = field(repr=False)
-    closing: Closing = "system"
+    closing: ClosingRole = "system"
     inline_schema: bool = False
     without: frozenset[str] = frozenset()
 
@@ -235,8 +235,8 @@ class Layout:
 def build_messages(
     prompt: Prompt,
     values: Mapping[str, str],
-    items: Sequence[Item],
-    layout: Layout,
+    items: Sequence[DataItem],
+    layout: PromptLayout,
     *,
     schema: Mapping[str, object] | None = None,
     without: frozenset[str] = frozenset(),

@@ -16,7 +16,7 @@ from pollex.measures.classification import compute_auc
 from pollex.selection.losses import SCORE_RESOLUTION, AlphaScore
 from pollex.selection.netsat import add_rubrics
 from pollex.selection.policies import ALPHAS, DEFAULT_POLICY, get_policy
-from pollex.selection.pool import Budget, Pool
+from pollex.selection.pool import MaxRubricsBySide, Pool
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def choose_alpha(
     positive: Bools,
     sat: Bools | Ints,
     ids: Sequence[str],
-    budget: Budget,
+    budget: MaxRubricsBySide,
     folds: Ints,
     policy: str = DEFAULT_POLICY,
     alphas: Sequence[float] | None = None,

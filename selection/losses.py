@@ -18,16 +18,16 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import require_both_classes
 from pollex.selection.netsat import add_candidates
 
-EVAL_RANGE = 10.0
+MAX_EVAL_DIFFERENCE = 10.0
 """How far apart two evals of one rubric can be: Likert values run from 0 to 10."""
 
-GRID_POINTS = 101
+THRESHOLD_GRID_POINTS = 101
 """Thresholds from the lowest to the highest score of a rubric set."""
 
 SCORE_RESOLUTION = 1e-9
 """Below this, two losses are tied, scores are constant, and a score lies on its threshold (in grid steps)."""
 
-CELLS_A_BLOCK = 1 << 18
+MAX_SCORES_A_BLOCK = 1 << 18
 """Scores handled at once: 2 MB, so that the passes over them stay in the cache."""
 
 
@@ -58,7 +58,7 @@ class LossTerms(NamedTuple):
             size: |R|, how many rubrics each set has.
         """
         return (
-            -self.correctness / (EVAL_RANGE * size)
+            -self.correctness / (MAX_EVAL_DIFFERENCE * size)
             + np.asarray(alpha, float)[..., None] * self.sharpness
         )
 
@@ -105,7 +105,7 @@ def compute_candidate_terms(
     base: tuple[Floats, Floats],
     evals: tuple[Floats, Floats],
     rows: Ints,
-    grid: int = GRID_POINTS,
+    grid: int = THRESHOLD_GRID_POINTS,
 ) -> LossTerms:
     """Compute LC and LS of a set with each candidate added in turn.
 
@@ -142,7 +142,7 @@ def compute_theta_c(scores: Floats, positive: Bools) -> float:
 
 
 def compute_precision_curves(
-    positive: Floats, negative: Floats, grid: int = GRID_POINTS
+    positive: Floats, negative: Floats, grid: int = THRESHOLD_GRID_POINTS
 ) -> PrecisionCurves:
     """Compute precision curves of rubric sets with targets, LC, θ_c and s.
 
@@ -204,7 +204,7 @@ def compute_precision_curves(
 
 
 def _iterate_blocks(rows: int, width: int) -> Iterator[slice]:
-    step = max(1, CELLS_A_BLOCK // width)
+    step = max(1, MAX_SCORES_A_BLOCK // width)
     return (slice(start, start + step) for start in range(0, rows, step))
 
 

@@ -15,28 +15,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.selection.losses import EVAL_RANGE
+from pollex.selection.losses import MAX_EVAL_DIFFERENCE
 from pollex.selection.policies import DEFAULT_POLICY, select_rubrics
 
-HALVINGS = 20
-LEAST_GAMMA = 0.05
+HALVING_COUNT = 20
+MIN_QUANTILE_TRIED = 0.05
 """The lowest quantile that the rule tries."""
 
-OPEN_P = 0.1
+MAX_P_OPEN_TO_CHOICE = 0.1
 """Rubrics are open to choice whose own one-sided p is smaller, on the half that chooses."""
 
-FEWEST, LEAST_SHARE = 4, 0.03
+MIN_CONVERSATIONS_HELD, MIN_SHARE_HELD = 4, 0.03
 """Conversations in which a rubric has to hold, on the half that chooses, as a number and as a share."""
 
-PROVEN_P = 0.05
-ALIKE_CORRELATION = 0.7
+MAX_P_PROVEN = 0.05
+MIN_FAMILY_CORRELATION = 0.7
 """Correlation of answers from which on two rubrics of a side are one family."""
 
-EVENT, SHOWN, TONE = 2, 1, 0
+EVENT_RANK, QUOTABLE_RANK, TONE_RANK = 2, 1, 0
 """How easy a rubric is to act on: an event; a deed or words that a quote shows; a length or a mood."""
 
-RUBRICS_A_SIDE = 10
-ALPHA = 1.0
+MAX_RUBRICS_A_SIDE = 10
+HALVING_ALPHA = 1.0
 """Weight of sharpness in the choices that are made anew: the middle of what cross-validation tries."""
 
 
@@ -60,7 +60,7 @@ def find_holding(values: Floats, came_up: Bools | None = None) -> Bools:
         came_up: Where the occasion of each came up, `[conversation, rubric]` as the values: one
             that never came up has a value, too, and holds nowhere. None: everywhere.
     """
-    beyond = np.abs(values) > EVAL_RANGE / 2
+    beyond = np.abs(values) > MAX_EVAL_DIFFERENCE / 2
     return np.asarray(beyond if came_up is None else beyond & came_up)
 
 
@@ -106,14 +106,14 @@ def adjust_by_holm(p: Floats) -> Floats:
 def combine_halvings(p: Floats) -> Floats:
     """Make one p-value of those of all halvings `[halving, rubric]`: the adaptive quantile rule."""
     splits = len(p)
-    ranks = np.arange(max(1, int(np.ceil(LEAST_GAMMA * splits))), splits + 1)
+    ranks = np.arange(max(1, int(np.ceil(MIN_QUANTILE_TRIED * splits))), splits + 1)
     # the best of all quantiles from γ on, paid for by 1 − ln γ
     quantiles = np.sort(p, axis=0)[ranks - 1] / (ranks / splits)[:, None]
 
     return np.asarray(
         np.minimum(
             1.0,
-            (1 - np.log(LEAST_GAMMA)) * quantiles.min(axis=0),
+            (1 - np.log(MIN_QUANTILE_TRIED)) * quantiles.min(axis=0),
         )
     )
 
@@ -122,14 +122,14 @@ def draw_halvings(up: Bools, blocks: Ints, rng: np.random.Generator) -> list[Boo
     """Deal conversations into halves, each class evenly, and a block (a user) into one half.
 
     Returns:
-        `HALVINGS` masks `[conversation]` of the halves that choose.
+        `HALVING_COUNT` masks `[conversation]` of the halves that choose.
     """
     # a block counts by the label of its first conversation
     first = np.unique(blocks, return_index=True)[1]
     of_up = up[first]
     names = blocks[first]
     masks = []
-    for _ in range(HALVINGS):
+    for _ in range(HALVING_COUNT):
         first_half: list[int] = []
         for label in (True, False):
             dealt = rng.permutation(names[of_up == label])
@@ -164,8 +164,8 @@ def choose_rubrics(
     """
     held = find_holding(values, came_up)
     # and whose thumbs differ as their side says
-    enough = held.sum(axis=0) >= max(FEWEST, LEAST_SHARE * len(up))
-    columns = np.flatnonzero(enough & (compute_one_sided_p(held, up, sat) < OPEN_P))
+    enough = held.sum(axis=0) >= max(MIN_CONVERSATIONS_HELD, MIN_SHARE_HELD * len(up))
+    columns = np.flatnonzero(enough & (compute_one_sided_p(held, up, sat) < MAX_P_OPEN_TO_CHOICE))
     if not len(columns) or up.all() or not up.any():
         return np.zeros(0, dtype=np.intp)
 
@@ -176,8 +176,8 @@ def choose_rubrics(
         up,
         sat[columns],
         names,
-        (RUBRICS_A_SIDE, RUBRICS_A_SIDE),
-        ALPHA,
+        (MAX_RUBRICS_A_SIDE, MAX_RUBRICS_A_SIDE),
+        HALVING_ALPHA,
         rng,
         policy,
     )
@@ -205,8 +205,8 @@ def prove_rubrics(
     """
     held = find_holding(values, came_up)
     # p-values `[halving, rubric]`; a rubric that isn't chosen has 1
-    p = np.ones((HALVINGS, len(ids)))
-    was_chosen = np.zeros((HALVINGS, len(ids)))
+    p = np.ones((HALVING_COUNT, len(ids)))
+    was_chosen = np.zeros((HALVING_COUNT, len(ids)))
     for row, choosing in enumerate(draw_halvings(up, blocks, rng)):
         occasions = None if came_up is None else came_up[choosing]
         chosen = choose_rubrics(
@@ -231,7 +231,7 @@ def prove_rubrics(
 
 
 @dataclass(frozen=True)
-class Narrowed:
+class NarrowedFamilies:
     """Rubrics that the labels bear out, near ones under one entry.
 
     Attributes:
@@ -256,7 +256,7 @@ def keep_one_a_family(
     families: Sequence[str],
     likely: float,
     came_up: Bools | None = None,
-) -> Narrowed:
+) -> NarrowedFamilies:
     """Keep one rubric a family: of those that are borne out, by rank (an event first), then what holds most often.
 
     A narrower one is kept beside it that is borne out, too, and proven within the family: its
@@ -265,7 +265,7 @@ def keep_one_a_family(
     Args:
         up: Thumbs up of conversations that don't depend on each other `[conversation]`.
         p: Adjusted `[rubric]`.
-        ranks: How easy a rubric is to act on: `EVENT` for one of an event `[rubric]`.
+        ranks: How easy a rubric is to act on: `EVENT_RANK` for one of an event `[rubric]`.
         deeds: Whether it tells of a deed: a deed and what came of it are two findings, however
             alike they are `[rubric]`.
         families: Name of each rubric's family; those of a side that are answered alike are one,
@@ -274,8 +274,8 @@ def keep_one_a_family(
         came_up: As in `find_holding`.
     """
     held = find_holding(values, came_up)
-    events = ranks == EVENT
-    alike = correlate_rubrics(values) >= ALIKE_CORRELATION
+    events = ranks == EVENT_RANK
+    alike = correlate_rubrics(values) >= MIN_FAMILY_CORRELATION
     members: dict[int, Ints] = {}
     # the surest rubric first; whatever is of its family goes with it
     gone = np.zeros(len(p), dtype=bool)
@@ -286,7 +286,7 @@ def keep_one_a_family(
             np.array([family_name == families[column] for family_name in families]) | alike[column]
         )
         family = same & (sat == sat[column]) & (deeds == deeds[column]) & ~gone
-        sure = np.flatnonzero(family & (p <= max(p[column], PROVEN_P)))
+        sure = np.flatnonzero(family & (p <= max(p[column], MAX_P_PROVEN)))
         first = int(
             max(
                 sure,
@@ -305,7 +305,7 @@ def keep_one_a_family(
             members[narrower] = np.array([narrower])
         gone |= family
 
-    return Narrowed(
+    return NarrowedFamilies(
         np.array(list(members), dtype=np.intp),
         np.flatnonzero(~gone),
         members,
@@ -326,7 +326,7 @@ def prove_narrower_rubrics(
     narrower = narrower[held[:, narrower].sum(axis=0) < rows.sum()]
     proven = (
         adjust_by_holm(compute_one_sided_p(held[rows][:, narrower], up[rows], sat[narrower]))
-        <= PROVEN_P
+        <= MAX_P_PROVEN
     )
     return np.asarray(narrower[proven], dtype=np.intp)
 
@@ -344,7 +344,7 @@ def add_hints(
     up: Bools,
     sat: Bools,
     ids: Sequence[str],
-    narrowed: Narrowed,
+    narrowed: NarrowedFamilies,
     alpha: float,
     most: int,
     policy: str = DEFAULT_POLICY,
@@ -363,7 +363,7 @@ def add_hints(
         up,
         sat[columns],
         names,
-        (RUBRICS_A_SIDE, RUBRICS_A_SIDE),
+        (MAX_RUBRICS_A_SIDE, MAX_RUBRICS_A_SIDE),
         alpha,
         rng,
         policy,

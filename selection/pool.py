@@ -17,7 +17,7 @@ from pollex.selection.losses import (
 )
 from pollex.selection.netsat import add_rubrics
 
-Budget = tuple[int, ...]
+MaxRubricsBySide = tuple[int, ...]
 """How many SAT and how many DSAT rubrics to choose at most; for a second list of rubrics two numbers more."""
 
 
@@ -86,7 +86,7 @@ class Pool:
     evals: tuple[Floats, Floats]
     kinds: Ints
     rank: Ints
-    budget: Budget
+    budget: MaxRubricsBySide
     _known: dict[frozenset[int], LossTerms] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -96,7 +96,7 @@ class Pool:
         positive: Bools,
         sat: Bools | Ints,
         ids: Sequence[str],
-        budget: Budget,
+        budget: MaxRubricsBySide,
     ) -> Pool:
         """Lay the problem out for the losses.
 

@@ -9,11 +9,11 @@ import numpy as np
 from pollex.measures.arrays import Bools, Floats
 from pollex.selection.threshold import compute_logistic
 
-NEWTON_STEPS = 25
-SURE_STANDARD_ERRORS = 2.0
+MAX_NEWTON_STEPS = 25
+MIN_GAIN_STANDARD_ERRORS = 2.0
 """Standard errors of the gain that stand for more than chance."""
 
-RIDGE = 1e-2
+SLOPE_RIDGE = 1e-2
 """Keeps the slope finite where scores part the classes."""
 
 
@@ -34,12 +34,12 @@ def compute_log_losses(scores: Floats, positive: Bools) -> Floats:
     # Newton's method for slope and intercept, with a little ridge on the slope
     x = np.column_stack([(scores - scores.mean()) / spread, np.ones(len(scores))])
     beta = np.array([0.0, np.log(share / (1 - share))])
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         p = compute_logistic(x @ beta)
-        curvature = (x * (p * (1 - p))[:, None]).T @ x + np.diag([RIDGE, 1e-9])
+        curvature = (x * (p * (1 - p))[:, None]).T @ x + np.diag([SLOPE_RIDGE, 1e-9])
         step = np.linalg.solve(
             curvature,
-            x.T @ (positive - p) - np.array([RIDGE, 0.0]) * beta,
+            x.T @ (positive - p) - np.array([SLOPE_RIDGE, 0.0]) * beta,
         )
         beta += np.clip(step, -2, 2)
         if np.abs(step).max() < 1e-8:
@@ -62,7 +62,7 @@ def find_best_length(losses: Floats, *, instead: bool) -> int:
     # paired gains over following nothing `[conversation]`
     gain = losses[0] - losses[best]
     if instead:
-        least = SURE_STANDARD_ERRORS * gain.std(ddof=1) / len(gain) ** 0.5
+        least = MIN_GAIN_STANDARD_ERRORS * gain.std(ddof=1) / len(gain) ** 0.5
     else:
         least = 0.0
 

@@ -30,7 +30,7 @@ from pollex.measures.classification import require_both_classes
 from pollex.measures.distributions import compute_platt_targets
 from pollex.selection.losses import SCORE_RESOLUTION
 
-PRECISION = 0.9
+REQUIRED_PRECISION = 0.9
 """P of YieldRate@P: how often a score outside the window has to be right."""
 
 
@@ -49,7 +49,7 @@ class Window:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     lower: float | None
     upper: float | None
-    precision: float = PRECISION
+    precision: float = REQUIRED_PRECISION
     fitted: bool = True
 
     def certain(self, scores: Floats, probability: Floats) -> list[bool | None]:
@@ -62,7 +62,9 @@ class Window:
         if not self.fitted:
             return [None] * len(scores)
 
-        certain: list[bool | None] = (self.confident(scores) & is_clear(probability)).tolist()
+        certain: list[bool | None] = (
+            self.confident(scores) & is_probability_clear(probability)
+        ).tolist()
         return certain
 
     def confident(self, scores: Floats) -> Bools:
@@ -84,20 +86,20 @@ class Window:
         return scores > self.upper
 
 
-CLEAR_DISTANCE = 0.2
+MIN_DISTANCE_FROM_HALF = 0.2
 """How far a probability is from one half at least where a score may be called confident."""
 
 
-def is_clear(probability: Floats) -> Bools:
+def is_probability_clear(probability: Floats) -> Bools:
     """Tell which probabilities are no toss-up `[conversation]`."""
-    return np.asarray(np.abs(np.asarray(probability, float) - 0.5) >= CLEAR_DISTANCE)
+    return np.asarray(np.abs(np.asarray(probability, float) - 0.5) >= MIN_DISTANCE_FROM_HALF)
 
 
 def fit_window(
     scores: Floats,
     positive: Bools,
     theta: float,
-    precision: float = PRECISION,
+    precision: float = REQUIRED_PRECISION,
 ) -> Window:
     """Find the narrowest window with both precisions on training scores.
 
@@ -135,13 +137,13 @@ def fit_window(
     )
 
 
-DELTA = 0.1
+GUARANTEE_FAILURE_RATE = 0.1
 """How often the guarantee may fail, over logs like this one."""
 
-FORGIVEN_ERRORS = 1
+MAX_FORGIVEN_ERRORS = 1
 """Wrong labels that the strictest threshold may have: with none, a single odd conversation would end it at once."""
 
-MOST_LABELS = 1_000_000
+MAX_LABELS_SEARCHED = 1_000_000
 """More labels than this are as good as none: the scores are hardly over P, if at all."""
 
 
@@ -200,8 +202,8 @@ def fit_guaranteed_window(
     scores: Floats,
     positive: Bools,
     theta: float,
-    precision: float = PRECISION,
-    delta: float = DELTA,
+    precision: float = REQUIRED_PRECISION,
+    delta: float = GUARANTEE_FAILURE_RATE,
 ) -> GuaranteedWindow:
     """Return the narrowest window around θ whose precisions hold with probability 1 − δ.
 
@@ -237,11 +239,11 @@ def count_labels_needed(precision: float, delta: float, wrong: int = 0) -> int:
     """
     from scipy.stats import binom  # a second to import
 
-    sizes = np.arange(wrong + 1, _enough_labels(precision, delta, wrong) + 1)
+    sizes = np.arange(wrong + 1, _has_enough_labels(precision, delta, wrong) + 1)
     return int(sizes[np.argmax(binom.cdf(wrong, sizes, 1 - precision) <= delta)])
 
 
-def _enough_labels(precision: float, delta: float, wrong: int) -> int:
+def _has_enough_labels(precision: float, delta: float, wrong: int) -> int:
     # Hoeffding's bound, solved for a size at which the test surely rejects
     risk = 1 - precision
     return int(np.ceil(2 * (wrong + 1) / risk + 8 * np.log(1 / delta) / risk))
@@ -266,12 +268,12 @@ def _find_side(
     # Which thresholds are tried depends on how many scores lie over them, never on labels. That
     # takes nothing from the tests: labels of those over a threshold are drawn alike, however many
     # they are.
-    tried = over >= count_labels_needed(precision, delta, FORGIVEN_ERRORS)
+    tried = over >= count_labels_needed(precision, delta, MAX_FORGIVEN_ERRORS)
     p = binom.cdf(errors, over, 1 - precision)  # of "wrong more often than 1 − P", one-sided
     passed = np.logical_and.accumulate(p[tried] <= delta)
     if not passed.any():
         # no threshold passed: how many labels it would take
-        needed = _labels_needed(over, errors, len(scores), precision, delta)
+        needed = _compute_labels_needed(over, errors, len(scores), precision, delta)
         if needed:
             few = 0
         else:
@@ -306,7 +308,7 @@ def _count_over_thresholds(
     return thresholds, over, errors
 
 
-def _labels_needed(
+def _compute_labels_needed(
     over: Ints,
     errors: Ints,
     n: int,
@@ -334,13 +336,13 @@ def _labels_needed(
         np.inf,
     )
     fewest = labels.min(initial=np.inf)
-    if fewest <= MOST_LABELS:
+    if fewest <= MAX_LABELS_SEARCHED:
         return int(np.ceil(max(fewest, n + 1)))
     return None
 
 
-STEPS = 100
-HALVINGS = 30
+MAX_NEWTON_STEPS = 100
+MAX_STEP_HALVINGS = 30
 
 
 @dataclass(frozen=True)
@@ -382,7 +384,7 @@ def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
 def _fit_by_newton(z: Floats, targets: Floats) -> tuple[float, float]:
     design = np.stack([z, np.ones_like(z)], axis=1)
     weights: Floats = np.zeros(2)
-    for _ in range(STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         p = compute_logistic(design @ weights)
         gradient = design.T @ (p - targets)
         if np.abs(gradient).max() <= SCORE_RESOLUTION * len(z):
@@ -391,29 +393,29 @@ def _fit_by_newton(z: Floats, targets: Floats) -> tuple[float, float]:
         # 0 or 1.
         hessian = (design.T * (p * (1 - p))) @ design + 1e-12 * np.eye(2)
         step = np.linalg.solve(hessian, gradient).astype(float)
-        weights = _step_downhill(design, targets, weights, step)
+        weights = _backtrack_newton_step(design, targets, weights, step)
 
     return float(weights[0]), float(weights[1])
 
 
-def _step_downhill(
+def _backtrack_newton_step(
     design: Floats,
     targets: Floats,
     weights: Floats,
     step: Floats,
 ) -> Floats:
     # the step is halved until the loss falls
-    start = _cross_entropy(design @ weights, targets)
-    sizes = 0.5 ** np.arange(HALVINGS)
+    start = _compute_cross_entropy(design @ weights, targets)
+    sizes = 0.5 ** np.arange(MAX_STEP_HALVINGS)
     tried = (weights - size * step for size in sizes)
 
     return next(
-        (new for new in tried if _cross_entropy(design @ new, targets) < start),
+        (new for new in tried if _compute_cross_entropy(design @ new, targets) < start),
         weights,
     )
 
 
-def _cross_entropy(logits: Floats, targets: Floats) -> float:
+def _compute_cross_entropy(logits: Floats, targets: Floats) -> float:
     return float(np.sum(np.logaddexp(0.0, logits) - targets * logits))
 
 

@@ -12,7 +12,7 @@ from pollex.rubrics.learning.crossfit import Candidates, WeighedPool
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric import Rubric
 from pollex.selection.losses import compute_theta_c
-from pollex.selection.multi_split import ALPHA
+from pollex.selection.multi_split import HALVING_ALPHA
 
 FOLDS = 5
 RUBRICS = 40
@@ -104,11 +104,11 @@ def learned(world: ArrayWorld, *, grouped: bool = False) -> LearnedArrays:
     dealt = assign_folds(conversations, FOLDS, 0)
     for number in range(FOLDS):
         out = dealt == number
-        order = weighed.order(~out, ALPHA, hints=True)
+        order = weighed.order(~out, HALVING_ALPHA, hints=True)
         netsat = world.values[:, order].sum(axis=1)
         above[out] = netsat[out] - compute_theta_c(netsat[~out], world.up[~out])
         known[np.ix_(out, order)] = True
-    order = weighed.order(every, ALPHA, hints=True)
+    order = weighed.order(every, HALVING_ALPHA, hints=True)
     return LearnedArrays(
         weighed.weigh(every)[0].p, order, above, known, number_dependent_blocks(conversations)
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import expit
 
-from pollex.graphs.learn.assemble import WIDENED_BY_CHOICE, reconcile_standings
+from pollex.graphs.learn.assemble import CHOICE_WIDENING_FACTOR, reconcile_standings
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import assess_scores, compute_auc
 from pollex.measures.drift import count_in_bins, is_unlike, make_bin_edges, measure_count_stability
@@ -77,7 +77,7 @@ def intervals(quick: bool) -> Outcome:
 
         figure = assess_scores(found.above, up, 0.0, np.zeros(LABELS, dtype=bool), rng).auc
         hits["AUC"].append(
-            within(widen_interval(figure, WIDENED_BY_CHOICE), compute_auc(netsat, thumbs))
+            within(widen_interval(figure, CHOICE_WIDENING_FACTOR), compute_auc(netsat, thumbs))
         )
         for column in found.order.tolist():
             told = told_of(small, found.p, found.known, column)
@@ -176,7 +176,7 @@ def users_that_come_back(quick: bool) -> Outcome:
             false.append(bool((found.p <= PROVEN_LEVEL).any()))
             likely.append(bool((found.p <= LIKELY_LEVEL).any()))
             aucs.append(figure.value or 0.5)
-            held.append(within(widen_interval(figure, WIDENED_BY_CHOICE), 0.5))
+            held.append(within(widen_interval(figure, CHOICE_WIDENING_FACTOR), 0.5))
         rows += [
             (f"users {name}: a false proven rubric", share_told(false)),
             (f"users {name}: a false proven or likely one", share_told(likely)),

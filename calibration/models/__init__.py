@@ -16,13 +16,13 @@ from pollex.rooms import find_module, list_modules_in_part
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
 
-PART = "calibration.models"
+MODELS_PACKAGE_NAME = "calibration.models"
 """Where this package and rooms have their calibrators."""
 
 
 def list_model_names() -> tuple[str, ...]:
     """Return the names of all calibrators, those of rooms among them."""
-    return tuple(sorted(list_modules_in_part(PART)))
+    return tuple(sorted(list_modules_in_part(MODELS_PACKAGE_NAME)))
 
 
 def get_model_class(name: str) -> type[JudgedEstimator]:
@@ -32,7 +32,7 @@ def get_model_class(name: str) -> type[JudgedEstimator]:
         WrongUse: There is none.
     """
     # a name may come out of a file: only a module's name is looked for
-    home = find_module(PART, name) if name.isidentifier() else None
+    home = find_module(MODELS_PACKAGE_NAME, name) if name.isidentifier() else None
     if home is None:
         raise WrongUse(
             f"no calibrator is called {name!r}",

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.estimator import EstimatorState, JudgedEstimator
 from pollex.calibration.judgments import Judgments
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
@@ -57,13 +57,13 @@ class Constant(JudgedEstimator):
         # the last row is everybody's, which is where the code of nobody, −1, points
         return self.shares_[question][judges]
 
-    def _state(self) -> State:
-        return State(
+    def _state(self) -> EstimatorState:
+        return EstimatorState(
             {},
             {f"shares.{question}": shares for question, shares in self.shares_.items()},
         )
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: EstimatorState) -> None:
         self.shares_ = {
             int(name.removeprefix("shares.")): shares for name, shares in state.arrays.items()
         }

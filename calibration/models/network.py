@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from sklearn.base import clone
 
-from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.estimator import EstimatorState, JudgedEstimator
 from pollex.calibration.judgments import AnswerMatrix, Judgments, make_answer_matrix
-from pollex.calibration.network.weights import Array, Weights
+from pollex.calibration.network.weights import WeightArray, Weights
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 Personal = Literal["all", "heads", "none"]
 HeadKind = Literal["softmax", "ordinal"]
-SHRUNK = "shrunk"
+SHRUNK_RECIPE_NAME = "shrunk"
 """The core's recipe: deltas of judges begin at 0, and are held near it."""
 
-FOLDS = 5
+PENALTY_FOLDS = 5
 """By which λ is chosen."""
 
-LEAST_PROBABILITY = 1e-9
+MIN_START_PROBABILITY = 1e-9
 """Of a probability that a network begins with."""
 
 
@@ -94,7 +94,7 @@ class CalibrationNetwork(JudgedEstimator):
         h2: int = 10,
         heads: HeadKind = "softmax",
         personal: Personal = "all",
-        recipe: str = SHRUNK,
+        recipe: str = SHRUNK_RECIPE_NAME,
         batch: int = 32,
         pretraining: int = 40,
         finetuning: int = 40,
@@ -140,7 +140,7 @@ class CalibrationNetwork(JudgedEstimator):
         Recipes of rooms have no mask.
         """
         missing = ~self.questionnaire_.present(X)
-        mask = missing if self.recipe == SHRUNK else missing[:, :0]
+        mask = missing if self.recipe == SHRUNK_RECIPE_NAME else missing[:, :0]
         return np.concatenate([np.nan_to_num(X), mask, np.ones((len(X), 1))], axis=1)
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
@@ -160,7 +160,7 @@ class CalibrationNetwork(JudgedEstimator):
             self._learn_from_start(X, y, groups, inputs, sheets)
         elif self.search is not None:
             self._learn_by_search(X, y, groups, inputs, sheets)
-        elif self.recipe != SHRUNK:
+        elif self.recipe != SHRUNK_RECIPE_NAME:
             self._learn_by_recipe(inputs, sheets)
         else:
             self.general_, self.tuned_ = self._train_shrunk(inputs, sheets)
@@ -178,7 +178,7 @@ class CalibrationNetwork(JudgedEstimator):
         from pollex.calibration.network import begun
 
         # each fold has a network, and the start is fitted without it
-        parts = min(FOLDS, self.seeds, len(np.unique(groups)))
+        parts = min(PENALTY_FOLDS, self.seeds, len(np.unique(groups)))
         rng = np.random.default_rng(self.seed)
         if parts > 1:
             folds = assign_folds(groups, parts, rng)
@@ -225,7 +225,7 @@ class CalibrationNetwork(JudgedEstimator):
 
         Returns these models, and their log-probabilities of the sheets `[sheet, question, option]`.
         """
-        from pollex.calibration.folds import fit_quietly, take_rows  # as above
+        from pollex.calibration.folds import fit_without_warnings, take_rows  # as above
 
         # log-probabilities `[sheet, question, option]`, of each question by its own model
         options = self.learned_options()
@@ -244,7 +244,7 @@ class CalibrationNetwork(JudgedEstimator):
                 logs[:, place, : options[place]] = -np.log(options[place])
                 continue
             starts.append(
-                fit_quietly(
+                fit_without_warnings(
                     self._start_of(number),
                     rows,
                     labels,
@@ -252,7 +252,7 @@ class CalibrationNetwork(JudgedEstimator):
                     None,
                 )
             )
-            logs[:, place, : options[place]] = _clip_logs(
+            logs[:, place, : options[place]] = _clip_log_probabilities(
                 starts[-1].predict_proba(X[sheets.row], names.tolist())
             )
 
@@ -274,14 +274,14 @@ class CalibrationNetwork(JudgedEstimator):
         from pollex.calibration.network import training
 
         # networks of all seeds begin alike in shape, and at the answers' shares
-        heads = training.make_heads(sheets, self.learned_options(), self._ordinal())
+        heads = training.make_output_heads(sheets, self.learned_options(), self._ordinal())
         judge_count = len(self.judges_)
         judges = {
             "all": (judge_count, judge_count),
             "heads": (0, judge_count),
             "none": (0, 0),
         }[self.personal]
-        first = training.init_weights(
+        first = training.initialize_weights(
             (inputs.shape[1] - 1, self.h1, self.h2),
             judges,
             heads,
@@ -330,9 +330,9 @@ class CalibrationNetwork(JudgedEstimator):
         """Learn with settings that a search of a room found, or with those given."""
         from pollex.calibration.hooks import get_search  # as above
 
-        if self.recipe != SHRUNK:
+        if self.recipe != SHRUNK_RECIPE_NAME:
             raise WrongUse(
-                f"a search knows the recipe `{SHRUNK}` only",
+                f"a search knows the recipe `{SHRUNK_RECIPE_NAME}` only",
                 hint="leave recipe out, or set search=None",
             )
 
@@ -368,7 +368,7 @@ class CalibrationNetwork(JudgedEstimator):
         # where there is a start, its log-probabilities are what the heads add to
         begins = None
         if self.starts_:
-            begins = _clip_logs(
+            begins = _clip_log_probabilities(
                 self.starts_[int(place[0])]._distribution(
                     X,
                     judges,
@@ -386,7 +386,7 @@ class CalibrationNetwork(JudgedEstimator):
             begins,
         )
 
-    def _state(self) -> State:
+    def _state(self) -> EstimatorState:
         # The general weights are needed where there are other questions alone.
         stored = {"tuned": self.tuned_}
         if len(self.learned_) > 1:
@@ -409,9 +409,9 @@ class CalibrationNetwork(JudgedEstimator):
         if self.strength_ is not None:
             facts["strength"] = self.strength_
 
-        return State(facts, arrays)
+        return EstimatorState(facts, arrays)
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: EstimatorState) -> None:
         self.learned_ = np.array(state.facts["learned"], dtype=np.int64)
         self.strength_ = state.facts.get("strength")
         self.tuned_ = Weights(**_select_arrays(state, "tuned."))
@@ -427,7 +427,7 @@ class CalibrationNetwork(JudgedEstimator):
         for weights in (self.tuned_, self.general_):
             widths.add(weights.W1.shape[1])
 
-        if self.recipe == SHRUNK and widths != {inputs}:
+        if self.recipe == SHRUNK_RECIPE_NAME and widths != {inputs}:
             raise ValueError(
                 f"its network has {max(widths)} inputs, and its questions give {inputs}"
             )
@@ -447,7 +447,7 @@ class CalibrationNetwork(JudgedEstimator):
         self,
         number: int,
         facts: dict[str, object],
-        state: State,
+        state: EstimatorState,
     ) -> JudgedEstimator:
         """Return what it begins as for a learned question, as it was kept."""
         question = int(self.learned_[number])
@@ -456,7 +456,7 @@ class CalibrationNetwork(JudgedEstimator):
             self.questionnaire_,
             main=self.questionnaire_.scales[question].question,
         )
-        start_state = State(facts, _select_arrays(state, f"start.{number}."))
+        start_state = EstimatorState(facts, _select_arrays(state, f"start.{number}."))
 
         return type(start).from_state(
             start.get_params(deep=False),
@@ -465,13 +465,13 @@ class CalibrationNetwork(JudgedEstimator):
         )
 
 
-def _select_arrays(state: State, prefix: str) -> dict[str, Array]:
-    arrays: dict[str, Array] = {}
+def _select_arrays(state: EstimatorState, prefix: str) -> dict[str, WeightArray]:
+    arrays: dict[str, WeightArray] = {}
     for name, array in state.arrays.items():
         if name.startswith(prefix):
             arrays[name.removeprefix(prefix)] = array
     return arrays
 
 
-def _clip_logs(proba: Floats) -> Floats:
-    return np.asarray(np.log(np.maximum(proba, LEAST_PROBABILITY)))
+def _clip_log_probabilities(proba: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(proba, MIN_START_PROBABILITY)))

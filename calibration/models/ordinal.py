@@ -12,15 +12,15 @@ from pollex.calibration.cumulative_link import (
     make_precisions,
     predict_distributions,
 )
-from pollex.calibration.estimator import JudgedEstimator, State
-from pollex.calibration.features import Inputs, fit_inputs, restore_inputs
+from pollex.calibration.estimator import EstimatorState, JudgedEstimator
+from pollex.calibration.features import Inputs, fit_model_inputs, restore_model_inputs
 from pollex.calibration.judgments import Judgments
 from pollex.measures.arrays import Floats, Ints
 
-SMOOTHING = 1.0
+CUT_SMOOTHING_JUDGMENTS = 1.0
 """So many judgments more, spread evenly over the options, stand behind the cuts that are the priors' means."""
 
-TERM_NAMES = tuple(LinkTerms.__dataclass_fields__)
+LINK_TERM_NAMES = tuple(LinkTerms.__dataclass_fields__)
 
 
 class OrdinalMixedEffects(JudgedEstimator):
@@ -52,7 +52,7 @@ class OrdinalMixedEffects(JudgedEstimator):
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         self._require_order("a cumulative link needs an order")
-        self.inputs_: Inputs = fit_inputs(
+        self.inputs_: Inputs = fit_model_inputs(
             X[np.unique(y.row)],
             self.questionnaire_,
             self._only(),
@@ -60,7 +60,7 @@ class OrdinalMixedEffects(JudgedEstimator):
         # the priors of the cuts are at the smoothed shares of the answers
         labels = y.of_question(self.questionnaire_.index())
         options = len(self.questionnaire_.scale().values)
-        shares = np.bincount(labels.answer, minlength=options) + SMOOTHING / options
+        shares = np.bincount(labels.answer, minlength=options) + CUT_SMOOTHING_JUDGMENTS / options
         center = make_flat_terms(
             shares / shares.sum(),
             self.inputs_.width,
@@ -98,15 +98,15 @@ class OrdinalMixedEffects(JudgedEstimator):
         slopes = terms.slopes + judge_slopes + np.zeros_like(filled.rows)
         return predict_distributions(terms, filled.rows, judges, filled.variance(slopes))
 
-    def _state(self) -> State:
+    def _state(self) -> EstimatorState:
         main = self.questionnaire_.index()
-        return State(
+        return EstimatorState(
             {},
             self.inputs_.arrays()
-            | {f"{main}.{part}": getattr(self.terms_, part) for part in TERM_NAMES},
+            | {f"{main}.{part}": getattr(self.terms_, part) for part in LINK_TERM_NAMES},
         )
 
-    def _restore(self, state: State) -> None:
-        self.inputs_ = restore_inputs(self.questionnaire_, state.arrays)
+    def _restore(self, state: EstimatorState) -> None:
+        self.inputs_ = restore_model_inputs(self.questionnaire_, state.arrays)
         main = self.questionnaire_.index()
-        self.terms_ = LinkTerms(*(state.arrays[f"{main}.{part}"] for part in TERM_NAMES))
+        self.terms_ = LinkTerms(*(state.arrays[f"{main}.{part}"] for part in LINK_TERM_NAMES))

@@ -11,13 +11,13 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.estimator import EstimatorState, JudgedEstimator
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.models.weighted_sum import WeightedSum
 from pollex.measures.arrays import Floats, Ints
 
-LEAST_PROBABILITY = 1e-9
+MIN_POOLED_PROBABILITY = 1e-9
 """Of a probability that is averaged."""
 
 
@@ -54,19 +54,19 @@ class LogPool(JudgedEstimator):
         for member in self.members_:
             by_member.append(member._distribution(X, judges, question))
 
-        mean = np.exp(np.log(np.maximum(by_member, LEAST_PROBABILITY)).mean(axis=0))
+        mean = np.exp(np.log(np.maximum(by_member, MIN_POOLED_PROBABILITY)).mean(axis=0))
         return np.asarray(mean / mean.sum(axis=1, keepdims=True))
 
-    def _state(self) -> State:
+    def _state(self) -> EstimatorState:
         states = [member.state() for member in self.members_]
         arrays = {}
         for number, state in enumerate(states):
             for name, array in state.arrays.items():
                 arrays[f"{number}.{name}"] = array
 
-        return State({"members": [state.facts for state in states]}, arrays)
+        return EstimatorState({"members": [state.facts for state in states]}, arrays)
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: EstimatorState) -> None:
         restored = []
         members = zip(self._unfitted(), state.facts["members"], strict=True)
         for number, (member, facts) in enumerate(members):
@@ -77,7 +77,7 @@ class LogPool(JudgedEstimator):
                 if name.startswith(prefix):
                     arrays[name.removeprefix(prefix)] = array
             settings = member.get_params(deep=False)
-            member_state = State(facts, arrays)
+            member_state = EstimatorState(facts, arrays)
             restored.append(
                 type(member).from_state(
                     settings,

@@ -30,22 +30,22 @@ from pollex.calibration.cumulative_link import (
     make_precisions,
     predict_distributions,
 )
-from pollex.calibration.estimator import JudgedEstimator, State
-from pollex.calibration.features import FARTHEST_STANDARD_SCORE, measure_columns
+from pollex.calibration.estimator import EstimatorState, JudgedEstimator
+from pollex.calibration.features import MAX_STANDARD_SCORE, measure_columns
 from pollex.calibration.judgments import Judgments
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import compute_platt_targets
 
-SLOPE_PRECISION = 4.0
+SLOPE_PRIOR_PRECISION = 4.0
 """Of the prior on b, whose score is standardized: a normal of deviation .5. The questions are chosen on the labels, so
 the slope that fits these is too steep for new ones. Source: Gelman et al. 2008,
 doi:10.1214/08-AOAS191."""
 
-CUTS_PRECISION = 0.01
-LEAST_SPREAD = 1e-9
+CUTS_PRIOR_PRECISION = 0.01
+MIN_SCORE_DEVIATION = 1e-9
 
-TERM_NAMES = tuple(LinkTerms.__dataclass_fields__)
+LINK_TERM_NAMES = tuple(LinkTerms.__dataclass_fields__)
 
 
 class WeightedSum(JudgedEstimator):
@@ -90,7 +90,7 @@ class WeightedSum(JudgedEstimator):
         z = self._standard(signed)
         self.weights_: Floats = compute_weights(z, self.spread_, self.independence)
         deviation = float((z @ self.weights_).std())
-        if deviation > LEAST_SPREAD:
+        if deviation > MIN_SCORE_DEVIATION:
             self.weights_ = self.weights_ / deviation
         else:
             self.weights_ = np.zeros_like(self.weights_)
@@ -113,7 +113,7 @@ class WeightedSum(JudgedEstimator):
 
     def _standard(self, signed: Floats) -> Floats:
         """Standardize to z; missing and constant answers become the mean, 0."""
-        varied = self.spread_ > LEAST_SPREAD
+        varied = self.spread_ > MIN_SCORE_DEVIATION
         z = np.divide(
             signed - self.mean_,
             self.spread_,
@@ -126,9 +126,7 @@ class WeightedSum(JudgedEstimator):
         score = (z @ self.weights_)[:, None]
         if self.deviations is None:
             return score
-        return np.concatenate(
-            [score, np.clip(z, -FARTHEST_STANDARD_SCORE, FARTHEST_STANDARD_SCORE)], axis=1
-        )
+        return np.concatenate([score, np.clip(z, -MAX_STANDARD_SCORE, MAX_STANDARD_SCORE)], axis=1)
 
     def _terms(self, F: Floats, y: Judgments) -> LinkTerms:
         # Platt's targets: each judgment counts a little for every option, with these weights
@@ -156,9 +154,9 @@ class WeightedSum(JudgedEstimator):
         deviations = 1.0 if self.deviations is None else self.deviations
         precision = make_precisions(
             shape,
-            (CUTS_PRECISION, CUTS_PRECISION, deviations, self.intercepts, None, None),
+            (CUTS_PRIOR_PRECISION, CUTS_PRIOR_PRECISION, deviations, self.intercepts, None, None),
         )
-        precision.slopes[0] = SLOPE_PRECISION
+        precision.slopes[0] = SLOPE_PRIOR_PRECISION
 
         return precision
 
@@ -170,23 +168,23 @@ class WeightedSum(JudgedEstimator):
             judges,
         )
 
-    def _state(self) -> State:
+    def _state(self) -> EstimatorState:
         learned = {
             "mean": self.mean_,
             "spread": self.spread_,
             "weights": self.weights_,
         }
-        return State(
+        return EstimatorState(
             {},
-            learned | {part: getattr(self.terms_, part) for part in TERM_NAMES},
+            learned | {part: getattr(self.terms_, part) for part in LINK_TERM_NAMES},
         )
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: EstimatorState) -> None:
         arrays = state.arrays
         self.mean_ = arrays["mean"]
         self.spread_ = arrays["spread"]
         self.weights_ = arrays["weights"]
-        self.terms_ = LinkTerms(*(arrays[part] for part in TERM_NAMES))
+        self.terms_ = LinkTerms(*(arrays[part] for part in LINK_TERM_NAMES))
 
 
 def compute_weights(z: Floats, spread: Floats, independence: float) -> Floats:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
-from pollex.calibration.judgments import UNANSWERED, UNKNOWN_JUDGE, AnswerMatrix
+from pollex.calibration.judgments import UNANSWERED_CODE, UNKNOWN_JUDGE_CODE, AnswerMatrix
 from pollex.calibration.network.training import limit_to_one_thread
 from pollex.calibration.network.weights import Weights
 from pollex.calibration.questionnaire import Questionnaire
@@ -28,20 +28,20 @@ from pollex.measures.arrays import Floats, Ints
 
 TRAINING_STEPS = 120
 LEARNING_RATE = 0.03
-OPTIONS_WEIGHT = 0.2
+SINGLE_OPTION_LOSS_WEIGHT = 0.2
 """Weight of a single option beside the expected value: people's scales are steady, single options are noise."""
 
-INPUT_SPREAD, BEGIN = 1.56, 0.82
+ALL_INPUTS_DEVIATION, INITIAL_WEIGHT_DEVIATION = 1.56, 0.82
 """Standard deviation of all inputs together, and of the first layer's weights: units begin where they bend a little."""
 
-HIDDEN_PRECISION = 2.0
+HIDDEN_LAYER_PENALTY = 2.0
 """Penalty on what the hidden layers move by. Chosen like the two before, and the number of units, in a world with a
 planted interaction: with a half of it 2,000 labels are learned by heart, with twice as much it is
 found late."""
 
-LEAST_SPREAD = 1e-3
+MIN_INPUT_DEVIATION = 1e-3
 
-STRONG_EVIDENCE = 3.0
+STRONG_EVIDENCE_NATS = 3.0
 """Nats of log-likelihood that a weaker λ has to be better by: odds of 20 to 1. By a standard error instead, the weakest
 of three was often taken by luck on some hundred labels. Sources: Geisser and Eddy 1979,
 doi:10.1080/01621459.1979.10481632, for odds by what was left out; Kass and Raftery 1995,
@@ -86,7 +86,7 @@ def train_by_strength(
         shape: Units of both layers.
     """
     # all λ and seeds side by side, in coordinates of their own
-    stack = _Stack(
+    stack = _NetworkStack(
         lesson,
         _make_basis(questions, lesson.inputs),
         shape,
@@ -112,7 +112,7 @@ def train_by_strength(
 def _choose_strength(losses: Floats, strengths: tuple[float, ...]) -> int:
     """Place of the strongest λ against which there is no strong evidence in what was left out `[λ, sheet]`."""
     behind = losses.sum(axis=1) - losses.sum(axis=1).min()
-    return max(np.flatnonzero(behind <= STRONG_EVIDENCE).tolist(), key=strengths.__getitem__)
+    return max(np.flatnonzero(behind <= STRONG_EVIDENCE_NATS).tolist(), key=strengths.__getitem__)
 
 
 def _take_networks(weights: Weights, networks: slice) -> Weights:
@@ -134,17 +134,19 @@ def _make_basis(questions: Questionnaire, inputs: Floats) -> Floats:
         worth = np.array(scale.values) / np.ptp(scale.values)
         shares = inputs[:, block]
         # Around the mean: what is missing or never came up, all zeros, then stands at it.
-        values[block, place] = worth - (shares @ worth).sum() / max(shares.sum(), LEAST_SPREAD)
+        values[block, place] = worth - (shares @ worth).sum() / max(
+            shares.sum(), MIN_INPUT_DEVIATION
+        )
 
-    basis = np.concatenate([values, OPTIONS_WEIGHT * np.eye(width)], axis=1)
+    basis = np.concatenate([values, SINGLE_OPTION_LOSS_WEIGHT * np.eye(width)], axis=1)
 
     # all expected values together get the standard deviation of all inputs
     spread = float(np.sqrt((inputs[:, :-1] @ values).var(axis=0).sum()))
-    factor = INPUT_SPREAD / spread if spread > LEAST_SPREAD else 1.0
+    factor = ALL_INPUTS_DEVIATION / spread if spread > MIN_INPUT_DEVIATION else 1.0
     return basis * factor
 
 
-class _Stack:
+class _NetworkStack:
     """Networks of all λ and seeds, side by side; those of one λ are together, and begin as those of the others."""
 
     def __init__(
@@ -174,7 +176,7 @@ class _Stack:
         # nobody known has the code after the last judge
         self.judge = torch.from_numpy(
             np.where(
-                lesson.sheets.judge == UNKNOWN_JUDGE,
+                lesson.sheets.judge == UNKNOWN_JUDGE_CODE,
                 lesson.judges,
                 lesson.sheets.judge,
             )
@@ -199,7 +201,7 @@ class _Stack:
 
         # units bend by the expected values; the single options' weights begin at 0
         W1 = torch.zeros((self.count, width, h1))
-        W1[:, :leading] = BEGIN * drawn(leading, h1)
+        W1[:, :leading] = INITIAL_WEIGHT_DEVIATION * drawn(leading, h1)
         self.P = {
             "W1": W1, "b1": 0.5 * drawn(1, h1), "W2": 2 * (2 / h1) ** 0.5 * drawn(h1, h2), "b2": 0.5 * drawn(1, h2),
             "V": torch.zeros((self.count, h2 + 1, heads)),
@@ -213,7 +215,7 @@ class _Stack:
             z2 = self._hidden()
             spread = z2.std(dim=1, keepdim=True, correction=0)
             self.offset = z2.mean(dim=1, keepdim=True)
-            self.spread = torch.where(spread > LEAST_SPREAD, 2 * spread, 1.0)
+            self.spread = torch.where(spread > MIN_INPUT_DEVIATION, 2 * spread, 1.0)
 
         self.anchor()
 
@@ -254,7 +256,7 @@ class _Stack:
         )
         heads = _sum_squares(self.P["V"]) + _sum_squares(self.P["Va"])
         moved = sum(_sum_squares(self.P[name] - there) for name, there in self.anchors.items())
-        return ((fits + strength * heads + HIDDEN_PRECISION * moved) / sheet_counts).sum()
+        return ((fits + strength * heads + HIDDEN_LAYER_PENALTY * moved) / sheet_counts).sum()
 
     def _logs(self, question: int) -> Tensor:
         # of the option that was answered
@@ -262,7 +264,7 @@ class _Stack:
         answer = self.answer[:, question]
         logs = torch.log_softmax(self.logits(question), dim=-1)
         place = answer.clamp(min=0)[None, :, None].expand(self.count, -1, 1)
-        return logs.gather(-1, place)[..., 0] * (answer != UNANSWERED)
+        return logs.gather(-1, place)[..., 0] * (answer != UNANSWERED_CODE)
 
     def _hidden(self) -> Tensor:
         # both layers, standardized `[network, sheet, h2]`
@@ -303,7 +305,9 @@ class _Stack:
         logs = logs.reshape(len(self.strengths), self.seeds, -1)
         # sheets with an answer that some network has left out
         out = ~self.inside.numpy().reshape(logs.shape)
-        left_out = out.any(axis=(0, 1)) & (self.answer[:, self.lesson.main] != UNANSWERED).numpy()
+        left_out = (
+            out.any(axis=(0, 1)) & (self.answer[:, self.lesson.main] != UNANSWERED_CODE).numpy()
+        )
         if not left_out.any():  # nothing was left out: as near to where it began as can be
             return np.zeros((len(self.strengths), 1))
 

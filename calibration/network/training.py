@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from pollex.calibration.judgments import UNANSWERED, UNKNOWN_JUDGE, AnswerMatrix
-from pollex.calibration.network.weights import LARGEST_LOG_SCALE, Array, Weights
+from pollex.calibration.judgments import UNANSWERED_CODE, UNKNOWN_JUDGE_CODE, AnswerMatrix
+from pollex.calibration.network.weights import MAX_LOG_SCALE, WeightArray, Weights
 from pollex.measures.arrays import Bools, Floats, Ints
 
-LEARNED_WEIGHTS = ("W1", "W2", "V", "W1a", "W2a", "Va", "cuts")
-SLOT_SHEETS = 32
+LEARNED_WEIGHT_NAMES = ("W1", "W2", "V", "W1a", "W2a", "Va", "cuts")
+MAX_SHEETS_A_SLOT = 32
 """A judge with more sheets than this has several slots, so that one busy judge doesn't pad all others."""
 
 
@@ -63,11 +63,11 @@ class JudgeSlots:
 def assign_slots(judge: Ints, judges: int) -> JudgeSlots:
     """Assign sheets of the judges given `[sheet]` to slots."""
     # place of each sheet among those of its judge, and the slot that it lies in
-    codes = np.where(judge == UNKNOWN_JUDGE, judges, judge)
+    codes = np.where(judge == UNKNOWN_JUDGE_CODE, judges, judge)
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     place = np.arange(len(codes)) - np.searchsorted(ordered, ordered)
-    size = int(min(SLOT_SHEETS, place.max(initial=0) + 1))
+    size = int(min(MAX_SHEETS_A_SLOT, place.max(initial=0) + 1))
     keys = np.stack([ordered, place // size], axis=1)
     unique, slot = np.unique(keys, axis=0, return_inverse=True)
     # which sheet lies where `[slot, place]`; the rest is padding
@@ -104,10 +104,10 @@ class TrainingData:
         return replace(self, sheets=replace(self.sheets, answer=answer))
 
 
-def init_weights(
+def initialize_weights(
     shape: tuple[int, int, int],
     judges: tuple[int, int],
-    heads: Heads,
+    heads: OutputHeads,
     seeds: int,
     seed: int,
 ) -> Weights:
@@ -125,9 +125,9 @@ def init_weights(
     random = torch.Generator().manual_seed(seed)
     width = heads.shares.shape[0] * heads.outputs
 
-    def uniform(rows: int, columns: int) -> Array:
+    def uniform(rows: int, columns: int) -> WeightArray:
         spread = (2.0 / (rows + columns)) ** 0.5
-        layer: Array = torch.randn(
+        layer: WeightArray = torch.randn(
             (seeds, rows + 1, columns), generator=random, dtype=torch.float64
         ).numpy()
         layer = layer * spread
@@ -154,7 +154,7 @@ def init_weights(
 
 
 @dataclass(frozen=True, eq=False)
-class Heads:
+class OutputHeads:
     """The heads of a network.
 
     Attributes:
@@ -174,7 +174,7 @@ class Heads:
         return int(self.shares.shape[1])
 
 
-def make_heads(sheets: AnswerMatrix, options: Ints, ordinal: Bools) -> Heads:
+def make_output_heads(sheets: AnswerMatrix, options: Ints, ordinal: Bools) -> OutputHeads:
     """Make heads for the questions of the sheets."""
     # counts of each answer, with one more for each option `[question, option]`
     places = np.arange(int(options.max()))
@@ -185,11 +185,11 @@ def make_heads(sheets: AnswerMatrix, options: Ints, ordinal: Bools) -> Heads:
         counts / (counts * exists).sum(axis=1, keepdims=True),
         1e-6,
     )
-    return Heads(options, ordinal, shares)
+    return OutputHeads(options, ordinal, shares)
 
 
-_LOCK = Lock()
-_THREADS_BEFORE: dict[int, int] = {}
+_THREAD_LIMIT_LOCK = Lock()
+_THREAD_COUNTS_BEFORE_LIMIT: dict[int, int] = {}
 """By thread that is inside `limit_to_one_thread`, what it goes back to: PyTorch's number and this are the process's."""
 
 
@@ -202,21 +202,23 @@ def limit_to_one_thread() -> Iterator[None]:
     times as long.
     """
     me = get_ident()
-    if me in _THREADS_BEFORE:
+    if me in _THREAD_COUNTS_BEFORE_LIMIT:
         yield
         return
 
-    with _LOCK:
+    with _THREAD_LIMIT_LOCK:
         # A thread that is new to PyTorch takes the number that was set last: by one that is inside
         # now, that is 1.
-        _THREADS_BEFORE[me] = max([torch.get_num_threads(), *_THREADS_BEFORE.values()])
+        _THREAD_COUNTS_BEFORE_LIMIT[me] = max(
+            [torch.get_num_threads(), *_THREAD_COUNTS_BEFORE_LIMIT.values()]
+        )
         torch.set_num_threads(1)
 
     try:
         yield
     finally:
-        with _LOCK:
-            torch.set_num_threads(_THREADS_BEFORE.pop(me))
+        with _THREAD_LIMIT_LOCK:
+            torch.set_num_threads(_THREAD_COUNTS_BEFORE_LIMIT.pop(me))
 
 
 @limit_to_one_thread()
@@ -230,11 +232,11 @@ def train_weights(
     # single precision; the anchor is what deltas are shrunk to
     random = torch.Generator().manual_seed(seed)
     single = {}
-    for name in LEARNED_WEIGHTS:
+    for name in LEARNED_WEIGHT_NAMES:
         single[name] = torch.tensor(getattr(weights, name), dtype=torch.float32)
 
     anchor = {name: value.clone() for name, value in single.items()}
-    for name in LEARNED_WEIGHTS:
+    for name in LEARNED_WEIGHT_NAMES:
         single[name].requires_grad_(single[name].numel() > 0)
 
     step = _make_objective(lesson, weights, anchor, plan)
@@ -271,7 +273,7 @@ def _make_objective(
     slots = assign_slots(lesson.sheets.judge, judges)
     inputs = torch.tensor(lesson.inputs, dtype=torch.float32)[slots.sheet]
     answers = torch.from_numpy(lesson.sheets.answer)[slots.sheet]
-    answers = torch.where(slots.filled[..., None], answers, UNANSWERED)
+    answers = torch.where(slots.filled[..., None], answers, UNANSWERED_CODE)
     if plan.dropout:
         thin = _make_question_dropout(lesson, plan.dropout)
     else:
@@ -414,7 +416,7 @@ def _compute_cumulative_logs(outputs: Tensor, cuts: Tensor, options: Tensor) -> 
     # bounds of the answers `[…, question, option − 1]`, stretched by the judge's scale
     cuts = cuts[:, None, None]
     bounds = (cuts - outputs[..., :1]) * outputs[..., 1:2].clamp(
-        -LARGEST_LOG_SCALE, LARGEST_LOG_SCALE
+        -MAX_LOG_SCALE, MAX_LOG_SCALE
     ).exp()
     real = torch.arange(cuts.shape[-1]) < options[:, None] - 1
     # A bound beyond all others stands for infinity, whose differences would have no slope.

@@ -19,15 +19,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, softmax
 
-from pollex.calibration.judgments import UNKNOWN_JUDGE
+from pollex.calibration.judgments import UNKNOWN_JUDGE_CODE
 from pollex.measures.arrays import Floats, Ints
 
-Array = npt.NDArray[Any]
+WeightArray = npt.NDArray[Any]
 
-ROWS_A_BLOCK = 4096
+MAX_ROWS_PREDICTED_AT_ONCE = 4096
 """So many rows are predicted at once, which bounds the memory."""
 
-LARGEST_LOG_SCALE = 3.0
+MAX_LOG_SCALE = 3.0
 """The log scale of a cumulative-link head stays within ± this."""
 
 
@@ -48,19 +48,19 @@ class Weights:
         ordinal: Which questions have a cumulative-link head `[question]`.
     """
 
-    W1: Array
-    W2: Array
-    V: Array
-    W1a: Array
-    W2a: Array
-    Va: Array
-    cuts: Array
+    W1: WeightArray
+    W2: WeightArray
+    V: WeightArray
+    W1a: WeightArray
+    W2a: WeightArray
+    Va: WeightArray
+    cuts: WeightArray
     options: Ints
     ordinal: npt.NDArray[np.bool_]
 
-    def arrays(self) -> dict[str, Array]:
+    def arrays(self) -> dict[str, WeightArray]:
         """Return the arrays by name."""
-        arrays: dict[str, Array] = {}
+        arrays: dict[str, WeightArray] = {}
         for field in fields(self):
             arrays[field.name] = getattr(self, field.name)
         return arrays
@@ -106,8 +106,8 @@ class Weights:
         """
         # some rows at a time
         out = np.empty((len(inputs), int(self.options[question])))
-        for start in range(0, len(inputs), ROWS_A_BLOCK):
-            part = slice(start, start + ROWS_A_BLOCK)
+        for start in range(0, len(inputs), MAX_ROWS_PREDICTED_AT_ONCE):
+            part = slice(start, start + MAX_ROWS_PREDICTED_AT_ONCE)
             begins_of_part = 0.0 if begins is None else begins[part]
             out[part] = self._proba(
                 inputs[part],
@@ -129,7 +129,7 @@ class Weights:
         hidden = self._hidden(inputs, judges)
         logits = _append_bias(hidden) @ self._head(self.V, question)
         if self.Va.shape[1]:
-            has_deltas = judges != UNKNOWN_JUDGE
+            has_deltas = judges != UNKNOWN_JUDGE_CODE
             deltas = self._head(self.Va, question)[:, judges[has_deltas]]
             logits[:, has_deltas] += np.einsum(
                 "srh,srho->sro",
@@ -156,14 +156,14 @@ class Weights:
             rows = judges == judge
             W1 = self.W1
             W2 = self.W2
-            if judge != UNKNOWN_JUDGE:
+            if judge != UNKNOWN_JUDGE_CODE:
                 W1 = W1 + self.W1a[:, judge]
                 W2 = W2 + self.W2a[:, judge]
             out[:, rows] = _apply_shared_layers(inputs[rows], W1, W2)
 
         return out
 
-    def _head(self, V: Array, question: int) -> Array:
+    def _head(self, V: WeightArray, question: int) -> WeightArray:
         width = V.shape[-1] // len(self.options)
         return V[..., question * width : (question + 1) * width]
 
@@ -182,7 +182,7 @@ class Weights:
     def _ordinal(self, outputs: Floats, question: int) -> Floats:
         # bounds between the options on the logistic scale `[seed, row, option − 1]`
         cuts = self.cuts[:, None, question, : self.options[question] - 1]
-        scale = np.exp(np.clip(outputs[..., 1:2], -LARGEST_LOG_SCALE, LARGEST_LOG_SCALE))
+        scale = np.exp(np.clip(outputs[..., 1:2], -MAX_LOG_SCALE, MAX_LOG_SCALE))
         bounds = (cuts - outputs[..., :1]) * scale
         ends = np.full((*bounds.shape[:2], 1), np.inf)
         upper = np.concatenate([bounds, ends], -1)
@@ -193,7 +193,7 @@ class Weights:
         return by_seed
 
 
-def join_seeds(parts: list[Weights]) -> Weights:
+def concatenate_seeds(parts: list[Weights]) -> Weights:
     """Return the seeds of several as one."""
     shared = {"options", "ordinal"}
     arrays = {}
@@ -204,7 +204,7 @@ def join_seeds(parts: list[Weights]) -> Weights:
     return Weights(**arrays)
 
 
-def _apply_shared_layers(inputs: Floats, W1: Array, W2: Array) -> Floats:
+def _apply_shared_layers(inputs: Floats, W1: WeightArray, W2: WeightArray) -> Floats:
     hidden: Floats = expit(_append_bias(expit(inputs @ W1)) @ W2)
     return hidden
 

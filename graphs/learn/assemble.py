@@ -52,8 +52,8 @@ from pollex.rubrics.learning.measured import (
     measure_further_signals,
     measure_never_came_up,
     measure_reach,
+    measure_rubric_evidence,
     measure_rubrics_alone,
-    measure_worths,
 )
 from pollex.rubrics.learning.results import (
     NO_EVENTS_NOTE,
@@ -90,13 +90,13 @@ from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import fit_calibration
 from pollex.text import format_count
 
-WIDENED_BY_CHOICE = 1.2
+CHOICE_WIDENING_FACTOR = 1.2
 """How much wider the interval of a cross-fitted AUC is than one of scores that nobody chose: in planted worlds of 250
 labels this one holds the AUC of the set in .94 of runs, the narrower one in .89
 (`benchmarks/evidence.py`)."""
 
 
-def assemble_set(
+def assemble_rubric_set(
     live: LearnContext,
     material: Material,
     fitted: FittedThumbs,
@@ -127,7 +127,7 @@ def assemble_set(
     rng = np.random.default_rng([settings.seed, 2])
     blocks = number_dependent_blocks(measured)
     # each rubric with its evidence, and what explains it
-    reasons = list_reasons(live, chosen)
+    reasons = list_reasons_of_chosen(live, chosen)
     segments, about = compute_topic_segments(training, measured)
     rubrics = make_chosen_rubrics(material, selection, training, unseen, reasons)
     rubrics = explain_by_circumstances(material, rubrics, measured, about)
@@ -138,7 +138,7 @@ def assemble_set(
         if r.alone:
             alone_by_id[r.id] = r.alone
     notes = [
-        *(describe_yield(live.extractions, chosen) if reader else ()),
+        *(describe_share_of_model_reasons_used(live.extractions, chosen) if reader else ()),
         *selection["notes"],
         *describe_refusals(material.refused),
         *list_caveats(
@@ -205,7 +205,7 @@ def assemble_set(
             rng,
             together=number_dependent_blocks(training),
         ),
-        held_out=widen_by_choice(figures, unseen.folds) if figures else None,
+        held_out=widen_auc_interval_for_choice(figures, unseen.folds) if figures else None,
         baselines=tuple(plain.baselines(truth, tested, unseen.probability, rng)),
         notes=tuple(notes),
         dropped=tuple(list_dropped_rubrics(material, selection)),
@@ -267,7 +267,9 @@ def make_chosen_rubrics(
         event_rubrics, measured
     )
     held_now = table.held(measured, chosen)
-    worths: Mapping[str, RubricEvidence] = measure_worths(chosen, unseen, held_now, occasions)
+    worths: Mapping[str, RubricEvidence] = measure_rubric_evidence(
+        chosen, unseen, held_now, occasions
+    )
     standings = make_standings(material, selection, training)
     worths = add_borne_out_evidence(material, training, standings, worths)
     alone = measure_rubrics_alone(material, training, by)
@@ -283,7 +285,7 @@ def make_chosen_rubrics(
     asked_when = material.judge_record.scale == "occasion"
     standings, worths = reconcile_standings(chosen, standings, worths)
     held = table.held(training, chosen)
-    twin_of = find_twins(material, training)
+    twin_of = find_twin_rubrics(material, training)
     overlaps = measure_overlaps(chosen, held, twin_of)
     borne_out = {id_ for id_, standing in standings.items() if standing.word != "hint"}
     explained_by = find_explained_words(chosen, held, flag_positive_labels(training), borne_out)
@@ -306,7 +308,7 @@ def make_chosen_rubrics(
                 explained_by=explained_by.get(r.id, ""),
                 yields=mixed
                 and r.answered_by == ANSWERED_BUILT_IN
-                and not is_proven(standings.get(r.id)),
+                and not is_proven_by_labels(standings.get(r.id)),
                 never_came_up=measure_never_came_up(table, training, r)
                 if asked_when and not r.answered_by
                 else None,
@@ -344,7 +346,7 @@ def add_borne_out_evidence(
     return dict(worths) | measured_worths
 
 
-def find_twins(material: Material, training: Sequence[Conversation]) -> dict[str, str]:
+def find_twin_rubrics(material: Material, training: Sequence[Conversation]) -> dict[str, str]:
     """Return the rubric under which another is told that says nearly the same, by the other's id."""
     chosen = material.chosen
     table = material.table
@@ -356,10 +358,10 @@ def find_twins(material: Material, training: Sequence[Conversation]) -> dict[str
     return find_headline_twins(chosen, table.held(training, chosen), values)
 
 
-def widen_by_choice(figures: Assessment, folds: int) -> Assessment:
+def widen_auc_interval_for_choice(figures: Assessment, folds: int) -> Assessment:
     """Widen the interval of a cross-fitted AUC by what resampling of scores leaves out: the choice of rubrics."""
     if folds:
-        return replace(figures, auc=widen_interval(figures.auc, WIDENED_BY_CHOICE))
+        return replace(figures, auc=widen_interval(figures.auc, CHOICE_WIDENING_FACTOR))
     return figures
 
 
@@ -438,7 +440,7 @@ def reconcile_standings(
     return lowered, shrunk
 
 
-def is_proven(standing: StandingRecord | None) -> bool:
+def is_proven_by_labels(standing: StandingRecord | None) -> bool:
     """Tell whether labels prove a rubric."""
     return standing is not None and standing.word == "proven"
 
@@ -454,7 +456,7 @@ def make_judge_record(live: LearnContext, chosen: Sequence[Rubric]) -> JudgeReco
     )
 
 
-def list_reasons(live: LearnContext, chosen: Sequence[Rubric]) -> tuple[Reason, ...]:
+def list_reasons_of_chosen(live: LearnContext, chosen: Sequence[Rubric]) -> tuple[Reason, ...]:
     """Return the reasons behind the chosen rubrics."""
     reason_ids = {id_ for rubric in chosen for id_ in rubric.reason_ids}
     reasons = []
@@ -510,7 +512,7 @@ def measure_share_without_reason(extractions: Mapping[str, Extraction | Unanswer
     return measure_share(silent, len(read))
 
 
-def describe_yield(
+def describe_share_of_model_reasons_used(
     extractions: Mapping[str, Extraction | Unanswered], chosen: Sequence[Rubric]
 ) -> list[str]:
     """Say how many of a model's reasons were left out, and if most were or it gave no rubric, what it came to."""

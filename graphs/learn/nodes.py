@@ -14,9 +14,9 @@ from pollex.errors import BadRubrics
 from pollex.graphs.batches import ask_judge, await_all, extract_reasons
 from pollex.graphs.context import Context, get_resources
 from pollex.graphs.findings import shorten_text
-from pollex.graphs.learn.assemble import assemble_set, get_pool_values
+from pollex.graphs.learn.assemble import assemble_rubric_set, get_pool_values
 from pollex.graphs.learn.state import LearnContext, LearnState
-from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
+from pollex.graphs.learn.write_rubrics import BatchOutcome, Rubrics, write_rubrics
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.edits import read_edited_pool
 from pollex.rubrics.learning.choice import choose_for_run
@@ -36,17 +36,17 @@ from pollex.store.rows import make_rubric_rows, make_score_block
 from pollex.store.rubric_sets import make_rubric_set_rows
 from pollex.store.store import Store
 
-MOST_PAIRS, PAIRS_SHOWN = 30, 5
+MAX_PAIRS_MATCHED, MAX_PAIRS_SHOWN_PER_BATCH = 30, 5
 """Pairs of conversations that are looked for, and shown with a batch of reasons."""
-MOST_VALUES_SHOWN = 8
+MAX_LIST_VALUES_SHOWN = 8
 """Numbers of a list that the state tells one by one."""
-FEW_REASONS = 10
+MAX_REASONS_CALLED_FEW = 10
 """Reasons of a side, of a whole log, of which each may make a rubric by itself."""
-QUOTES_SHOWN = 3
+MAX_QUOTES_SHOWN = 3
 """Quotes of a reason that the state tells."""
-REASONS_SHOWN = 50
+MAX_REASONS_SHOWN = 50
 """Reasons of a side that the state tells; all of them are in the store."""
-JUDGING = {"judge_pool": "judge the pool", "judge_held_out": "judge held-out"}
+PROGRESS_NAMES_OF_JUDGING = {"judge_pool": "judge the pool", "judge_held_out": "judge held-out"}
 """What the progress of a judging stage is called."""
 
 
@@ -102,11 +102,11 @@ def _describe_progress(total: int, left: int, outcomes: Iterable[str]) -> dict[s
 def _describe_reasons(live: LearnContext, side: Polarity) -> dict[str, object]:
     reasons = live.reasons(side)
     first = []
-    for reason in reasons[: REASONS_SHOWN if live.store.texts else 0]:
+    for reason in reasons[: MAX_REASONS_SHOWN if live.store.texts else 0]:
         first.append(
             {
                 "text": reason.text,
-                "quotes": [shorten_text(quote.text) for quote in reason.quotes[:QUOTES_SHOWN]],
+                "quotes": [shorten_text(quote.text) for quote in reason.quotes[:MAX_QUOTES_SHOWN]],
                 "conversation": reason.conversation_id,
             }
         )
@@ -126,15 +126,15 @@ def go_on_with_stage(stage: str, after: Sequence[str]) -> Callable[[LearnState],
 
 async def summarize_sat(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Write rubrics from reasons for satisfaction."""
-    return await _summarize("sat", state, runtime)
+    return await _summarize_side("sat", state, runtime)
 
 
 async def summarize_dsat(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Write rubrics from reasons for dissatisfaction."""
-    return await _summarize("dsat", state, runtime)
+    return await _summarize_side("dsat", state, runtime)
 
 
-async def _summarize(
+async def _summarize_side(
     polarity: Polarity,
     state: LearnState,
     runtime: Runtime[Context],
@@ -148,13 +148,16 @@ async def _summarize(
         match_opposite_pairs,
         live.material.training,
         live.extractions,
-        MOST_PAIRS,
+        MAX_PAIRS_MATCHED,
     )
     # pairs of conversations that are alike but for the thumb, some a batch
-    pairs = rotate_pairs(matched, PAIRS_SHOWN)
-    few = sum(not is_built_in(reason.source) for reason in live.reasons(polarity)) <= FEW_REASONS
+    pairs = rotate_pairs(matched, MAX_PAIRS_SHOWN_PER_BATCH)
+    few = (
+        sum(not is_built_in(reason.source) for reason in live.reasons(polarity))
+        <= MAX_REASONS_CALLED_FEW
+    )
 
-    async def grown(batch: Sequence[Reason], pool: Rubrics) -> Written:
+    async def grown(batch: Sequence[Reason], pool: Rubrics) -> BatchOutcome:
         summary = await live.roles.summarizer.summarize(
             batch,
             [*pool, *others],
@@ -274,7 +277,7 @@ async def fit_judge(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     }
 
 
-def with_texts(
+def add_rubric_texts(
     rows: Mapping[str, Mapping[str, object]], rubrics: Sequence[Rubric]
 ) -> dict[str, dict[str, object]]:
     """Return rows by rubric with the rubric's text in each: a reader of a state knows no ids."""
@@ -316,7 +319,7 @@ def abbreviate_value(value: object) -> object:
         return shorten_text(value)
     if (
         isinstance(value, list | tuple)
-        and len(value) <= MOST_VALUES_SHOWN
+        and len(value) <= MAX_LIST_VALUES_SHOWN
         and all(isinstance(number, int | float) for number in value)
     ):
         return list(value)
@@ -331,7 +334,7 @@ async def judge_pool(state: LearnState, runtime: Runtime[Context]) -> LearnState
     material = live.material_at(state)
     ids = [c.id for c in (*material.training, *material.graded_training)]
 
-    return await _judge(
+    return await _judge_next_batch(
         "judge_pool",
         ids,
         material.kept,
@@ -346,7 +349,7 @@ async def judge_held_out(state: LearnState, runtime: Runtime[Context]) -> LearnS
     material = live.material_at(state)
     ids = [c.id for c in (*material.held_out, *material.graded_held_out)]
 
-    return await _judge(
+    return await _judge_next_batch(
         "judge_held_out",
         ids,
         material.chosen,
@@ -355,7 +358,7 @@ async def judge_held_out(state: LearnState, runtime: Runtime[Context]) -> LearnS
     )
 
 
-async def _judge(
+async def _judge_next_batch(
     stage: Literal["judge_pool", "judge_held_out"],
     ids: Sequence[str],
     rubrics: Sequence[Rubric],
@@ -365,7 +368,7 @@ async def _judge(
     """Ask about a batch, SAT and DSAT rubrics side by side; the judge was fitted to the pool."""
     judge = live.roles.judge
     table = live.material.table
-    shown = JUDGING[stage]
+    shown = PROGRESS_NAMES_OF_JUDGING[stage]
     questions = split_by_polarity(
         [Question.about(rubric, live.material.judge_record.scale) for rubric in rubrics]
     )
@@ -402,7 +405,7 @@ async def _judge(
     update: LearnState = {"progress": {stage: progress}}
     if stage == "judge_pool":
         summary = table.summary(live.material.training, pool)
-        update["pooled"] = with_texts(summary, pool)
+        update["pooled"] = add_rubric_texts(summary, pool)
     return update
 
 
@@ -429,8 +432,8 @@ async def select(state: LearnState, runtime: Runtime[Context]) -> LearnState:
 
     return {
         "chosen": chosen,
-        "dropped": with_texts(choice["dropped"], material.kept),
-        "pooled": with_texts(
+        "dropped": add_rubric_texts(choice["dropped"], material.kept),
+        "pooled": add_rubric_texts(
             material.table.summary(material.training, material.kept), material.kept
         ),
         "alpha": choice["alpha"],
@@ -473,7 +476,7 @@ async def assess(state: LearnState, runtime: Runtime[Context]) -> LearnState:
         fitted = await asyncio.to_thread(FittedThumbs.of, material, comparison)
         values = await get_pool_values(live, material)
         rubrics, scores = await asyncio.to_thread(
-            assemble_set,
+            assemble_rubric_set,
             live,
             material,
             fitted,
@@ -486,7 +489,7 @@ async def assess(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     # the set is kept before its scores
     await live.store.write(list(make_rubric_set_rows(live.run, rubrics)))
     live.progress.advance("assess")
-    keep_scores(live.store, live.run, rubrics, scores)
+    store_scores(live.store, live.run, rubrics, scores)
     live.result.append(
         Learned(
             live.run,
@@ -512,13 +515,13 @@ async def assess(state: LearnState, runtime: Runtime[Context]) -> LearnState:
         "figures": list_held_out_figures(rubrics),
         "theta": rubrics.theta,
         "window": {"lower": window.lower, "upper": window.upper, "precision": window.precision},
-        "model": await asyncio.to_thread(describe_model, rubrics),
+        "model": await asyncio.to_thread(describe_probability_model, rubrics),
         "digest": rubrics.rubrics_digest,
         "notes": list(rubrics.notes),
     }
 
 
-def describe_model(rubrics: RubricSet) -> dict[str, object]:
+def describe_probability_model(rubrics: RubricSet) -> dict[str, object]:
     """Return the model of the probability: its name, λ of a network, and what each rubric weighs in it."""
     if rubrics.calibrator is None or (model := rubrics.thumb_model) is None:
         return {}
@@ -548,7 +551,7 @@ def describe_model(rubrics: RubricSet) -> dict[str, object]:
     }
 
 
-def keep_scores(
+def store_scores(
     store: Store,
     run: str,
     rubric_set: RubricSet,

@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 from pollex.graphs.context import Context, get_resources
 from pollex.graphs.learn.graph import LearnGraph, add_fitting_nodes, build_extraction_graph
 from pollex.graphs.learn.state import LearnContext, LearnState
-from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
+from pollex.graphs.learn.write_rubrics import BatchOutcome, Rubrics, write_rubrics
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.rubric import Polarity, Reason
@@ -23,22 +23,22 @@ from pollex.rubrics.rubric import Polarity, Reason
 
 async def update_sat(state: LearnState, runtime: Runtime[Context]) -> LearnState:  # noqa: ARG001
     """Revise the set of satisfaction by each batch of reasons."""
-    return await _update("sat", runtime)
+    return await _revise_rubrics_of_side("sat", runtime)
 
 
 async def update_dsat(state: LearnState, runtime: Runtime[Context]) -> LearnState:  # noqa: ARG001
     """Revise the set of dissatisfaction by each batch of reasons."""
-    return await _update("dsat", runtime)
+    return await _revise_rubrics_of_side("dsat", runtime)
 
 
-async def _update(polarity: Polarity, runtime: Runtime[Context]) -> LearnState:
+async def _revise_rubrics_of_side(polarity: Polarity, runtime: Runtime[Context]) -> LearnState:
     """Revise a set by batches; each batch may replace any rubric."""
     live = await get_resources(runtime, LearnContext)
     updater = live.roles.updater
     most = live.material.settings.limits[polarity == "dsat"]
     assert updater is not None, "who runs `spur` hires an updater"
 
-    async def revised(batch: Sequence[Reason], current: Rubrics) -> Written:
+    async def revised(batch: Sequence[Reason], current: Rubrics) -> BatchOutcome:
         update = await updater.update(batch, current, polarity, most)
         if isinstance(update, Unanswered):
             return update

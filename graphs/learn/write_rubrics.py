@@ -9,10 +9,10 @@ from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, is_built_in
 
 Rubrics = tuple[Rubric, ...]
-Written = tuple[Rubrics, Summary | Revision] | Unanswered
+BatchOutcome = tuple[Rubrics, Summary | Revision] | Unanswered
 """All rubrics after a batch, and what was answered; or why there is nothing."""
 
-Write = Callable[[Sequence[Reason], Rubrics], Awaitable[Written]]
+WriteBatch = Callable[[Sequence[Reason], Rubrics], Awaitable[BatchOutcome]]
 """Asks a role about a batch of reasons and the rubrics so far."""
 
 
@@ -20,7 +20,7 @@ async def write_rubrics(
     name: str,
     polarity: Polarity,
     live: LearnContext,
-    write: Write,
+    write: WriteBatch,
 ) -> LearnState:
     """Fill the pool of a polarity.
 
@@ -59,7 +59,7 @@ async def write_rubrics(
                 span.outputs(rubric.id for rubric in answered.rubrics)
                 refused.update(answered.refused)
                 if isinstance(answered, Summary):
-                    left = unused_reasons(batch, answered)[: size // 2]
+                    left = list_unused_reasons(batch, answered)[: size // 2]
                 else:
                     left = []
 
@@ -73,7 +73,7 @@ async def write_rubrics(
     return {"pool": {polarity: live.rows(rubrics)}, "refused": dict(refused)}
 
 
-def unused_reasons(batch: Sequence[Reason], answered: Summary) -> list[Reason]:
+def list_unused_reasons(batch: Sequence[Reason], answered: Summary) -> list[Reason]:
     """Return the reasons that stand under no rubric."""
     used: set[str] = set()
     for rubric in answered.rubrics:

@@ -25,7 +25,7 @@ MAX_SHOWN_VALUE_WORDS = 3
 
 
 @dataclass(frozen=True)
-class DisguisedColumns:
+class HeaderDisguise:
     """Columns as they are shown.
 
     Attributes:
@@ -37,7 +37,7 @@ class DisguisedColumns:
     originals: dict[str, str]
 
 
-def disguise_columns(columns: Sequence[Column]) -> DisguisedColumns:
+def disguise_columns(columns: Sequence[Column]) -> HeaderDisguise:
     """Return columns with three disguised values each; empty ones are left out."""
     originals: dict[str, str] = {}
     items = []
@@ -66,7 +66,7 @@ def disguise_columns(columns: Sequence[Column]) -> DisguisedColumns:
             }
         )
 
-    return DisguisedColumns(items, originals)
+    return HeaderDisguise(items, originals)
 
 
 def disguise_value(value: str) -> str:

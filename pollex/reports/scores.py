@@ -25,7 +25,7 @@ from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns, compute_answer_value, describe_verdict
 from pollex.rubrics.worth import measure_share
-from pollex.selection.losses import EVAL_RANGE
+from pollex.selection.losses import MAX_EVAL_DIFFERENCE
 
 MAX_LISTED_CONVERSATIONS = 1000
 """Conversations in the list, the worst first: more would make the page heavy."""
@@ -35,7 +35,7 @@ MAX_LOWERING_RUBRICS = 5
 MIN_SURE_PROBABILITY = 0.7
 """Less sure ones are a list of their own."""
 
-MIDDLE_ANSWER_VALUE = EVAL_RANGE / 2
+MIDDLE_ANSWER_VALUE = MAX_EVAL_DIFFERENCE / 2
 NEGATIVE_POLARITY: Polarity = "dsat"
 
 

@@ -23,7 +23,7 @@ from pollex.rubrics.rubric import (
     is_built_in,
 )
 from pollex.rubrics.worth import describe_doubt, is_nearly_constant, speaks_against_side
-from pollex.selection.multi_split import ALIKE_CORRELATION, correlate_rubrics
+from pollex.selection.multi_split import MIN_FAMILY_CORRELATION, correlate_rubrics
 
 MOSTLY_SHARE = 0.5
 """Two rubrics hold in much the same conversations from this share of those in which either holds."""
@@ -438,7 +438,7 @@ def find_headline_twins(
         enough = np.where(
             from_built_in[:, None] != from_built_in[None, :],
             SAYS_THE_SAME_CORRELATION,
-            ALIKE_CORRELATION,
+            MIN_FAMILY_CORRELATION,
         )
         alike |= (correlate_rubrics(values) >= enough) | _differ_in_breadth(rubrics)
 

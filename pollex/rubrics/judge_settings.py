@@ -15,7 +15,7 @@ from pydantic import (
 
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Capabilities
-from pollex.prompts.domain import Closing, parse_switches
+from pollex.prompts.domain import ClosingRole, parse_switches
 from pollex.rubrics.answers import SCALES_WITH_DOMAIN, ScaleName
 from pollex.rubrics.rubric import ANSWERED_BUILT_IN
 
@@ -84,7 +84,7 @@ class JudgeSettings(BaseModel):
         True,
         description="Mark answers that are all the same.",
     )
-    closing: Closing = Field(
+    closing: ClosingRole = Field(
         "system",
         description="Role of the task message; merged for strict chat templates.",
     )

@@ -492,7 +492,7 @@ class RubricSet(Record):
         # few sets are learned from grades
         from pollex.calibration.grades import make_rating_questionnaire
         from pollex.calibration.questionnaire import Scale
-        from pollex.calibration.storage import BESIDE_PREFIX, unpack_calibrator
+        from pollex.calibration.storage import SECOND_CALIBRATOR_PREFIX, unpack_calibrator
 
         scales = []
         for name, values in record.rating.scales.items():
@@ -501,7 +501,7 @@ class RubricSet(Record):
         # grades answer other questions, and have facts of their own
         questionnaire = make_rating_questionnaire(record.rubrics, options, scales)
         about = facts | record.rating.facts | {"questionnaire": asdict(questionnaire)}
-        return unpack_calibrator(about, self._arrays, prefix=BESIDE_PREFIX)
+        return unpack_calibrator(about, self._arrays, prefix=SECOND_CALIBRATOR_PREFIX)
 
     @property
     def support(self) -> LabelSupport:

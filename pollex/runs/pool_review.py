@@ -13,7 +13,7 @@ from pollex.graphs.run import (
     compile_on,
     get_current_state,
     get_state_after,
-    make_thread_config,
+    make_run_config,
 )
 from pollex.outputs import write_text
 from pollex.prompts.domain import write_toml_value
@@ -169,7 +169,7 @@ async def resume_with_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
     reviewed_pool = {"kept": match_edited_rows(rows, before), "reviewed": True}
     async with compile_on(build_run_graph(run), store) as compiled:
         await compiled.aupdate_state(
-            make_thread_config(run.id),
+            make_run_config(run.id),
             reviewed_pool,
             as_node="review_pool",
         )
@@ -265,7 +265,7 @@ async def begin_forked_run(
     )
     state |= {"run": run.id, **named}
     async with compile_on(build_run_graph(run), store) as compiled:
-        await compiled.aupdate_state(make_thread_config(run.id), state, as_node=at)
+        await compiled.aupdate_state(make_run_config(run.id), state, as_node=at)
 
     # not begun, but to be resumed
     store.finish(run.id, "interrupted")

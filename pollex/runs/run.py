@@ -15,7 +15,7 @@ from typing import Any
 from pollex.errors import Interrupted, PollexError, ResumeRefused
 from pollex.graphs.context import (
     CONVERSATIONS_A_BATCH,
-    FORKED,
+    IS_FORKED_THREAD,
     SERVED_RUN_ID,
     NullProgress,
     Progress,
@@ -303,7 +303,7 @@ class RunSettings:
         if named is None and SERVED_RUN_ID.get():
             before = find_run(self.store, SERVED_RUN_ID.get())
             # it stays as it is: who goes on from one of its states forks it
-            if before.status not in FINISHED_STATUSES and not FORKED.get():
+            if before.status not in FINISHED_STATUSES and not IS_FORKED_THREAD.get():
                 return require_same_settings(before, fingerprint, self.store, self.behind)
             named = self._begin_after(before, command, fingerprint)
             await self.store.settle()  # answers that are taken over are read at once

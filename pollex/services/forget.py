@@ -12,7 +12,11 @@ from pollex.graphs.context import Progress
 from pollex.outputs import find_left_drafts
 from pollex.runs.options import RunOptions
 from pollex.services.forgetting_bounds import MAX_WHOLE_FILE_BYTES, FileNotSearched
-from pollex.services.forgetting_files import RUBRIC_SET_MARK, file_quotes_target, remove_quotes
+from pollex.services.forgetting_files import (
+    RUBRIC_SET_MARK,
+    file_quotes_target,
+    remove_forgotten_quotes,
+)
 from pollex.services.readings import READING_FILE_NAME as READING
 from pollex.services.readings import keep_reading, list_readings
 from pollex.services.results import Result
@@ -255,7 +259,7 @@ def rewrite_quoting_files(
         if path in search.unconfirmed:
             continue
         try:
-            if remove_quotes(path, target):
+            if remove_forgotten_quotes(path, target):
                 rewritten.append(path)
         except FileNotSearched as refused:
             left[str(path)] = refused.what

@@ -67,7 +67,7 @@ def file_quotes_target(path: Path, target: ForgettingTarget) -> bool:
     return read_without_target(path, target) is not None
 
 
-def remove_quotes(path: Path, target: ForgettingTarget) -> bool:
+def remove_forgotten_quotes(path: Path, target: ForgettingTarget) -> bool:
     """Take the conversations out of a file; return whether nothing is left in it.
 
     Raises:

@@ -29,7 +29,7 @@ from pollex.outputs import require_replaceable
 from pollex.prompts.domain import DomainProfile, load_profile
 from pollex.rubrics.learning.material import Starter
 from pollex.rubrics.learning.results import Learned
-from pollex.rubrics.learning.settings import LearnSettings, resolve_held_out_share
+from pollex.rubrics.learning.settings import LearnSettings, resolve_test_fraction
 from pollex.rubrics.learning.thumbs import describe_grades, require_grades
 from pollex.rubrics.records import AdaptedRubric, StarterRecord
 from pollex.rubrics.rubric import Rubric
@@ -378,7 +378,7 @@ def choose_held_out_share(settings: LearnSettings, logs: Logs) -> float:
     """Return the share of labels that is held out: as set, else as few or many labels ask for."""
     # a split needs enough of the smaller class
     smaller = min(logs.counts[Label.POSITIVE], logs.counts[Label.NEGATIVE])
-    return resolve_held_out_share(settings.test_fraction, smaller=smaller)
+    return resolve_test_fraction(settings.test_fraction, smaller=smaller)
 
 
 def report_log(

@@ -19,7 +19,7 @@ from pollex.formats.proposal import (
 )
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import Progress
-from pollex.prompts.data_boundary import Item
+from pollex.prompts.data_boundary import DataItem
 from pollex.runs.by_model import run_work_by_model
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.plan import PlannedRun
@@ -201,12 +201,12 @@ def _make_unmapped_error(unread: UnmappedLog, why: str) -> UnmappedLog:
     return error
 
 
-async def _rehearse_calls(plan: PlannedRun, items: Sequence[Item]) -> None:
+async def _rehearse_calls(plan: PlannedRun, items: Sequence[DataItem]) -> None:
     await identify_columns(plan.asker, items)
 
 
 async def _ask_in_run(
-    asker: PromptAsker, setting: RunSettings, items: Sequence[Item]
+    asker: PromptAsker, setting: RunSettings, items: Sequence[DataItem]
 ) -> IdentifiedColumns | str:
     """Ask in a run of its own, which keeps the call in its ledger."""
     fingerprint = {"columns": compute_json_digest(list(items)), "prompt": asker.fingerprint()}

@@ -12,7 +12,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
 from pollex.rubrics.learning.material import Starter
 from pollex.rubrics.learning.results import Learned
-from pollex.rubrics.learning.settings import FEW_LABELS_HELD_OUT_SHARE, LearnSettings
+from pollex.rubrics.learning.settings import DEFAULT_HELD_OUT_SHARE, LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.learn_runs import LearningInput
 from pollex.runs.learn_runs import refit_rubric_set as run_refit
@@ -115,7 +115,7 @@ def make_refit_settings(
         # half of new conversations is held out, if all labels taught the set and none of these did
         new = all(c.text_hash[:16] not in rubric_set.learned_from for c in logs.learnable)
         if rubric_set.data.folds and new:
-            test_fraction = FEW_LABELS_HELD_OUT_SHARE
+            test_fraction = DEFAULT_HELD_OUT_SHARE
         else:
             test_fraction = rubric_set.data.test_fraction
 

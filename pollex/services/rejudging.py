@@ -31,7 +31,7 @@ from pollex.runs.roles import (
     restore_judge,
     restore_model_options,
 )
-from pollex.selection.losses import EVAL_RANGE
+from pollex.selection.losses import MAX_EVAL_DIFFERENCE
 from pollex.store.resume import iterate_conversations, read_answers
 from pollex.store.store import Store
 from pollex.text import JsonDict
@@ -572,7 +572,7 @@ def _make_detector(
     rng: np.random.Generator,
 ) -> Detector:
     # a rubric holds where its answer is over the middle of the range
-    worth = measure_worth(values > EVAL_RANGE / 2, up)
+    worth = measure_worth(values > MAX_EVAL_DIFFERENCE / 2, up)
     if not up.any() or up.all():
         return Detector(
             by,

@@ -18,11 +18,17 @@ from langgraph.channels import BinaryOperatorAggregate
 from langgraph.runtime import Runtime
 
 from pollex.errors import PollexError
-from pollex.graphs.context import FORKED, SERVED_RUN_ID, Context, Resources, hold_resources
+from pollex.graphs.context import (
+    IS_FORKED_THREAD,
+    SERVED_RUN_ID,
+    Context,
+    Resources,
+    hold_resources,
+)
 from pollex.graphs.learn.graph import build as build_learn
 from pollex.graphs.learn.refit import build as build_refit
 from pollex.graphs.learn.spur import build as build_spur
-from pollex.graphs.run import OUTSIDE
+from pollex.graphs.run import RUN_ON_SERVER
 from pollex.graphs.score import build as build_score
 from pollex.rooms import list_hooks
 from pollex.studio import use_cases
@@ -101,9 +107,9 @@ class StudioRun:
 
     def _run(self, use_case: ContextUseCase) -> None:
         # in place of running its graph the use case waits for the server's nodes
-        OUTSIDE.set(self._wait)
+        RUN_ON_SERVER.set(self._wait)
         SERVED_RUN_ID.set(self._gone_on)
-        FORKED.set(self._forked)
+        IS_FORKED_THREAD.set(self._forked)
         # a development server's, which looks at every loop:
         if check := sys.modules.get("blockbuster.blockbuster"):
             # this one serves one run, and nobody waits in it for another

@@ -195,7 +195,7 @@ class LearnRubrics(
         """Return the settings of the run."""
         # not for --help
         from pollex.rubrics.learning.settings import (
-            FEW_LABELS_HELD_OUT_SHARE,
+            DEFAULT_HELD_OUT_SHARE,
             LearnSettings,
             make_budget,
         )
@@ -209,13 +209,13 @@ class LearnRubrics(
         share = self.test_fraction
         # what is given is fitted: half of the labels measure it
         if share is None and not written:
-            share = FEW_LABELS_HELD_OUT_SHARE
+            share = DEFAULT_HELD_OUT_SHARE
         elif share is None and model.name is None:
             # without a model all labels teach, and folds measure
             share = 0.0
         elif share is None and (self.method == "spur" or model.settings.prompts == "paper"):
             # as the paper does
-            share = FEW_LABELS_HELD_OUT_SHARE
+            share = DEFAULT_HELD_OUT_SHARE
 
         # the paper chooses up to the budget
         fills = model.settings.prompts == "paper"

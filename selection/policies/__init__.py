@@ -13,12 +13,12 @@ import numpy as np
 
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.selection.pool import Budget, Pool, Selection, trace_selection
+from pollex.selection.pool import MaxRubricsBySide, Pool, Selection, trace_selection
 
 DEFAULT_POLICY = "greedy"
 """RUBICON's own: `benchmarks/rubicon_tables.py` has all of them side by side."""
 
-NO_ALPHAS = (0.0,)
+UNUSED_ALPHA_GRID = (0.0,)
 """The grid of a policy without a use for α."""
 
 
@@ -36,17 +36,17 @@ class Policy(Protocol):
     ) -> Ints: ...
 
 
-_MODULES = {
+_POLICY_MODULES = {
     module.name: import_module(f"{__name__}.{module.name}")
     for module in pkgutil.iter_modules(__path__)
 }
 
 POLICIES: dict[str, Policy] = {
-    name: cast(Policy, module.choose) for name, module in _MODULES.items()
+    name: cast(Policy, module.choose) for name, module in _POLICY_MODULES.items()
 }
 
 ALPHAS: dict[str, tuple[float, ...]] = {
-    name: getattr(module, "ALPHAS", NO_ALPHAS) for name, module in _MODULES.items()
+    name: getattr(module, "ALPHAS", UNUSED_ALPHA_GRID) for name, module in _POLICY_MODULES.items()
 }
 """What cross-validation tries, by policy."""
 
@@ -71,7 +71,7 @@ def select_rubrics(
     positive: Bools,
     sat: Bools | Ints,
     ids: Sequence[str],
-    budget: Budget,
+    budget: MaxRubricsBySide,
     alpha: float,
     rng: np.random.Generator,
     policy: str = DEFAULT_POLICY,

@@ -12,17 +12,17 @@ as in Schäfer and Strimmer 2005, target D, doi:10.2202/1544-6115.1175, by a fix
 import numpy as np
 
 from pollex.measures.arrays import Floats, Ints
-from pollex.selection.losses import EVAL_RANGE
+from pollex.selection.losses import MAX_EVAL_DIFFERENCE
 from pollex.selection.pool import Pool, add_by_cost
 
 ALPHAS = (0.25, 0.5, 0.75)
 """Exponents of the spread. At 1, what a log of 150 says of its covariances is taken for true, and held-out AUC falls
 without cross-validation of so few seeing it; at 0 it is correctness alone."""
 
-SHRINKAGE = 0.2
+COVARIANCE_SHRINKAGE = 0.2
 """Share of the covariances that is taken away."""
 
-LEAST_SPREAD = EVAL_RANGE / 100
+MIN_SCORE_DEVIATION = MAX_EVAL_DIFFERENCE / 100
 """The least spread: a set that separates by chance on few conversations is not infinitely good."""
 
 
@@ -40,7 +40,7 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa:
         correctness = gaps[inside].sum() + gaps[candidates]
         shared = covariance[np.ix_(inside, candidates)].sum(0)
         variance = covariance[np.ix_(inside, inside)].sum() + 2 * shared + variances[candidates]
-        spread = np.sqrt(np.maximum(variance, LEAST_SPREAD**2)) ** alpha
+        spread = np.sqrt(np.maximum(variance, MIN_SCORE_DEVIATION**2)) ** alpha
         # Where the wrong class scores higher, less of it is better, and so is less spread.
         worth: Floats = np.where(
             correctness > 0,
@@ -61,4 +61,7 @@ def compute_within_class_covariances(pool: Pool) -> Floats:
 
     freedom = max(sum(evals.shape[1] for evals in pool.evals) - 2, 1)
     covariance: Floats = (centered[0] @ centered[0].T + centered[1] @ centered[1].T) / freedom
-    return np.asarray((1 - SHRINKAGE) * covariance + SHRINKAGE * np.diag(np.diag(covariance)))
+    return np.asarray(
+        (1 - COVARIANCE_SHRINKAGE) * covariance
+        + COVARIANCE_SHRINKAGE * np.diag(np.diag(covariance))
+    )

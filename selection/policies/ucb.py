@@ -9,13 +9,13 @@ import numpy as np
 from pollex.measures.arrays import Floats, Ints
 from pollex.selection.pool import Pool, rank_by_worth
 
-BATCH = 16
+CONVERSATIONS_A_PULL = 16
 """Conversations that a pull looks at."""
 
-ROUNDS = 50
+BANDIT_ROUNDS = 50
 """Rounds after the first, in which every arm is pulled once."""
 
-EXPLORATION = 1.0
+EXPLORATION_WEIGHT = 1.0
 """Weight of the bound in evals: about the standard deviation of a batch's mean Likert value."""
 
 
@@ -33,8 +33,8 @@ def play_bandit(pool: Pool, rng: np.random.Generator) -> Floats:
     # every arm is pulled once
     pulls = np.ones(len(everyone))
     total = _draw_rewards(pool, everyone, rng)
-    for played in range(1, ROUNDS + 1):
-        bounds = total / pulls + EXPLORATION * np.sqrt(2 * np.log(1 + played) / pulls)
+    for played in range(1, BANDIT_ROUNDS + 1):
+        bounds = total / pulls + EXPLORATION_WEIGHT * np.sqrt(2 * np.log(1 + played) / pulls)
         # of each kind, as many as its budget
         order = np.lexsort((pool.rank, -bounds))
         arms = np.concatenate(
@@ -50,7 +50,7 @@ def _draw_rewards(pool: Pool, arms: Ints, rng: np.random.Generator) -> Floats:
     positive, negative = pool.evals
     size = positive.shape[1] + negative.shape[1]
     # conversations of both classes, numbered through
-    batch = rng.choice(size, min(BATCH, size), replace=False)
+    batch = rng.choice(size, min(CONVERSATIONS_A_PULL, size), replace=False)
     thumbs_up = batch[batch < positive.shape[1]]
     thumbs_down = batch[batch >= positive.shape[1]] - positive.shape[1]
     scores: Floats = positive[np.ix_(arms, thumbs_up)].sum(1) + negative[

@@ -12,9 +12,9 @@ from pollex.agents.llm.parsing import parse_last_object
 from pollex.conversations.conversation import Conversation
 from pollex.errors import ModelRefused, WrongUse
 from pollex.gateway.calls import Call, Capabilities, CompletedReply, Outcome, TruncatedReply
-from pollex.prompts.data_boundary import Item
+from pollex.prompts.data_boundary import DataItem
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.prompt import Layout, Prompt, build_messages, load_prompt
+from pollex.prompts.prompt import Prompt, PromptLayout, build_messages, load_prompt
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.judge_settings import CALL_FIELDS, JudgeSettings
 from pollex.rubrics.rubric import Polarity
@@ -109,11 +109,11 @@ class PromptAsker:
             "seed": drawn,
         }
 
-    def layout(self, without: frozenset[str]) -> Layout:
+    def layout(self, without: frozenset[str]) -> PromptLayout:
         """Return the layout of prompts, without the blocks in `without`."""
         # an endpoint without schemas is told the form in the prompt
         inline = self.capabilities.form in {"json_object", "text"}
-        return Layout(
+        return PromptLayout(
             self.salt,
             self.settings.closing,
             inline,
@@ -123,7 +123,7 @@ class PromptAsker:
     def call(
         self,
         prompt: Prompt,
-        items: Sequence[Item],
+        items: Sequence[DataItem],
         values: Mapping[str, str],
         *,
         schema: Mapping[str, object] | None = None,
@@ -177,7 +177,7 @@ class PromptAsker:
     async def value(
         self,
         prompt: Prompt,
-        items: Sequence[Item],
+        items: Sequence[DataItem],
         values: Mapping[str, str],
         fields: Mapping[str, type],
         **rest: Any,

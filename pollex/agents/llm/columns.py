@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ValidationError
 
 from pollex.agents.llm.asker import PromptAsker
-from pollex.prompts.data_boundary import Item
+from pollex.prompts.data_boundary import DataItem
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Unanswered
 
@@ -39,7 +39,9 @@ class IdentifiedColumns(BaseModel):
     down: list[str] = []
 
 
-async def identify_columns(asker: PromptAsker, columns: Sequence[Item]) -> IdentifiedColumns | str:
+async def identify_columns(
+    asker: PromptAsker, columns: Sequence[DataItem]
+) -> IdentifiedColumns | str:
     """Return what a model says of some columns, or why it says nothing."""
     value = await asker.value(
         load_prompt("map_columns"),

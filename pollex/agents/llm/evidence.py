@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pollex.conversations.conversation import Conversation, Source
-from pollex.prompts.data_boundary import Item
+from pollex.prompts.data_boundary import DataItem
 from pollex.prompts.data_boundary import make_turn_items as items_of
 from pollex.text import format_count
 
@@ -13,7 +13,7 @@ BLOCKS_WITHOUT_SOURCES = frozenset({"sources"})
 """The block of a prompt that tells of documents."""
 
 
-def make_items_of_conversation(conversation: Conversation) -> list[Item]:
+def make_items_of_conversation(conversation: Conversation) -> list[DataItem]:
     """Return a conversation as data: its turns, without id, label or metadata."""
     return items_of((turn.role, turn.shown) for turn in conversation.turns)
 
@@ -27,7 +27,7 @@ class JudgeEvidence:
         without: Blocks of the prompt that it has no use for.
     """
 
-    items: list[Item]
+    items: list[DataItem]
     without: frozenset[str]
 
 
@@ -51,7 +51,7 @@ def collect_evidence(conversation: Conversation, most: int) -> JudgeEvidence:
             results.append(n)
 
     cuts = cut_texts_to_length(_list_texts_shown_to_assistant(conversation), most)
-    shown: list[Item] = [{"source": number, **cut} for number, cut in enumerate(cuts, 1)]
+    shown: list[DataItem] = [{"source": number, **cut} for number, cut in enumerate(cuts, 1)]
     # documents have the first numbers, results the next ones
     documents = shown[: len(conversation.sources)]
     for n, cut in zip(results, shown[len(documents) :], strict=True):
@@ -118,14 +118,14 @@ def cut_texts_to_length(texts: Sequence[str], most: int) -> list[dict[str, Any]]
     return fields
 
 
-def make_items_of_documents(sources: Sequence[Source], most: int) -> list[Item]:
+def make_prompt_items_of_documents(sources: Sequence[Source], most: int) -> list[DataItem]:
     """Return documents as data, numbered as replies cite them.
 
     Args:
         most: Characters of all of them together; what is cut says so.
     """
     cuts = cut_texts_to_length([source.text for source in sources], most)
-    documents: list[Item] = []
+    documents: list[DataItem] = []
     for number, (source, cut) in enumerate(zip(sources, cuts, strict=True), 1):
         documents.append(
             {
@@ -142,9 +142,9 @@ FEEDBACK_ROLE_NAME = "what the user said of it"
 """In place of a role."""
 
 
-def make_items_of_feedback(conversation: Conversation) -> list[Item]:
+def make_items_of_feedback(conversation: Conversation) -> list[DataItem]:
     """Return what was written of a conversation as data, after its turns; quotes of it have negative numbers."""
-    rows: list[Item] = []
+    rows: list[DataItem] = []
     for i, feedback in enumerate(conversation.feedback):
         rows.append(
             {

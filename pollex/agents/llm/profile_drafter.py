@@ -9,7 +9,7 @@ from pollex.agents.checks import collapse_white_space
 from pollex.agents.llm.asker import PromptAsker
 from pollex.agents.llm.evidence import cut_texts_to_length
 from pollex.conversations.conversation import Conversation
-from pollex.prompts.data_boundary import Item
+from pollex.prompts.data_boundary import DataItem
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Unanswered
@@ -29,7 +29,7 @@ FIELDS = {
 """Fields that a draft has to have."""
 
 
-def make_conversation_items(conversations: Sequence[Conversation]) -> list[Item]:
+def make_conversation_items(conversations: Sequence[Conversation]) -> list[DataItem]:
     """Return conversations as data, without ids, labels or metadata; the longest turns are cut."""
     # a system turn stays: nothing says better what the assistant is for
     texts = []
@@ -37,7 +37,7 @@ def make_conversation_items(conversations: Sequence[Conversation]) -> list[Item]
         texts += [turn.shown for turn in conversation.turns[:MOST_TURNS]]
 
     cuts = iter(cut_texts_to_length(texts, MOST_CHARACTERS))
-    items: list[Item] = []
+    items: list[DataItem] = []
     for number, conversation in enumerate(conversations, 1):
         turns = []
         for turn in conversation.turns[:MOST_TURNS]:

@@ -29,7 +29,12 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import measure_worth, speaks_against_side
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.losses import compute_theta_c
-from pollex.selection.multi_split import ALPHA, Narrowed, correlate_rubrics, draw_halvings
+from pollex.selection.multi_split import (
+    HALVING_ALPHA,
+    NarrowedFamilies,
+    correlate_rubrics,
+    draw_halvings,
+)
 from pollex.selection.netsat import add_rubrics
 from pollex.selection.policies import select_rubrics
 from pollex.selection.pool import Pool, Selection, trace_selection
@@ -215,7 +220,7 @@ def _drop_mirrors(
                 [rubric.id for rubric in both],
                 (2,),
             )
-            better = pool.cheapest(np.arange(2), pool.losses(frozenset(), ALPHA))
+            better = pool.cheapest(np.arange(2), pool.losses(frozenset(), HALVING_ALPHA))
             goes = both[1 - better]
             stays = both[better]
             gone[goes.id] = _make_drop(
@@ -537,7 +542,7 @@ def find_turned(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
 
 def _explain_drops(
     pool: Candidates,
-    narrowed: Narrowed,
+    narrowed: NarrowedFamilies,
     p: Floats,
     hints: str,
 ) -> dict[int, dict[str, str]]:
@@ -597,7 +602,7 @@ def choose_alpha_by_folds(
     try:
         dealt = assign_folds(pool.conversations, CROSSFIT_FOLDS, settings.seed)
     except BadLabels as error:
-        alpha = ALPHA if settings.alpha is None else settings.alpha
+        alpha = HALVING_ALPHA if settings.alpha is None else settings.alpha
         return alpha, [], None, [f"α = {alpha:g} was not cross-validated: {error.what}"]
 
     # None: cross-validation tries a grid of its own

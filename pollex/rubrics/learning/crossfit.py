@@ -36,14 +36,14 @@ from pollex.rubrics.records import (
 )
 from pollex.rubrics.rubric import ANSWERED_BUILT_IN, PERSON_SOURCE, TONE_KINDS, Rubric, is_built_in
 from pollex.rubrics.worth import measure_worth
-from pollex.selection.losses import EVAL_RANGE, compute_theta_c
+from pollex.selection.losses import MAX_EVAL_DIFFERENCE, compute_theta_c
 from pollex.selection.multi_split import (
-    ALPHA,
-    EVENT,
-    SHOWN,
-    TONE,
+    EVENT_RANK,
+    HALVING_ALPHA,
+    QUOTABLE_RANK,
+    TONE_RANK,
     MultiSplit,
-    Narrowed,
+    NarrowedFamilies,
     add_hints,
     adjust_by_holm,
     compute_one_sided_p,
@@ -132,7 +132,7 @@ class WeighedPool:
         sat: Whether a rubric is one of satisfaction `[rubric]`.
         mined: Words that were found by looking at these labels, and that only halvings of their own
             prove `[rubric]`.
-        ranks: How easy each is to act on; see `multi_split.EVENT` `[rubric]`.
+        ranks: How easy each is to act on; see `multi_split.EVENT_RANK` `[rubric]`.
         deeds: Whether it tells of a deed of the assistant, and may lead `[rubric]`: these have a gate of their
             own, and are no family with what came of them.
         families: Name of each rubric's family.
@@ -158,7 +158,7 @@ class WeighedPool:
     seed: int
     words: LogPhrases | None = None
     fills: bool = False
-    _known: dict[bytes, tuple[MultiSplit, Narrowed]] = field(
+    _known: dict[bytes, tuple[MultiSplit, NarrowedFamilies]] = field(
         default_factory=dict,
         repr=False,
     )
@@ -206,7 +206,7 @@ class WeighedPool:
         sides = zip(self.pool.rubrics, self.sat.tolist(), strict=True)
         return [proofs.get((rubric.source, sat), NO_PHRASE_PROOF) for rubric, sat in sides]
 
-    def weigh(self, rows: Bools) -> tuple[MultiSplit, Narrowed]:
+    def weigh(self, rows: Bools) -> tuple[MultiSplit, NarrowedFamilies]:
         """Say what the labels of some conversations prove, and which rubrics they leave to choose from.
 
         Args:
@@ -399,7 +399,7 @@ class MixedPool(WeighedPool):
             self.words,
         )
 
-    def weigh(self, rows: Bools) -> tuple[MultiSplit, Narrowed]:
+    def weigh(self, rows: Bools) -> tuple[MultiSplit, NarrowedFamilies]:
         """Say what the labels of some conversations prove: of each side's rubrics as of that side alone."""
         if (key := rows.tobytes()) not in self._known:
             # p-values and shares of halvings `[rubric]`, filled in part by part
@@ -424,7 +424,7 @@ class MixedPool(WeighedPool):
             left = np.setdiff1d(np.arange(len(p)), in_families)
             self._known[key] = (
                 MultiSplit(p, chosen),
-                Narrowed(np.array(base, dtype=np.intp), left, members),
+                NarrowedFamilies(np.array(base, dtype=np.intp), left, members),
             )
 
         return self._known[key]
@@ -560,10 +560,10 @@ def rank_by_kind(rubric: Rubric) -> int:
     """Return how easy a rubric is to act on."""
     detector = rubric.source.partition(":")[0]
     if detector in ("event", "rate"):
-        return EVENT
+        return EVENT_RANK
     if rubric.leads or detector == "phrase":
-        return SHOWN
-    return TONE
+        return QUOTABLE_RANK
+    return TONE_RANK
 
 
 def is_sure_deed(rubric: Rubric) -> bool:
@@ -591,7 +591,9 @@ def make_key(rubric: Rubric) -> tuple[str, str]:
     return rubric.polarity, name_detector(rubric)
 
 
-def describe_families(weighed: WeighedPool, narrowed: Narrowed) -> dict[str, dict[str, object]]:
+def describe_families(
+    weighed: WeighedPool, narrowed: NarrowedFamilies
+) -> dict[str, dict[str, object]]:
     """Return what each rubric that leads a family consists of, by its id, as JSON values.
 
     That is of a deed its narrower forms; of an outcome the deeds that happen where it holds, but for
@@ -642,7 +644,7 @@ def describe_families(weighed: WeighedPool, narrowed: Narrowed) -> dict[str, dic
 
 
 def list_deeds_of_outcome(
-    weighed: WeighedPool, narrowed: Narrowed, first: int
+    weighed: WeighedPool, narrowed: NarrowedFamilies, first: int
 ) -> tuple[list[int], list[int]]:
     """Return the deeds of an outcome's broadest family, and those that make a difference where the outcome holds.
 
@@ -698,7 +700,7 @@ def make_family_member(
     )
 
 
-NEVER_VALUES_TRIED = (0.0, EVAL_RANGE / 4)
+NEVER_VALUES_TRIED = (0.0, MAX_EVAL_DIFFERENCE / 4)
 """Values of "never came up" that are tried for a side, beside neutral and the mean of its rubrics."""
 
 HALFWAY_ANSWERS = 30
@@ -1001,7 +1003,7 @@ def _choose_without_each_fold(material: Material, pool: Candidates) -> CrossFit:
     rows = list_with_graded(material, pool)
     labels = pool.labels
     # the α that is taken where folds can't compare any
-    first = ALPHA if settings.alpha is None else settings.alpha
+    first = HALVING_ALPHA if settings.alpha is None else settings.alpha
     try:
         dealt = assign_folds(rows, CROSSFIT_FOLDS, settings.seed)
     except BadLabels as error:
@@ -1172,7 +1174,7 @@ def make_candidates(
     # rows behind these have a grade alone
     answers = remade.answers[: len(conversations)]
     # what each option counts, from 0 to 10
-    options = np.linspace(0, EVAL_RANGE, remade.answers.shape[2])
+    options = np.linspace(0, MAX_EVAL_DIFFERENCE, remade.answers.shape[2])
     if rule == "mode":
         values = options[answers.argmax(axis=2)]
     else:

@@ -75,7 +75,7 @@ from pollex.selection.threshold import (
     Window,
     fit_guaranteed_window,
     fit_window,
-    is_clear,
+    is_probability_clear,
 )
 
 Scored = tuple[Floats, Floats]
@@ -458,7 +458,7 @@ class UnseenScores:
         of_rows = (
             taught.own[rows],
             theta[rows],
-            confident[rows] & is_clear(probability),
+            confident[rows] & is_probability_clear(probability),
             promised[rows],
         )
         return cls(conversations, *of_rows, probability, held, known, folds)
@@ -485,7 +485,7 @@ def make_spread_record(netsat: Floats) -> SpreadRecord:
     )
 
 
-def measure_worths(
+def measure_rubric_evidence(
     chosen: Sequence[Rubric],
     unseen: UnseenScores,
     held_now: Bools,

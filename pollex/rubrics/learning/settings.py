@@ -19,7 +19,7 @@ DEFAULT_MAX_RUBRICS = 15
 SPUR_RUBRICS_A_SIDE = 7
 """Of a set that a model revises in place, likewise."""
 
-FEW_LABELS_HELD_OUT_SHARE = 0.5
+DEFAULT_HELD_OUT_SHARE = 0.5
 
 ENOUGH_LABELS = 200
 """Labels of the smaller class from which on half of them are held out; fewer all teach, and folds measure."""
@@ -30,7 +30,7 @@ def make_budget(most: int | None) -> tuple[int, int] | None:
     return None if most is None else (most, most)
 
 
-def resolve_held_out_share(share: float | None, *, smaller: int) -> float:
+def resolve_test_fraction(share: float | None, *, smaller: int) -> float:
     """Return the share of labels to hold out: the given one, else half, or none where labels are few.
 
     Args:
@@ -38,7 +38,7 @@ def resolve_held_out_share(share: float | None, *, smaller: int) -> float:
     """
     if share is not None:
         return share
-    return FEW_LABELS_HELD_OUT_SHARE if smaller >= ENOUGH_LABELS else 0.0
+    return DEFAULT_HELD_OUT_SHARE if smaller >= ENOUGH_LABELS else 0.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class LearnSettings:
     Attributes:
         test_fraction: Share of the labeled conversations that is held out of words and choice; 0
             holds nothing out.
-            None leaves it to the number of labels, see `resolve_held_out_share`.
+            None leaves it to the number of labels, see `resolve_test_fraction`.
         budget: Maximum number of SAT and of DSAT rubrics of the set, whoever wrote them; None:
             `DEFAULT_MAX_RUBRICS` in all.
         mini_batch: Reasons a summarizer sees at once.
@@ -66,7 +66,7 @@ class LearnSettings:
         minimum: Conversations of each class that are needed to learn at all.
     """
 
-    test_fraction: float | None = FEW_LABELS_HELD_OUT_SHARE
+    test_fraction: float | None = DEFAULT_HELD_OUT_SHARE
     budget: tuple[int, int] | None = None
     mini_batch: int = 20
     method: LearningMethod = "rubicon"

@@ -132,7 +132,7 @@ def require_grades(logs: Logs, others: Sequence[str]) -> None:
 def describe_grades(logs: Logs) -> str:
     """Say what becomes of the label's grades; empty where they are thumbs."""
     # scikit-learn comes with it, and takes a second to import
-    from pollex.calibration.grades import MOST_GRADES, round_grades
+    from pollex.calibration.grades import MAX_DISTINCT_GRADES, round_grades
 
     if not logs.label_field:
         return ""
@@ -142,8 +142,8 @@ def describe_grades(logs: Logs) -> str:
     # more levels than a scale may have are not learned, and the reader is told
     grades = np.array([_get_grade(conversation, logs.label_field) for conversation in logs])
     levels = len(np.unique(round_grades(grades)[~np.isnan(grades)]))
-    hint = f"thumbs alone are learned; for grades, round them to {MOST_GRADES} or fewer"
-    if levels > MOST_GRADES:
+    hint = f"thumbs alone are learned; for grades, round them to {MAX_DISTINCT_GRADES} or fewer"
+    if levels > MAX_DISTINCT_GRADES:
         return f"{logs.label_field} holds {levels} different grades: {hint}"
     return ""
 

@@ -23,7 +23,7 @@ from pollex.rubrics.tone import (
     ToneScale,
     make_tone_answers,
 )
-from pollex.selection.losses import EVAL_RANGE
+from pollex.selection.losses import MAX_EVAL_DIFFERENCE
 
 if TYPE_CHECKING:
     from pollex.calibration.thumbs import Fold
@@ -212,8 +212,8 @@ def fit_tone_weight(
     """
     # the expected answer, of 10; an unanswered one counts as the middle
     values = np.nan_to_num(
-        answers[: len(thumbs)] @ np.linspace(0, EVAL_RANGE, answers.shape[2]),
-        nan=EVAL_RANGE / 2,
+        answers[: len(thumbs)] @ np.linspace(0, MAX_EVAL_DIFFERENCE, answers.shape[2]),
+        nan=MAX_EVAL_DIFFERENCE / 2,
     )
     tone = values[:, -1]
     sums = values[:, :-1] @ np.array(signs)

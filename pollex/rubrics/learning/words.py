@@ -15,7 +15,7 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.selection.multi_split import (
-    HALVINGS,
+    HALVING_COUNT,
     combine_halvings,
     compute_one_sided_p,
     draw_halvings,
@@ -78,7 +78,7 @@ class LogPhrases:
             for key, p in zip(
                 picked, compute_one_sided_p(held, up[other], sides).tolist(), strict=True
             ):
-                tested.setdefault(key, np.ones(HALVINGS))[number] = min(
+                tested.setdefault(key, np.ones(HALVING_COUNT))[number] = min(
                     1.0,
                     p * len(picked),
                 )

@@ -61,7 +61,7 @@ CALIBRATOR = '''
 
 import numpy as np
 
-from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.estimator import JudgedEstimator, EstimatorState
 
 
 class Uniform(JudgedEstimator):
@@ -76,7 +76,7 @@ class Uniform(JudgedEstimator):
         return np.full(X.shape, 1 / X.shape[1])
 
     def _state(self):
-        return State({}, {})
+        return EstimatorState({}, {})
 
     def _restore(self, state):
         pass

@@ -24,7 +24,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.prompts.data_boundary import seal_items
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import list_glossed_options, number_texts
-from pollex.prompts.prompt import Layout, build_messages, load_prompt
+from pollex.prompts.prompt import PromptLayout, build_messages, load_prompt
 from pollex.rubrics.answers import LIKERT_OPTIONS, NEVER_CAME_UP_OPTION
 from pollex.rubrics.rubric_set import RubricSet
 
@@ -37,7 +37,9 @@ def asked(
     prompt: str, data: list[dict[str, object]], *off: str, **values: str
 ) -> list[dict[str, str]]:
     given = DomainProfile.load(DEBUGGING).values() | {"most": "three"} | values
-    return build_messages(load_prompt(prompt), given, data, Layout(SALT, without=frozenset(off)))
+    return build_messages(
+        load_prompt(prompt), given, data, PromptLayout(SALT, without=frozenset(off))
+    )
 
 
 def turns_of(conversation: Conversation) -> list[dict[str, object]]:

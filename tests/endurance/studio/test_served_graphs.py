@@ -15,7 +15,7 @@ from pollex.errors import BadRubrics, PollexError
 from pollex.graphs.context import Context
 from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
-from pollex.graphs.run import make_thread_config
+from pollex.graphs.run import make_run_config
 from pollex.graphs.score import ScoreContext
 from pollex.rooms import list_hooks, list_python_names
 from pollex.store.folder import STORE_ENVIRONMENT_VARIABLE
@@ -40,7 +40,7 @@ async def test_score_takes_a_log_and_rubrics_and_tells_how_far_it_is(
     learnt: Learnt, store: Path
 ) -> None:
     chosen = ScoreContext(logs=str(learnt.log), rubrics=str(learnt.rubrics))
-    found = await score.ainvoke({}, make_thread_config(str(uuid4())), context=chosen)
+    found = await score.ainvoke({}, make_run_config(str(uuid4())), context=chosen)
     assert (found["status"], found["outcomes"], found["done"]) == ("done", {"scored": 48}, 48)
     with Store.open(store, read_only=True) as opened:
         assert find_run(opened, found["run"]).status == "done"
@@ -50,7 +50,7 @@ async def test_learn_waits_at_the_pool_and_a_pool_that_is_wrong_is_refused_while
     learnt: Learnt,
 ) -> None:
     graph = learn.copy(update={"checkpointer": InMemorySaver()})
-    thread = make_thread_config(str(uuid4()))
+    thread = make_run_config(str(uuid4()))
     chosen = LearnChoice(logs=str(learnt.log), review=True)
     stopped = await graph.ainvoke({}, thread, context=chosen)
     pool = stopped["__interrupt__"][0].value["pool"]
@@ -155,7 +155,7 @@ async def test_what_is_wrong_reaches_callers_as_a_value_error_with_its_remedy(
     graph: Any, form: Context, says: str
 ) -> None:
     with pytest.raises(ValueError, match=says) as refused:
-        await graph.ainvoke({}, make_thread_config(str(uuid4())), context=form)
+        await graph.ainvoke({}, make_run_config(str(uuid4())), context=form)
     assert isinstance(refused.value, PollexError)
 
 
@@ -163,17 +163,17 @@ async def test_a_set_that_was_learned_here_is_refitted_and_scores_by_the_name_of
     learnt: Learnt, store: Path
 ) -> None:
     learned = await learn.ainvoke(
-        {}, make_thread_config(str(uuid4())), context=LearnChoice(logs=str(learnt.log))
+        {}, make_run_config(str(uuid4())), context=LearnChoice(logs=str(learnt.log))
     )
     refitted = await refit.ainvoke(
         {},
-        make_thread_config(str(uuid4())),
+        make_run_config(str(uuid4())),
         context=RefitChoice(logs=str(learnt.log), rubrics=learned["run"]),
     )
     assert refitted["digest"]
     for name in (refitted["run"], learned["digest"]):
         chosen = ScoreContext(logs=str(learnt.log), rubrics=name)
-        found = await score.ainvoke({}, make_thread_config(str(uuid4())), context=chosen)
+        found = await score.ainvoke({}, make_run_config(str(uuid4())), context=chosen)
         assert found["outcomes"] == {"scored": 48}
 
 
@@ -181,7 +181,7 @@ async def test_who_goes_on_from_a_state_of_an_ended_run_forks_it_and_the_parent_
     learnt: Learnt, store: Path
 ) -> None:
     graph = learn.copy(update={"checkpointer": InMemorySaver()})
-    thread = make_thread_config(str(uuid4()))
+    thread = make_run_config(str(uuid4()))
     form = LearnChoice(logs=str(learnt.log))
     first = await graph.ainvoke({}, thread, context=form)
     with Store.open(store, read_only=True) as opened:
@@ -208,7 +208,7 @@ async def test_who_forks_a_run_that_waits_at_the_pool_gets_a_run_of_its_own_and_
     learnt: Learnt, store: Path
 ) -> None:
     graph = learn.copy(update={"checkpointer": InMemorySaver()})
-    thread = make_thread_config(str(uuid4()))
+    thread = make_run_config(str(uuid4()))
     form = LearnChoice(logs=str(learnt.log), review=True)
     await graph.ainvoke({}, thread, context=form)
     waiting = await graph.aget_state(thread)
@@ -239,10 +239,10 @@ async def test_who_forks_a_run_that_waits_at_the_pool_gets_a_run_of_its_own_and_
 async def test_what_cannot_be_run_says_why(learnt: Learnt, tmp_path: Path) -> None:
     nowhere = ScoreContext(logs=str(learnt.log), rubrics=str(tmp_path / "nowhere.json"))
     with pytest.raises(BadRubrics, match="nowhere"):
-        await score.ainvoke({}, make_thread_config(str(uuid4())), context=nowhere)
+        await score.ainvoke({}, make_run_config(str(uuid4())), context=nowhere)
     with pytest.raises(PollexError, match="no such file"):
         await learn.ainvoke(
             {},
-            make_thread_config(str(uuid4())),
+            make_run_config(str(uuid4())),
             context=LearnChoice(logs=str(tmp_path / "nowhere.jsonl")),
         )

@@ -34,7 +34,7 @@ from pollex.formats.peers.rubrics_in import load_rubrics_of_any_tool
 from pollex.formats.read_logs import make_logs, read_logs
 from pollex.graphs.context import SERVED_RUN_ID, NullProgress, Resources, hold_resources
 from pollex.graphs.learn.graph import build
-from pollex.graphs.run import OUTSIDE, compile_on, get_state_after, make_thread_config
+from pollex.graphs.run import RUN_ON_SERVER, compile_on, get_state_after, make_run_config
 from pollex.graphs.score import ScoreContext
 from pollex.graphs.score import build as build_score
 from pollex.prompts.domain import DomainProfile
@@ -403,7 +403,7 @@ async def test_a_run_tells_what_happened_in_spans_and_states_of_json_and_who_goe
     async with compile_on(build(), whole.kept) as graph:
         history = [
             (one.next, one.values)
-            async for one in graph.aget_state_history(make_thread_config(whole.run))
+            async for one in graph.aget_state_history(make_run_config(whole.run))
         ][::-1]
     assert {node for following, _ in history for node in following} >= set(build().nodes)
     last = history[-1][1]
@@ -454,7 +454,7 @@ async def test_a_run_that_is_stopped_again_and_again_goes_on_at_that_node_and_co
         setting["resume"] = True
         runs_seen.add(find_run(kept, "last").id)
         async with compile_on(build(), kept) as graph:
-            assert (await graph.aget_state(make_thread_config(max(runs_seen)))).next == (node,)
+            assert (await graph.aget_state(make_run_config(max(runs_seen)))).next == (node,)
     judge = PlainJudge()
     again = await learn(
         logs,
@@ -626,18 +626,18 @@ async def test_a_servers_thread_goes_on_in_another_process_in_the_middle_of_a_ba
 
     async def first(live: Resources) -> dict[str, Any]:
         with hold_resources("a thread", live):
-            await stops.ainvoke({}, make_thread_config("a thread"), context=ScoreContext())
+            await stops.ainvoke({}, make_run_config("a thread"), context=ScoreContext())
         stopped.append(live.run)
         raise Interrupted("the server was ended")
 
     async def then(live: Resources) -> dict[str, Any]:
         with hold_resources("a thread", live):
-            return await graph.ainvoke(None, make_thread_config("a thread"), context=ScoreContext())
+            return await graph.ainvoke(None, make_run_config("a thread"), context=ScoreContext())
 
-    OUTSIDE.set(first)
+    RUN_ON_SERVER.set(first)
     with pytest.raises(Interrupted):
         await score(logs, rubrics, PlainJudge(), kept, batch=20)
-    OUTSIDE.set(then)
+    RUN_ON_SERVER.set(then)
     SERVED_RUN_ID.set(stopped[0])
     found = await score(logs, rubrics, PlainJudge(), kept, batch=20)
     assert (found.run, found.counts) == (stopped[0], whole.counts)

@@ -9,9 +9,9 @@ import pytest
 from plain_judges import likert
 from small_runs import Learnt, Pollex
 
-from pollex.graphs.findings import MOST_SHOWN, MOST_WORST, Findings
+from pollex.graphs.findings import MAX_RESULTS_SHOWN, MAX_WORST_RESULTS_SHOWN, Findings
 from pollex.graphs.run import get_state_after
-from pollex.graphs.score import describe_moves
+from pollex.graphs.score import describe_rubric_contributions
 from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
@@ -144,11 +144,11 @@ def test_a_score_is_explained_by_the_answers_that_moved_it_most_and_the_way_they
     answers = [likert(Question.about(rubrics[id_]), place) for id_, place in values.items()]
 
     # farthest from the middle are `sorry` and `loud`; the first hardly counts
-    lowered = describe_moves(answers, rubrics, netsat, raised=False)
+    lowered = describe_rubric_contributions(answers, rubrics, netsat, raised=False)
     assert lowered == (
         "SAT not so (2.5 of 10, -0.50 log-odds): thanks; DSAT so (10.0 of 10, -0.05 log-odds): sorry"
     )
-    raised = describe_moves(answers, rubrics, netsat, raised=True)
+    raised = describe_rubric_contributions(answers, rubrics, netsat, raised=True)
     assert raised == "DSAT not so (0.0 of 10, +0.50 log-odds): loud"
 
 
@@ -170,10 +170,12 @@ def test_a_state_of_score_tells_the_first_results_the_worst_and_means(
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     with Store.open(tmp_path / "store", read_only=True) as store:
         state = asyncio.run(get_state_after(store, find_run(store, "last"), "commit_batch"))
-    assert [row["id"] for row in state["first"]] == [row["id"] for row in rows[:MOST_SHOWN]]
-    assert [row["netsat"] for row in state["first"]] == [row["netsat"] for row in rows[:MOST_SHOWN]]
+    assert [row["id"] for row in state["first"]] == [row["id"] for row in rows[:MAX_RESULTS_SHOWN]]
+    assert [row["netsat"] for row in state["first"]] == [
+        row["netsat"] for row in rows[:MAX_RESULTS_SHOWN]
+    ]
     assert all(row["why"] for row in state["first"])
-    lowest = sorted(row["probability"] for row in rows)[:MOST_WORST]
+    lowest = sorted(row["probability"] for row in rows)[:MAX_WORST_RESULTS_SHOWN]
     assert [row["probability"] for row in state["worst"]] == lowest
     assert state["so_far"]["probability"]["n"] == len(rows)
     assert len(json.dumps(state)) < LARGEST

@@ -4,7 +4,7 @@ from itertools import islice
 
 from pollex.agents.llm.pairs import rotate_pairs
 from pollex.agents.roles import ContrastingPair, Summary
-from pollex.graphs.learn.write_rubrics import unused_reasons
+from pollex.graphs.learn.write_rubrics import list_unused_reasons
 from pollex.rubrics.rubric import Quote, Reason, Rubric
 
 
@@ -26,7 +26,7 @@ def test_reasons_under_no_rubric_are_shown_again() -> None:
     third = reason("c")
     made = Rubric(id="r", text="The fix works.", polarity="sat", source="m", reason_ids=("a",))
     answered = Summary(rubrics=(made,), supported={"known": (third,)})
-    assert unused_reasons([first, second, third], answered) == [second]
+    assert list_unused_reasons([first, second, third], answered) == [second]
 
 
 def test_each_batch_is_shown_other_pairs() -> None:

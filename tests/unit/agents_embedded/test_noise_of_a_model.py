@@ -14,7 +14,7 @@ from pollex.rubrics.learning.choice import NO_MODEL_RUBRIC_NOTE, explain_no_mode
 from pollex.rubrics.learning.crossfit import Candidates, MixedPool, WeighedPool, make_candidates
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric import ANSWERED_BUILT_IN, Rubric
-from pollex.selection.losses import EVAL_RANGE
+from pollex.selection.losses import MAX_EVAL_DIFFERENCE
 from pollex.selection.prefix import compute_log_losses, find_best_length
 
 MODELS = 30
@@ -43,7 +43,7 @@ def with_model(pool: Candidates, seed: int, strength: float) -> Candidates:
     ]
     odds = np.full((len(pool.labels), MODELS), 0.35)
     odds[:, :USEFUL] += np.where(pool.labels, -strength, strength)[:, None]
-    values = np.where(rng.random(odds.shape) < odds, -EVAL_RANGE, 0.0)
+    values = np.where(rng.random(odds.shape) < odds, -MAX_EVAL_DIFFERENCE, 0.0)
     both = np.concatenate([values, pool.values], axis=1)
     return Candidates(
         pool.conversations, [*rubrics, *pool.rubrics], both, np.ones(both.shape, dtype=bool), {}

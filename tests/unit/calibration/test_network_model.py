@@ -13,8 +13,8 @@ from pollex.calibration.network.training import (
     TrainingData,
     assign_slots,
     compute_log_likelihood,
-    init_weights,
-    make_heads,
+    initialize_weights,
+    make_output_heads,
     train_weights,
 )
 from pollex.calibration.network.weights import Weights
@@ -100,8 +100,12 @@ def test_equations_3_to_5_and_a_cumulative_link_head_worked_by_hand():
 def test_training_maximises_the_likelihood_that_predictions_have():
     rng = np.random.default_rng(1)
     sheets = AnswerMatrix(np.arange(6), np.zeros(6, int), rng.integers(2, size=(6, 2)))
-    begin = init_weights(
-        (3, 4, 3), (2, 2), make_heads(sheets, np.array([2, 4]), np.array([False, True])), 2, 0
+    begin = initialize_weights(
+        (3, 4, 3),
+        (2, 2),
+        make_output_heads(sheets, np.array([2, 4]), np.array([False, True])),
+        2,
+        0,
     ).arrays()
     weights = Weights(
         **(begin | {name: rng.normal(size=begin[name].shape) for name in ("W1a", "W2a", "Va", "V")})
@@ -139,10 +143,13 @@ def test_deltas_of_a_judge_without_answers_stay_zero_and_strong_shrinkage_holds_
     assert np.abs(loose.tuned_.W1a).max() > 1e-3
     assert np.abs(held.tuned_.Va).max() < np.abs(loose.tuned_.Va).max() / 3
     sheets = AnswerMatrix(np.arange(4), np.zeros(4, int), np.array([[0], [1], [1], [0]]))
-    heads = make_heads(sheets, np.array([2]), np.array([False]))
+    heads = make_output_heads(sheets, np.array([2]), np.array([False]))
     data = TrainingData(np.concatenate([np.eye(4), np.ones((4, 1))], axis=1), sheets, np.arange(4))
     after = train_weights(
-        init_weights((4, 3, 3), (2, 2), heads, 1, 0), data, TrainingConfig(5, 0.05, 0.0, 1.0), 0
+        initialize_weights((4, 3, 3), (2, 2), heads, 1, 0),
+        data,
+        TrainingConfig(5, 0.05, 0.0, 1.0),
+        0,
     )
     assert np.abs(after.Va[:, 0]).max() > 0
     assert not after.Va[:, 1].any()

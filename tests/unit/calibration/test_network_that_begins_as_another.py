@@ -55,9 +55,9 @@ def test_what_labels_add_is_nothing_where_the_shrinkage_is_endless() -> None:
 
 
 def test_numpy_predicts_what_torch_trained(monkeypatch: pytest.MonkeyPatch) -> None:
-    stacks: list[begun._Stack] = []
+    stacks: list[begun._NetworkStack] = []
     monkeypatch.setattr(
-        begun._Stack, "losses", lambda stack: stacks.append(stack) or np.zeros((1, 1))
+        begun._NetworkStack, "losses", lambda stack: stacks.append(stack) or np.zeros((1, 1))
     )
     X, given = rated()
     model = made(strengths=(5.0,)).fit(X, given, questions=STARS)

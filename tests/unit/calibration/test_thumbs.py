@@ -17,7 +17,7 @@ from pollex.calibration.candidates import (
 )
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.thumbs import (
-    THUMB,
+    THUMB_QUESTION_ID,
     Fold,
     ModelComparison,
     compare_candidates,
@@ -208,7 +208,7 @@ def test_candidates_are_found_however_they_are_written_and_asked_the_rubrics_and
         find_candidate_name("forest")
     questions = make_thumb_questionnaire(["r1", "r2"])
     assert [scale.question for scale in questions.asked] == ["r1", "r2"]
-    assert (questions.main, questions.width) == (THUMB, 10)
+    assert (questions.main, questions.width) == (THUMB_QUESTION_ID, 10)
 
 
 @pytest.mark.parametrize("name", CANDIDATE_NAMES)

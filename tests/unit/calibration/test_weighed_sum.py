@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from pollex.calibration.models.weighted_sum import SLOPE_PRECISION, WeightedSum, compute_weights
+from pollex.calibration.models.weighted_sum import (
+    SLOPE_PRIOR_PRECISION,
+    WeightedSum,
+    compute_weights,
+)
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats
@@ -55,7 +59,7 @@ def test_full_independence_is_the_plain_signed_sum_with_the_penalized_slope_of_t
     def loss(values: Floats) -> float:
         logits = values[0] * score - values[1]
         prior = (
-            0.5 * SLOPE_PRECISION * values[0] ** 2
+            0.5 * SLOPE_PRIOR_PRECISION * values[0] ** 2
             + 0.005 * (values[1] - np.log((1 - share) / share)) ** 2
         )
         return float(np.sum(np.logaddexp(0, logits) - targets * logits) + prior)

@@ -17,9 +17,9 @@ from pollex.prompts.data_boundary import (
     seal_items,
     write_items,
 )
-from pollex.prompts.domain import Closing, DomainProfile
+from pollex.prompts.domain import ClosingRole, DomainProfile
 from pollex.prompts.judging import explain_options, number_texts
-from pollex.prompts.prompt import Layout, build_messages, load_prompt
+from pollex.prompts.prompt import PromptLayout, build_messages, load_prompt
 
 SALT = b"the store's secret"
 ORDERS = {
@@ -66,7 +66,7 @@ ATTACKS = [
 
 
 def judged(
-    turns: list[tuple[str, str]], rubrics: list[str], closing: Closing
+    turns: list[tuple[str, str]], rubrics: list[str], closing: ClosingRole
 ) -> list[dict[str, str]]:
     values = DomainProfile.neutral().values() | {
         "items": number_texts(rubrics),
@@ -74,12 +74,12 @@ def judged(
         **explain_options(()),
     }
     return build_messages(
-        load_prompt("judge_batch"), values, make_turn_items(turns), Layout(SALT, closing)
+        load_prompt("judge_batch"), values, make_turn_items(turns), PromptLayout(SALT, closing)
     )
 
 
 @pytest.mark.parametrize("closing", ["system", "merged"])
-def test_an_attack_in_a_turn_stays_in_that_turn(closing: Closing) -> None:
+def test_an_attack_in_a_turn_stays_in_that_turn(closing: ClosingRole) -> None:
     clean = judged(BENIGN, ["The user thanks."], closing)
     for number, text in enumerate(ATTACKS):
         turn = number % len(BENIGN)

@@ -10,7 +10,7 @@ from reviewed_prompts import require_reviewed, room_of_prompt, snapshots_of
 
 from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import make_turn_items
-from pollex.prompts.domain import SWITCHES, Closing, DomainProfile, parse_switches
+from pollex.prompts.domain import OPTIONAL_PROMPT_PARTS, ClosingRole, DomainProfile, parse_switches
 from pollex.prompts.judging import (
     code_options,
     explain_options,
@@ -21,7 +21,7 @@ from pollex.prompts.judging import (
     number_texts,
 )
 from pollex.prompts.prompt import (
-    Layout,
+    PromptLayout,
     build_messages,
     list_prompt_names,
     load_prompt,
@@ -88,7 +88,7 @@ def test_the_version_changes_with_text_and_schema_and_not_with_comments_for_peop
 def test_every_bundled_prompt_says_what_it_is_for_and_leaves_no_mark_behind() -> None:
     for prompt in map(load_prompt, list_prompt_names()):
         values = DomainProfile.neutral().values() | dict.fromkeys(prompt.variables, "VALUE")
-        for without in [frozenset[str](), frozenset(SWITCHES)]:
+        for without in [frozenset[str](), frozenset(OPTIONAL_PROMPT_PARTS)]:
             text = prompt.render("system", values, without) + prompt.render(
                 "closing", values, without
             )
@@ -159,7 +159,7 @@ ITEMS = {
 }
 
 
-def sent(name: str, layout: Layout) -> list[dict[str, str]]:
+def sent(name: str, layout: PromptLayout) -> list[dict[str, str]]:
     prompt = load_prompt(name)
     items = ITEMS.get(name.partition("_")[0], make_turn_items(TURNS))
     options = OPTIONS if name == "judge_batch_paper" else [*OPTIONS, NEVER_CAME_UP_OPTION]
@@ -182,7 +182,7 @@ def test_every_prompt_is_as_it_was_reviewed() -> None:
     parts_off = map(frozenset, ((), ("ds",), ("cdp",), ("ds", "cdp", "domain")))
     for name, off in product(list_prompt_names(), parts_off):
         if not off or off & load_prompt(name).blocks:
-            layout = Layout(b"salt", without=off, inline_schema=True)
+            layout = PromptLayout(b"salt", without=off, inline_schema=True)
             file = "-".join([name, *(["without"] if off else []), *sorted(off)])
             folder = snapshots_of(room_of_prompt(name))
             require_reviewed(sent(name, layout), folder / f"{file}.txt")
@@ -199,12 +199,12 @@ def test_every_prompt_is_as_it_was_reviewed() -> None:
         ("merged", ["system", "user"]),
     ],
 )
-def test_the_task_comes_last_whoever_says_it(closing: Closing, roles: list[str]) -> None:
-    said = sent("judge_batch", Layout(b"salt", closing))
+def test_the_task_comes_last_whoever_says_it(closing: ClosingRole, roles: list[str]) -> None:
+    said = sent("judge_batch", PromptLayout(b"salt", closing))
     assert [message["role"] for message in said] == roles
     assert said[-1]["content"].endswith(number_texts(RUBRICS))
     prompt = load_prompt("judge_batch")
-    layout = Layout(b"salt", closing)
+    layout = PromptLayout(b"salt", closing)
     first, second = (
         build_messages(
             prompt, VALUES | {"items": number_texts([text])}, make_turn_items(TURNS), layout
@@ -231,7 +231,7 @@ def test_twenty_rubrics_take_at_most_2100_tokens_beside_the_conversation(
         "options": list_glossed_options(options),
     }
     said = build_messages(
-        prompt, values, [], Layout(b"salt"), schema=schema, without=frozenset({"sources"})
+        prompt, values, [], PromptLayout(b"salt"), schema=schema, without=frozenset({"sources"})
     )
     characters = sum(len(message["content"]) for message in said) + len(
         json.dumps(schema, separators=(",", ":"))

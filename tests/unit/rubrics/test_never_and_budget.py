@@ -7,11 +7,11 @@ from pollex.errors import WrongUse
 from pollex.rubrics.answers import NEUTRAL_VALUE
 from pollex.rubrics.learning.crossfit import learn_never_value
 from pollex.rubrics.learning.settings import (
+    DEFAULT_HELD_OUT_SHARE,
     DEFAULT_MAX_RUBRICS,
     ENOUGH_LABELS,
-    FEW_LABELS_HELD_OUT_SHARE,
     LearnSettings,
-    resolve_held_out_share,
+    resolve_test_fraction,
 )
 
 UP = np.arange(200) < 100
@@ -54,6 +54,6 @@ def test_a_budget_is_of_each_side_and_without_one_there_are_fifteen_in_all() -> 
 
 
 def test_half_of_the_labels_are_held_out_only_where_there_are_many_or_somebody_says_so() -> None:
-    assert resolve_held_out_share(None, smaller=ENOUGH_LABELS - 1) == 0.0
-    assert resolve_held_out_share(None, smaller=ENOUGH_LABELS) == FEW_LABELS_HELD_OUT_SHARE
-    assert resolve_held_out_share(0.3, smaller=10) == 0.3
+    assert resolve_test_fraction(None, smaller=ENOUGH_LABELS - 1) == 0.0
+    assert resolve_test_fraction(None, smaller=ENOUGH_LABELS) == DEFAULT_HELD_OUT_SHARE
+    assert resolve_test_fraction(0.3, smaller=10) == 0.3

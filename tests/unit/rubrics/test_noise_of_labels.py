@@ -7,7 +7,7 @@ import numpy as np
 
 from pollex.rubrics.learning.crossfit import WeighedPool
 from pollex.rubrics.learning.noise import NOISE_DRAWS, describe_noise, measure_choice_under_noise
-from pollex.selection.losses import EVAL_RANGE
+from pollex.selection.losses import MAX_EVAL_DIFFERENCE
 
 
 def weighed(strength: float, n: int = 400) -> WeighedPool:
@@ -16,7 +16,7 @@ def weighed(strength: float, n: int = 400) -> WeighedPool:
     up = rng.random(n) < 0.6
     held = rng.random((n, 40)) < 0.25
     held[:, :5] = rng.random((n, 5)) < np.where(up, 0.25 - strength, 0.25 + strength)[:, None]
-    values = np.where(held, -EVAL_RANGE, 0.0)
+    values = np.where(held, -MAX_EVAL_DIFFERENCE, 0.0)
     pool: Any = SimpleNamespace(
         values=values, held=held, came_up=None, labels=up, ids=[f"r{n}" for n in range(40)]
     )

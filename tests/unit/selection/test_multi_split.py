@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import fisher_exact
 
 from pollex.selection.multi_split import (
-    EVENT,
-    HALVINGS,
+    EVENT_RANK,
+    HALVING_COUNT,
     add_hints,
     adjust_by_holm,
     combine_halvings,
@@ -23,7 +23,7 @@ SAT = np.zeros(6, dtype=bool)
 IDS = list("abcdef")
 USERS = np.arange(N) // 4
 DEEDS = np.ones(6, dtype=bool)
-EVENTS = np.full(6, EVENT)
+EVENTS = np.full(6, EVENT_RANK)
 
 
 def values_of(held: np.ndarray) -> np.ndarray:
@@ -72,7 +72,7 @@ def test_halves_have_both_classes_evenly_and_keep_users_together_of_whom_one_con
     None
 ):
     found = draw_halvings(UP, USERS, np.random.default_rng(0))
-    assert len(found) == HALVINGS
+    assert len(found) == HALVING_COUNT
     for mine in found:
         by_user = mine.reshape(-1, 4)
         assert (by_user == by_user[:, :1]).all()

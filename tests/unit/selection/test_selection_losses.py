@@ -8,7 +8,7 @@ from plain_loops import plain_loss, plain_terms
 
 from pollex.errors import BadLabels
 from pollex.selection.losses import (
-    CELLS_A_BLOCK,
+    MAX_SCORES_A_BLOCK,
     PrecisionCurves,
     compute_candidate_terms,
     compute_precision_curves,
@@ -142,7 +142,7 @@ def test_any_scores_agree_with_the_plain_loop(pairs: list[tuple[float, bool]], g
 def test_many_candidates_are_the_same_in_blocks_as_one_by_one() -> None:
     positive = np.arange(2000) % 3 == 0
     values = np.random.default_rng(3).uniform(0, 10, (2000, 300))
-    assert values.size > 2 * CELLS_A_BLOCK
+    assert values.size > 2 * MAX_SCORES_A_BLOCK
     together = candidate_losses(np.zeros(2000), values, positive, 1.0, 1)
     for column in (0, 130, 131, 132, 262, 299):
         alone = candidate_losses(np.zeros(2000), values[:, [column]], positive, 1.0, 1)

@@ -10,7 +10,7 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import PollexError
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, make_item_node
 from pollex.graphs.context import Context
-from pollex.graphs.findings import LONGEST_REASON, shorten_text
+from pollex.graphs.findings import MAX_REASON_CHARACTERS, shorten_text
 from pollex.rooms.grade.agents.llm.respondent import Respondent
 from pollex.rooms.grade.conversations.references import ReferenceCase
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
@@ -59,10 +59,10 @@ class AnswerWork(BatchWork):
             conversation.metadata["detail"]
             or f"answered in {format_count(len(answer), 'character')} {at}"
         )
-        row: JsonDict = {"why": shorten_text(why, LONGEST_REASON)}
+        row: JsonDict = {"why": shorten_text(why, MAX_REASON_CHARACTERS)}
         if self.store.texts:
             row |= {
-                "answer": shorten_text(answer, LONGEST_REASON),
+                "answer": shorten_text(answer, MAX_REASON_CHARACTERS),
                 "question": shorten_text(case.question),
             }
 

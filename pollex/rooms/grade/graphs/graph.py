@@ -9,7 +9,12 @@ from langgraph.graph import StateGraph
 from pollex.agents.roles import Judge
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask_judge, make_item_node
 from pollex.graphs.context import Context
-from pollex.graphs.findings import MOST_ANSWERS, describe_answers, get_first_reason, shorten_text
+from pollex.graphs.findings import (
+    MAX_ANSWERS_SHOWN,
+    describe_answers,
+    get_first_reason,
+    shorten_text,
+)
 from pollex.rooms.grade.agents.llm.reference_judge import list_plain_questions, make_type_question
 from pollex.rooms.grade.conversations.references import ReferenceCase
 from pollex.rooms.grade.prompts.grading.profile import OVERALL_QUESTION_ID, ReferencingProfile
@@ -85,7 +90,7 @@ class GradeWork(BatchWork):
             "why": get_first_reason(self.telling(answers), texts=self.store.texts),
             "overall": overall,
             "outcome": outcome,
-            "grades": dict(list(grades.items())[:MOST_ANSWERS]),
+            "grades": dict(list(grades.items())[:MAX_ANSWERS_SHOWN]),
             **about,
         }
         # the run's figures are means of these
@@ -146,7 +151,7 @@ class GradeWork(BatchWork):
             lambda: {
                 "why": get_first_reason(answers, texts=self.store.texts),
                 **describe_answers(questions, others),
-                **dict(list(grades.items())[:MOST_ANSWERS]),
+                **dict(list(grades.items())[:MAX_ANSWERS_SHOWN]),
             },
         )
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.folds import assign_folds, fit_quietly, take_rows
+from pollex.calibration.folds import assign_folds, fit_without_warnings, take_rows
 from pollex.calibration.judgments import Judgments, pair_predictions
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.errors import WrongUse
@@ -70,7 +70,7 @@ def predict_out_of_fold(
         # Without their texts, too: X alone moves a model that standardizes it.
         others = np.setdiff1d(np.arange(len(X)), rows)
         training_groups = None if groups is None else groups[others]
-        fitted = fit_quietly(
+        fitted = fit_without_warnings(
             clone(model),
             *take_rows(X, y, others),
             questions,

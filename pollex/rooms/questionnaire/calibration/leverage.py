@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.calibration.judgments import UNKNOWN_JUDGE
+from pollex.calibration.judgments import UNKNOWN_JUDGE_CODE
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Floats
 from pollex.measures.intervals import MIN_UNITS_FOR_INTERVAL, compute_interval_bounds
@@ -189,7 +189,7 @@ def _compute_central_differences(model: JudgedEstimator, X: Floats) -> Floats:
     moved[:, 0, diagonal, diagonal] = np.maximum(X - DIFFERENCE_STEP, 0.0)
     moved[:, 1, diagonal, diagonal] = X + DIFFERENCE_STEP
     # the main answer's expected value after each move `[row, side, column]`, for nobody known
-    nobody = np.full(2 * width * len(X), UNKNOWN_JUDGE)
+    nobody = np.full(2 * width * len(X), UNKNOWN_JUDGE_CODE)
     distribution = model._distribution(
         moved.reshape(-1, width),
         nobody,

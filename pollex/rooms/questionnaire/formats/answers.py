@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.calibration.questionnaire import SUM_TOLERANCE, Scale
+from pollex.calibration.questionnaire import PROBABILITY_SUM_TOLERANCE, Scale
 from pollex.errors import BadInput, WrongUse, spell_options
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.rooms.questionnaire.formats.answer_tables import AnswerRecords
@@ -408,7 +408,7 @@ def _build_array(
         wrong = {
             "without a number": np.isnan(probability) & usable,
             "below 0": (probability < 0) & usable,
-            "over 1": (probability > 1 + SUM_TOLERANCE) & usable,
+            "over 1": (probability > 1 + PROBABILITY_SUM_TOLERANCE) & usable,
         }
 
     # the cell of each record in X, whose columns are the options of all questions in order
@@ -428,7 +428,7 @@ def _build_array(
     answered = np.zeros((len(texts), len(sizes)), dtype=bool)
     answered[text[usable], question[usable]] = True
     answered[text[broken], question[broken]] = False
-    over = answered & (np.add.reduceat(X, starts, axis=1) > 1 + SUM_TOLERANCE)
+    over = answered & (np.add.reduceat(X, starts, axis=1) > 1 + PROBABILITY_SUM_TOLERANCE)
     X[~np.repeat(answered & ~over, sizes, axis=1)] = np.nan
     inside = np.flatnonzero(first & over[text, question])  # one record of each such answer
     inside = inside[mask_first_of_each(text[inside] * len(sizes) + question[inside])]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from pollex.calibration.estimator import Aggregate
-from pollex.calibration.judgments import UNKNOWN_JUDGE, Judgments, encode_judges
+from pollex.calibration.estimator import JudgeAggregation
+from pollex.calibration.judgments import UNKNOWN_JUDGE_CODE, Judgments, encode_judges
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
@@ -56,7 +56,7 @@ def holds_predictions(path: Path) -> bool:
     return False
 
 
-TrustedJudges = Aggregate | Literal["unknown"]
+TrustedJudges = JudgeAggregation | Literal["unknown"]
 """How the answers of trusted judges become one, or that of an unknown judge in their place."""
 
 
@@ -102,7 +102,7 @@ def make_prediction_rows(
     named = {"text_id": list(table.texts), "question": [scale.question] * len(proba)}
     columns: dict[str, list[Any]] = named | _make_prediction_columns(proba, scale)
     if aggregate not in ("mean", "unknown"):
-        how = cast("Aggregate", aggregate)
+        how = cast("JudgeAggregation", aggregate)
         columns["expected"] = model.predict_for(
             table.X, list(judges) or None, how, scale.question
         ).tolist()
@@ -281,7 +281,7 @@ def make_judgment_table(
     # what is told of the records that were left out, and of judges who say little
     groups, several = find_groups(records, answers.texts)
     labels = np.bincount(
-        judgments.judge[judgments.judge != UNKNOWN_JUDGE],
+        judgments.judge[judgments.judge != UNKNOWN_JUDGE_CODE],
         minlength=len(judges),
     )
     rare = "with one label only: predicted mostly by the shared part"
@@ -509,7 +509,7 @@ def _keep_informative(
 def _report_doubled(judgments: Judgments, answers: AnswerTable) -> list[TableIssue]:
     """Report judges who judged a question of a text twice: all judgments are used."""
     # nobody known can't have judged twice
-    named = judgments.where(judgments.judge != UNKNOWN_JUDGE)
+    named = judgments.where(judgments.judge != UNKNOWN_JUDGE_CODE)
     keys = np.stack([named.row, named.question, named.judge], axis=1)
     # True where an earlier judgment has the same text, question and judge [judgment]
     again = np.ones(len(keys), dtype=bool)

@@ -10,7 +10,7 @@ from pollex.agents.roles import Judge
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask_judge, make_item_node
 from pollex.graphs.context import ConversationIndex, LogContext
 from pollex.graphs.findings import (
-    MOST_ANSWERS,
+    MAX_ANSWERS_SHOWN,
     describe_answers,
     get_first_reason,
     shorten_questions,
@@ -105,8 +105,10 @@ class AskWork(BatchWork):
         return {
             "why": why or self.main_in_words(values, sureness),
             "answers": words,
-            "values": {id_: round(value, 2) for id_, value in list(values.items())[:MOST_ANSWERS]},
-            "not_applicable": [answer.question_id for answer in skipped[:MOST_ANSWERS]],
+            "values": {
+                id_: round(value, 2) for id_, value in list(values.items())[:MAX_ANSWERS_SHOWN]
+            },
+            "not_applicable": [answer.question_id for answer in skipped[:MAX_ANSWERS_SHOWN]],
         }
 
     def main_in_words(self, values: Mapping[str, float], sureness: Mapping[str, float]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pollex.calibration import JSON_NAME
-from pollex.calibration.judgments import UNKNOWN_JUDGE
+from pollex.calibration.judgments import UNKNOWN_JUDGE_CODE
 from pollex.calibration.models import get_model_class, get_model_name
 from pollex.calibration.storage import is_calibrator_file, load_each, save
 from pollex.errors import WrongUse
@@ -86,7 +86,7 @@ class TablesRead:
             judged_main=len(of_main),
             labels=of_main.labels,
             judges=len(judgments.judges),
-            unnamed=int((judgments.judge == UNKNOWN_JUDGE).sum()),
+            unnamed=int((judgments.judge == UNKNOWN_JUDGE_CODE).sum()),
             faults=(*table.faults, *judged.faults),
         )
 
@@ -494,7 +494,7 @@ def build_mixed_start_settings(questions: Questionnaire) -> dict[str, object]:
     """Return the settings of a network that begins as ordinal mixed effects; none where answers have no order."""
     # takes a second to import
     from pollex.calibration.models.ordinal import OrdinalMixedEffects
-    from pollex.calibration.thumbs import HIDDEN_UNITS, PENALTY_STRENGTHS
+    from pollex.calibration.thumbs import HIDDEN_UNITS_A_LAYER, PENALTY_STRENGTHS
 
     # without an order of answers there are no ordinal mixed effects to begin from
     if not questions.scale().ordinal:
@@ -502,8 +502,8 @@ def build_mixed_start_settings(questions: Questionnaire) -> dict[str, object]:
 
     return {
         "start": OrdinalMixedEffects(),
-        "h1": HIDDEN_UNITS,
-        "h2": HIDDEN_UNITS,
+        "h1": HIDDEN_UNITS_A_LAYER,
+        "h2": HIDDEN_UNITS_A_LAYER,
         "strengths": PENALTY_STRENGTHS,
         "seeds": MIXED_START_SEEDS,
     }

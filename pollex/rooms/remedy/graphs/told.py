@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.graphs.findings import MOST_SHOWN, MOST_WORST, shorten_text
+from pollex.graphs.findings import MAX_RESULTS_SHOWN, MAX_WORST_RESULTS_SHOWN, shorten_text
 from pollex.measures.arrays import Floats
 from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply
 from pollex.rooms.remedy.graphs.trial import Trial
@@ -39,13 +39,13 @@ def describe_replies(
             answered.append(n)
 
     rows = []
-    for n in answered[:MOST_SHOWN]:
+    for n in answered[:MAX_RESULTS_SHOWN]:
         rows.append(_describe_context(trial, n, names, target, texts=texts))
 
     # contexts where the change fell the most; those that didn't fall aren't told
     fell = _compute_worst_fall(target)
     worst = []
-    for n in np.argsort(-fell, kind="stable")[:MOST_WORST].tolist():
+    for n in np.argsort(-fell, kind="stable")[:MAX_WORST_RESULTS_SHOWN].tolist():
         if fell[n] > 0:
             worst.append(n)
 

@@ -9,7 +9,7 @@ from langgraph.graph import StateGraph
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, make_item_node
 from pollex.graphs.context import Context
-from pollex.graphs.findings import LONGEST_REASON, MOST_ANSWERS, shorten_text
+from pollex.graphs.findings import MAX_ANSWERS_SHOWN, MAX_REASON_CHARACTERS, shorten_text
 from pollex.rooms.study.agents.llm.simulator import (
     DialogueScene,
     DialogueSimulator,
@@ -56,8 +56,10 @@ class SimulateWork(BatchWork):
         quality = dialogue.metadata.get("quality") or {}
         unproven = int(about.get("unproven_quotes") or 0)
         row = {
-            "why": shorten_text(about.get("detail") or describe_quality(quality), LONGEST_REASON),
-            "quality": dict(list(quality.items())[:MOST_ANSWERS]),
+            "why": shorten_text(
+                about.get("detail") or describe_quality(quality), MAX_REASON_CHARACTERS
+            ),
+            "quality": dict(list(quality.items())[:MAX_ANSWERS_SHOWN]),
             **self.words_of(dialogue.turns),
             "turns": len(dialogue.turns),
             "unproven_quotes": unproven,

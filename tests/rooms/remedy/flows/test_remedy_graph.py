@@ -13,7 +13,7 @@ from langgraph.types import Command
 from protocol_server import ProtocolServer
 from remedy_log import TARGET, read_table_log, table_rubrics
 
-from pollex.graphs.run import make_thread_config
+from pollex.graphs.run import make_run_config
 from pollex.rooms.remedy.graphs.graph import RemedyContext
 from pollex.store.folder import STORE_ENVIRONMENT_VARIABLE
 from pollex.store.resume import read_step_result
@@ -73,7 +73,7 @@ def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
 async def began(context: RemedyContext) -> tuple[Any, Any, Any]:
     """A thread that waits for people: the graph, the thread, and what they are asked."""
     graph = remedy.copy(update={"checkpointer": InMemorySaver()})
-    thread = make_thread_config(str(uuid4()))
+    thread = make_run_config(str(uuid4()))
     (asked,) = (await graph.ainvoke({}, thread, context=context))["__interrupt__"]
     return graph, thread, asked.value
 

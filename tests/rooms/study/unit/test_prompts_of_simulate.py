@@ -4,8 +4,8 @@ from itertools import product
 
 from reviewed_prompts import require_reviewed, snapshots_of
 
-from pollex.prompts.data_boundary import Item, make_turn_items
-from pollex.prompts.prompt import Layout, build_messages
+from pollex.prompts.data_boundary import DataItem, make_turn_items
+from pollex.prompts.prompt import PromptLayout, build_messages
 from pollex.rooms.study.prompts.simulate import systems
 
 SNAPSHOTS = snapshots_of("pollex.rooms.study")
@@ -14,7 +14,7 @@ TURNS = [
     ("assistant", "List<T> needs `using`."),
     ("user", "Works!"),
 ]
-TOLD: list[Item] = [
+TOLD: list[DataItem] = [
     {"topic": "You want to return a kettle."},
     {"persona": "Short of time."},
     *make_turn_items(TURNS),
@@ -26,7 +26,7 @@ def test_every_prompt_is_as_it_was_reviewed() -> None:
     prompts = systems.list_prompts()
     for prompt, off in product(prompts, map(frozenset, ((), ("documents",)))):
         if off <= prompt.blocks:
-            layout = Layout(b"salt", without=off, inline_schema=True)
+            layout = PromptLayout(b"salt", without=off, inline_schema=True)
             file = "-".join([f"simulate_{prompt.name}", *(["without"] if off else []), *off])
             require_reviewed(build_messages(prompt, {}, TOLD, layout), SNAPSHOTS / f"{file}.txt")
     names = {file.stem.split("-")[0] for file in SNAPSHOTS.iterdir()}

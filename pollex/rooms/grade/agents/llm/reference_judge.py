@@ -20,12 +20,12 @@ from pollex.agents.llm.asker import (
     make_judge_id,
     make_unanswered_from_outcome,
 )
-from pollex.agents.llm.evidence import BLOCKS_WITHOUT_SOURCES, make_items_of_documents
+from pollex.agents.llm.evidence import BLOCKS_WITHOUT_SOURCES, make_prompt_items_of_documents
 from pollex.agents.llm.sampling import AnswerSheet, ask_and_pool_samples
 from pollex.agents.roles import Judge, make_unanswered_for_all
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call, CompletedReply
-from pollex.prompts.data_boundary import Item, escape_line
+from pollex.prompts.data_boundary import DataItem, escape_line
 from pollex.prompts.judging import write_option
 from pollex.prompts.prompt import Prompt
 from pollex.rooms.grade.conversations.references import ReferenceCase
@@ -88,7 +88,7 @@ class MixedPrompt:
     async def answers(
         self,
         item: str,
-        data: Sequence[Item],
+        data: Sequence[DataItem],
         questions: Sequence[Question],
     ) -> AnswerList:
         """Answer each question, in their order; make no call if there are none."""
@@ -104,7 +104,7 @@ class MixedPrompt:
     async def _sample(
         self,
         item: str,
-        data: Sequence[Item],
+        data: Sequence[DataItem],
         questions: Sequence[Question],
         replicate: int,
     ) -> AnswerList:
@@ -138,7 +138,7 @@ class MixedPrompt:
     async def _ask(
         self,
         item: str,
-        data: Sequence[Item],
+        data: Sequence[DataItem],
         questions: Sequence[Question],
         replicate: int,
     ) -> tuple[AnswerList, list[Question]]:
@@ -215,7 +215,7 @@ class MixedPrompt:
     def _call(
         self,
         item: str,
-        data: Sequence[Item],
+        data: Sequence[DataItem],
         questions: Sequence[Question],
         replicate: int,
     ) -> Call:
@@ -395,7 +395,7 @@ class ReferenceJudge(_Grader):
 
         # the evidence is checked without the answer, which must not lead the check
         *before_answer, answer = list_case_material(case)
-        shown = make_items_of_documents(case.sources, self.asker.settings.sources)
+        shown = make_prompt_items_of_documents(case.sources, self.asker.settings.sources)
         checks = []
         for question in questions:
             if question.id == EVIDENCE_QUESTION_ID:
@@ -434,10 +434,10 @@ class PlainJudge(_Grader):
         if why := explain_no_answer(case):
             return make_unanswered_for_all(questions, "not_scorable", why, self.asked.judge)
 
-        shown = make_items_of_documents(case.sources, self.asker.settings.sources)
+        shown = make_prompt_items_of_documents(case.sources, self.asker.settings.sources)
         question = {"part": "question", "text": case.question}
         answer = {"part": "answer", "text": case.answer}
-        data: list[Item] = [question, *shown, answer]
+        data: list[DataItem] = [question, *shown, answer]
         return await self.asked.answers(conversation.id, data, questions)
 
 
@@ -454,7 +454,9 @@ class TaskClassifier(_Grader):
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> AnswerList:
         """Answer each question, in the questions' order."""
-        data: list[Item] = [{"part": "question", "text": ReferenceCase.of(conversation).question}]
+        data: list[DataItem] = [
+            {"part": "question", "text": ReferenceCase.of(conversation).question}
+        ]
         return await self.asked.answers(conversation.id, data, questions)
 
 
@@ -467,9 +469,9 @@ def explain_no_answer(case: ReferenceCase) -> str:
     return "no answer"
 
 
-def list_case_material(case: ReferenceCase) -> list[Item]:
+def list_case_material(case: ReferenceCase) -> list[DataItem]:
     """Return the question, reference, evidence and answer as data; the answer last."""
-    evidence: list[Item] = []
+    evidence: list[DataItem] = []
     for e in case.evidences:
         evidence.append(
             {

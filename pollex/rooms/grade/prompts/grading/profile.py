@@ -16,7 +16,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pollex.errors import WrongUse
-from pollex.prompts.domain import Text, describe_faults
+from pollex.prompts.domain import ProfileText, describe_faults
 from pollex.prompts.prompt import Prompt, parse_prompt
 from pollex.text import parse_toml, read_file_text
 
@@ -52,14 +52,14 @@ class GradeRule(_ProfilePart):
 
     lowest: int
     highest: int
-    text: Text
+    text: ProfileText
 
 
 class Dimension(_ProfilePart):
     """One side of an answer that gets a grade of its own."""
 
-    name: Text
-    text: Text
+    name: ProfileText
+    text: ProfileText
 
 
 class TaskType(_ProfilePart):
@@ -73,9 +73,9 @@ class TaskType(_ProfilePart):
         temperature: At which the system under test is asked.
     """
 
-    text: Text
+    text: ProfileText
     dimensions: tuple[str, ...] = Field(min_length=1)
-    categories: tuple[Text, ...] = ()
+    categories: tuple[ProfileText, ...] = ()
     temperature: Temperature
 
 
@@ -101,17 +101,17 @@ class ProfileWords(_ProfilePart):
         unsure: When to answer `unsure` to that.
     """
 
-    task: Text
-    steps: Text
-    evidence_task: Text
-    evidence: Text
-    overall: Text
-    plain_task: Text
-    plain_steps: Text
-    plain_overall: Text
-    classify: Text
-    type: Text
-    unsure: Text
+    task: ProfileText
+    steps: ProfileText
+    evidence_task: ProfileText
+    evidence: ProfileText
+    overall: ProfileText
+    plain_task: ProfileText
+    plain_steps: ProfileText
+    plain_overall: ProfileText
+    classify: ProfileText
+    type: ProfileText
+    unsure: ProfileText
 
 
 class ReferencingProfile(_ProfilePart):
@@ -126,7 +126,7 @@ class ReferencingProfile(_ProfilePart):
             category's type.
     """
 
-    language: Text
+    language: ProfileText
     lowest: int
     highest: int
     pivot: int

@@ -31,7 +31,7 @@ from pollex.agents.roles import Judge, make_unanswered_for_all
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call, CompletedReply
-from pollex.prompts.data_boundary import Item, escape_line
+from pollex.prompts.data_boundary import DataItem, escape_line
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import join_options, make_rating_schema
 from pollex.prompts.prompt import load_prompt
@@ -111,10 +111,10 @@ class LlmRater(ModelRole, Judge):
             )
         )
 
-    async def _described(self, conversation: Conversation) -> list[Item] | Unanswered:
+    async def _described(self, conversation: Conversation) -> list[DataItem] | Unanswered:
         """Describe the end states that the variant uses, as data; a failure if one fails."""
         # an end state comes from the turns alone: documents stay out, and nothing cites their numbers
-        turns: list[Item] = []
+        turns: list[DataItem] = []
         for part in self.asker.evidence(conversation).items:
             if "i" in part:
                 turns.append({name: value for name, value in part.items() if name != "source"})
@@ -128,7 +128,7 @@ class LlmRater(ModelRole, Judge):
             )
         )
         # one end state that failed makes the whole description a failure
-        items: list[Item] = []
+        items: list[DataItem] = []
         for name, state in zip(self.states, values, strict=True):
             if isinstance(state, Unanswered):
                 return state
@@ -140,7 +140,7 @@ class LlmRater(ModelRole, Judge):
         self,
         conversation: Conversation,
         question: Question,
-        described: Sequence[Item],
+        described: Sequence[DataItem],
         judge: str,
     ) -> Answer | Unanswered:
         """Rate once; ask once more if the answer is none of the options."""
@@ -190,7 +190,7 @@ class LlmRater(ModelRole, Judge):
         self,
         conversation: Conversation,
         question: Question,
-        described: Sequence[Item],
+        described: Sequence[DataItem],
     ) -> Call:
         # line breaks in a question must not look like parts of the prompt
         options = list_option_texts(question)

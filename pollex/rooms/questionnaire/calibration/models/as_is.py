@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.estimator import EstimatorState, JudgedEstimator
 from pollex.calibration.judgments import Judgments
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
@@ -33,10 +33,10 @@ class AsIs(JudgedEstimator):
         )
         return shares
 
-    def _state(self) -> State:
-        return State({}, {})
+    def _state(self) -> EstimatorState:
+        return EstimatorState({}, {})
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: EstimatorState) -> None:
         """Do nothing: there is no state."""
 
 

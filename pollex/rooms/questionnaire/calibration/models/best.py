@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pollex.calibration.estimator import JudgedEstimator, State
-from pollex.calibration.folds import fit_quietly
-from pollex.calibration.judgments import UNKNOWN_JUDGE, Judgments
+from pollex.calibration.estimator import EstimatorState, JudgedEstimator
+from pollex.calibration.folds import fit_without_warnings
+from pollex.calibration.judgments import UNKNOWN_JUDGE_CODE, Judgments
 from pollex.calibration.models import make_model
 from pollex.calibration.storage import get_state, restore_state
 from pollex.errors import WrongUse
@@ -153,7 +153,7 @@ class Calibrator(JudgedEstimator):
 
         main = y.of_question(self.questionnaire_.index())
         # judges with few labels can have an intercept of their own and no more
-        labels = np.bincount(main.judge[main.judge != UNKNOWN_JUDGE], minlength=1)
+        labels = np.bincount(main.judge[main.judge != UNKNOWN_JUDGE_CODE], minlength=1)
         labels = labels[labels > 0]
         judges_have_labels = len(labels) > 0 and float(np.median(labels)) >= FEW_LABELS_OF_JUDGE
         ordinal = ORDINAL_CANDIDATES if judges_have_labels else PLAIN_CANDIDATES
@@ -206,7 +206,7 @@ class Calibrator(JudgedEstimator):
         y: Judgments,
         groups: Ints,
     ) -> JudgedEstimator:
-        return fit_quietly(
+        return fit_without_warnings(
             make_model(*candidate),
             X,
             y,
@@ -220,7 +220,7 @@ class Calibrator(JudgedEstimator):
         )
         return np.asarray(np.tensordot(self.weights_, by_member, axes=1))
 
-    def _state(self) -> State:
+    def _state(self) -> EstimatorState:
         arrays: dict[str, Any] = {"weights": self.weights_}
         members = []
         for place, member in enumerate(self.members_):
@@ -228,14 +228,14 @@ class Calibrator(JudgedEstimator):
             members.append(state.facts)
             arrays |= state.arrays
 
-        return State({"choice": self.choice_.facts(), "members": members}, arrays)
+        return EstimatorState({"choice": self.choice_.facts(), "members": members}, arrays)
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: EstimatorState) -> None:
         self.choice_ = restore_choice(state.facts["choice"])
         self.weights_ = state.arrays["weights"]
         members = []
         for place, facts in enumerate(state.facts["members"]):
-            members.append(restore_state(State(facts, state.arrays), f"member.{place}."))
+            members.append(restore_state(EstimatorState(facts, state.arrays), f"member.{place}."))
 
         self.members_ = tuple(members)
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.estimator import EstimatorState, JudgedEstimator
 from pollex.calibration.judgments import Judgments
 from pollex.measures.arrays import Floats, Ints
 from pollex.rooms.questionnaire.calibration.models.as_is import find_own_block
@@ -91,7 +91,7 @@ class IsotonicByJudge(JudgedEstimator):
         )
         return np.maximum(-np.diff(bounds, axis=1), 0.0)
 
-    def _state(self) -> State:
+    def _state(self) -> EstimatorState:
         arrays = {
             "above": self.above_,
             "trust": self.trust_,
@@ -99,9 +99,9 @@ class IsotonicByJudge(JudgedEstimator):
         }
         for place, (knots, levels) in enumerate(self.curves_):
             arrays |= {f"knots.{place}": knots, f"levels.{place}": levels}
-        return State({"curves": len(self.curves_)}, arrays)
+        return EstimatorState({"curves": len(self.curves_)}, arrays)
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: EstimatorState) -> None:
         self.above_ = state.arrays["above"]
         self.trust_ = state.arrays["trust"]
         self.share_ = state.arrays["share"]

@@ -7,8 +7,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
 from pollex.calibration.cumulative_link import compute_option_probabilities
-from pollex.calibration.estimator import JudgedEstimator, State
-from pollex.calibration.features import Inputs, fit_inputs, restore_inputs
+from pollex.calibration.estimator import EstimatorState, JudgedEstimator
+from pollex.calibration.features import Inputs, fit_model_inputs, restore_model_inputs
 from pollex.calibration.judgments import Judgments
 from pollex.measures.arrays import Floats, Ints
 
@@ -38,7 +38,7 @@ class RidgeWithJudge(JudgedEstimator):
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         self._require_order("its answers have no mean")
-        self.inputs_: Inputs = fit_inputs(X[np.unique(y.row)], self.questionnaire_)
+        self.inputs_: Inputs = fit_model_inputs(X[np.unique(y.row)], self.questionnaire_)
         # least squares with a penalty, in closed form
         labels = y.of_question(self.questionnaire_.index())
         target = self._values()[labels.answer]
@@ -83,12 +83,12 @@ class RidgeWithJudge(JudgedEstimator):
             self._midpoints(),
         )
 
-    def _state(self) -> State:
+    def _state(self) -> EstimatorState:
         learned = {name: getattr(self, f"{name}_") for name in FITTED_ARRAYS}
-        return State({}, self.inputs_.arrays() | learned)
+        return EstimatorState({}, self.inputs_.arrays() | learned)
 
-    def _restore(self, state: State) -> None:
-        self.inputs_ = restore_inputs(self.questionnaire_, state.arrays)
+    def _restore(self, state: EstimatorState) -> None:
+        self.inputs_ = restore_model_inputs(self.questionnaire_, state.arrays)
         self.weights_, self.deviation_ = (state.arrays[name] for name in FITTED_ARRAYS)
 
 

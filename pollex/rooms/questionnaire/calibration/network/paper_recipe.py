@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from pollex.calibration.judgments import UNANSWERED, UNKNOWN_JUDGE, AnswerMatrix
+from pollex.calibration.judgments import UNANSWERED_CODE, UNKNOWN_JUDGE_CODE, AnswerMatrix
 from pollex.calibration.models.network import CalibrationNetwork
-from pollex.calibration.network.weights import Weights, join_seeds
+from pollex.calibration.network.weights import Weights, concatenate_seeds
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 
@@ -130,7 +130,7 @@ def train_by_paper(network: CalibrationNetwork, inputs: Floats, sheets: AnswerMa
     Raises:
         WrongUse: Somebody unknown has answered.
     """
-    if strangers := int((sheets.judge == UNKNOWN_JUDGE).sum()):
+    if strangers := int((sheets.judge == UNKNOWN_JUDGE_CODE).sum()):
         raise WrongUse(
             f"the authors' recipe has no place for answers by nobody known, and there are {strangers} such sheets",
             hint="name their judges, or use the recipe `shrunk`",
@@ -162,7 +162,7 @@ def train_by_paper(network: CalibrationNetwork, inputs: Floats, sheets: AnswerMa
             )
         )
 
-    return join_seeds([weights.with_judges(order) for weights in networks])
+    return concatenate_seeds([weights.with_judges(order) for weights in networks])
 
 
 def train_in_two_phases(
@@ -217,7 +217,7 @@ def train_in_two_phases(
             losses = cross_entropy(
                 logits,
                 answers,
-                ignore_index=UNANSWERED,
+                ignore_index=UNANSWERED_CODE,
                 reduction="none",
             )
             adam.zero_grad()

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ValidationError
 
 from pollex.agents.llm.asker import PromptAsker
-from pollex.prompts.data_boundary import Item
+from pollex.prompts.data_boundary import DataItem
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Unanswered
 
@@ -30,7 +30,7 @@ class PromptHunk(BaseModel):
 
 
 async def propose_hunks(
-    asker: PromptAsker, items: Sequence[Item], number: int
+    asker: PromptAsker, items: Sequence[DataItem], number: int
 ) -> list[PromptHunk] | str:
     """Return the hunks of one proposal, at the model's own temperature, or why there are none."""
     # no temperature is sent, so the model's own applies

@@ -12,7 +12,7 @@ from pollex.agents.checks import find_quoted_passage
 from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import Source, Turn
 from pollex.errors import WrongUse
-from pollex.prompts.data_boundary import Item
+from pollex.prompts.data_boundary import DataItem
 from pollex.rooms.study.prompts.simulate.systems import DialogueSystem, list_prompts, load_prompt
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import make_content_id
@@ -166,7 +166,7 @@ class DialogueScene:
         return f"{self.system.name}-{self.topic.id}-{self.persona.id}"
 
     @property
-    def items(self) -> list[Item]:
+    def items(self) -> list[DataItem]:
         """Return what the user knows, as data."""
         return [{"topic": self.topic.text}, {"persona": self.persona.text}]
 
@@ -188,14 +188,14 @@ class SimulatedDialogue:
     ended: DialogueEnding = "whole"
     sources: list[Source] = field(default_factory=list)
 
-    def show(self, passages: Sequence[DocumentPassage]) -> list[Item]:
+    def show(self, passages: Sequence[DocumentPassage]) -> list[DataItem]:
         """Return passages for the next turn as data; one that was shown before keeps its number."""
         # numbers from 1, over the whole dialogue: a passage is known by name and text
         numbers = {}
         for number, source in enumerate(self.sources, 1):
             numbers[source.name, source.text] = number
 
-        items: list[Item] = []
+        items: list[DataItem] = []
         for passage in passages:
             name = passage.document, passage.text
             # a new passage belongs to the turn that is about to be spoken
@@ -220,9 +220,9 @@ class SimulatedDialogue:
         return items
 
     @property
-    def items(self) -> list[Item]:
+    def items(self) -> list[DataItem]:
         """Return the turns as data."""
-        items: list[Item] = []
+        items: list[DataItem] = []
         for i, turn in enumerate(self.turns):
             items.append({"i": i, "role": turn.role, "text": turn.content})
         return items
@@ -461,7 +461,7 @@ class DialogueSimulator:
         self,
         name: str,
         scene: DialogueScene,
-        items: Sequence[Item],
+        items: Sequence[DataItem],
         fields: dict[str, type],
         **settings: Any,
     ) -> dict[str, Any] | Unanswered:
