@@ -473,9 +473,9 @@ def describe_difference(worth: RubricEvidence) -> str:
 
     # told in the way that it goes, so that most numbers have no sign
     sign = -1 if difference[1] < 0 else 1
-    low, value, high = (format_points(end) for end in sorted(sign * end for end in difference))
+    least, points, most = map(format_points, sorted(sign * end for end in difference))
     way = "more" if sign > 0 else "fewer"
-    return f"{expected}{value} points {way} (95 % {low} to {high})"
+    return f"{expected}{points} points {way} (95 % {least} to {most})"
 
 
 def format_points(difference: float) -> str:
