@@ -13,6 +13,7 @@ from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.formats.columns import Column, list_columns
 from pollex.formats.conservation import OUTCOME_LEFT_OUT
+from pollex.formats.feedback import is_judged_by_machine
 from pollex.formats.fields import ReadOptions
 from pollex.formats.inference import (
     Reading,
@@ -22,6 +23,7 @@ from pollex.formats.inference import (
 )
 from pollex.formats.label_columns import (
     estimate_label_likelihood,
+    infer_column_sides,
     is_label_column_name,
     rank_label_columns,
 )
@@ -141,9 +143,28 @@ def _is_label_certain(reading: Reading, columns: Sequence[Column], options: Read
         return False
 
     # another column that may as well be the label leaves a doubt
-    used_paths = set(candidate.columns.values())
+    used_paths = {path, *candidate.columns.values()}
     others = [other for other in columns if other.path not in used_paths]
     return all(likelihood < SURE_LABEL_LIKELIHOOD for _, likelihood in rank_label_columns(others))
+
+
+def find_certain_label(rows: SampleRows) -> ReadingCandidate | None:
+    """Return the column of rows of a known shape that is certainly the label; None if none is, or another may be."""
+    columns = [column for column in list_columns(rows) if "[]" not in column.path]
+    likely = []
+    for column, likelihood in rank_label_columns(columns):
+        if likelihood >= SURE_LABEL_LIKELIHOOD:
+            likely.append(column)
+
+    if len(likely) != 1 or is_judged_by_machine(likely[0].path):
+        return None
+    # numbers of a tool's own shape are told, and taken by whoever knows them
+    sides = infer_column_sides(likely[0])
+    if any(map(normalize_number, likely[0].words)):
+        return None
+    if sides is None or not is_label_column_name(likely[0].path) or not are_values_known(likely[0]):
+        return None
+    return ReadingCandidate({}, (), {"label_field": likely[0].path, **sides})
 
 
 def are_values_known(column: Column) -> bool:
@@ -183,8 +204,8 @@ def _are_all_words_read(
     sampled = next((other for other in sample_readings if other.candidate is candidate), None)
     if sampled is None:
         return True
-    # rows with lists of turns: none is left out
-    if "messages" in candidate.columns:
+    # rows with lists of turns, and those of a known shape: none is left out
+    if "messages" in candidate.columns or not candidate.columns:
         left_out = 0
         for outcomes in sampled.logs.account.rows.values():
             left_out += outcomes.get(OUTCOME_LEFT_OUT, 0)
@@ -215,6 +236,8 @@ def _has_rival(candidate: ReadingCandidate, sample_readings: Sequence[Reading]) 
         if not other.holds or other is sampled:
             continue
         # other columns of the same words are named, or no rivals of those that are
+        if _is_unnamed_role(other.candidate, candidate):
+            continue
         if _get_word_columns(other.candidate) == words:
             path = other.candidate.columns.get("conversation")
             if path is None or not is_named_as_part(path, "conversation"):
@@ -226,6 +249,14 @@ def _has_rival(candidate: ReadingCandidate, sample_readings: Sequence[Reading]) 
             return True
 
     return False
+
+
+def _is_unnamed_role(other: ReadingCandidate, candidate: ReadingCandidate) -> bool:
+    """Return whether only who speaks is told otherwise, by a column that is not named so, as `to` beside `from`."""
+    if "role" not in other.columns or other.columns.get("text") != candidate.columns.get("text"):
+        return False
+    path = candidate.columns.get("role", "")
+    return is_named_as_part(path, "role") and not is_named_as_part(other.columns["role"], "role")
 
 
 def _get_word_columns(candidate: ReadingCandidate) -> list[str | None]:

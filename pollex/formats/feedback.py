@@ -61,6 +61,11 @@ def is_called_feedback(path: str) -> bool:
     return bool(_FEEDBACK_NAME_PATTERN.search(spaced)) and not apart
 
 
+def is_judged_by_machine(path: str) -> bool:
+    """Return whether a field has what a model or a rule judged."""
+    return bool(_MACHINE_JUDGED_PATTERN.search(path.casefold()))
+
+
 def parse_comment(value: object) -> str | None:
     """Return the words of a comment; None where it has a shape that tells none.
 

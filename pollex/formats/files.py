@@ -237,7 +237,11 @@ def _find_logs_inside(folder: Path) -> list[str]:
         if path.suffix.lower() in LOG_FILE_ENDINGS:
             names.append(path)
 
-    names = names or [path for path in files if path.suffix.lower() in TALK_TEXT_ENDINGS]
+    texts = [path for path in files if path.suffix.lower() in TALK_TEXT_ENDINGS]
+    # talks as texts with a table of their labels beside them
+    if names and len(texts) > len(names):
+        names += filter(_holds_talks, texts)
+    names = names or texts
     # hidden files, and those in hidden folders, are no logs
     logs = []
     for path in names:
@@ -248,6 +252,14 @@ def _find_logs_inside(folder: Path) -> list[str]:
         hint = f"it must hold files that end in one of: {', '.join(LOG_FILE_ENDINGS)}"
         raise BadInput("a folder without logs", where=str(folder), hint=hint)
     return _drop_companions(logs)
+
+
+def _holds_talks(path: Path) -> bool:
+    """Return whether a text has turns that begin with who speaks, as a page of notes has not."""
+    from pollex.formats.talk_files import MAX_LINES_EXAMINED, is_talk_text  # few folders have texts
+
+    with path.open(encoding="utf-8", errors="replace") as text:
+        return is_talk_text([line.rstrip("\n") for line in islice(text, MAX_LINES_EXAMINED)])
 
 
 @contextmanager

@@ -795,8 +795,17 @@ def _is_numbered_answer(column: Column, columns: Sequence[Column]) -> bool:
 
 def _make_side_likelihood(side: str) -> Callable[[Column], float]:
     return lambda column: (
-        estimate_text_likelihood(column) if is_named_as_part(column.path, side) else 0.0
+        estimate_text_likelihood(column) if _find_side_of_path(column.path) == side else 0.0
     )
+
+
+def _find_side_of_path(path: str) -> str | None:
+    """Return whose words a column has, by the last step of its path that says so: `queryResult.text`."""
+    for step in reversed(split_path(path)):
+        for side in ("user", "assistant"):
+            if is_named_as_part(step, side):
+                return side
+    return None
 
 
 def _iterate_list_candidates(

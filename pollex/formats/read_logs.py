@@ -78,6 +78,7 @@ from pollex.formats.log_shapes.unfolded import (
     extract_carried_row,
     join_sides_to_turns,
     move_turns_to_usual_name,
+    name_speakers,
     unwrap_typed_row,
 )
 from pollex.formats.mapping import USUAL_FIELD_BY_PART, ColumnMapper
@@ -341,11 +342,8 @@ class ConversationAssembler:
         """
         for row in rows:
             if isinstance(row, LogRow):
-                plain = unwrap_typed_row(row.fields)
-                if not self._options.columns:
-                    plain = extract_carried_row(plain) or plain
-                if plain is not row.fields:
-                    row = replace(row, fields=plain)
+                if not self._options.columns and (carried := extract_carried_row(row.fields)):
+                    row = replace(row, fields=carried)
                 self._intake.note_page(row)
 
             if isinstance(row, LogRow):
@@ -1443,10 +1441,20 @@ class LogFiles:
             self.options.query_seconds,
             self.notes,
         )
-        chosen = _note_chosen_answers(rows, self.notes)
+        chosen = _note_chosen_answers(_unwrap_typed_rows(rows), self.notes)
         if may_hold_several_tables([source]):
             return _hold_small_source_rows(source, chosen, self.held_rows)
         return chosen
+
+
+def _unwrap_typed_rows(rows: Iterable[LogRow | BadRow]) -> Iterator[LogRow | BadRow]:
+    """Yield rows with plain values in place of typed ones, and messages with the roles of people beside them."""
+    for row in rows:
+        if not isinstance(row, LogRow):
+            yield row
+            continue
+        plain = name_speakers(unwrap_typed_row(row.fields))
+        yield row if plain is row.fields else replace(row, fields=plain)
 
 
 def read_rows(rows: RowSource, *, options: ReadOptions | None = None) -> Logs:
@@ -1465,7 +1473,11 @@ def read_rows(rows: RowSource, *, options: ReadOptions | None = None) -> Logs:
 def _number_rows(rows: Iterable[JsonObject]) -> Iterator[LogRow]:
     numbered = enumerate(rows, start=1)
     return (
-        LogRow(IN_MEMORY_SOURCE, number, keep_chosen_answers(dict(fields)))
+        LogRow(
+            IN_MEMORY_SOURCE,
+            number,
+            keep_chosen_answers(name_speakers(unwrap_typed_row(dict(fields)))),
+        )
         for number, fields in numbered
     )
 
@@ -1613,23 +1625,22 @@ def _find_unnamed_label(
         or options.negative
     )
     # nothing to look for: the label is named, or the log has labels or scores
-    if (
-        named
-        or not options.labels_needed
-        or logs.label_field
-        or not strange.offered
-        or logs.account.scores
-    ):
+    if named or not options.labels_needed or logs.label_field or logs.account.scores:
         return None
     if logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]:
         return None
 
-    from pollex.formats.inference import (
-        find_plain_label_candidate,  # logs with a label don't need it
-    )
+    from pollex.formats.certainty import find_certain_label  # logs with a label don't need these
+    from pollex.formats.inference import find_plain_label_candidate
     from pollex.formats.proposal import read_first_rows
 
-    return find_plain_label_candidate(read_first_rows(opened()), strange.offered)
+    rows = read_first_rows(opened())
+    if strange.offered and (plain := find_plain_label_candidate(rows, strange.offered)):
+        return plain
+    # a column whose name and values leave no doubt, where no other is named like feedback
+    if options.confirm or len(strange.offered) > 1:
+        return None
+    return find_certain_label(rows)
 
 
 def _require_label_named(

@@ -355,10 +355,10 @@ def _get_part_words(part: JsonObject) -> str:
         (part[name] for name in ("text", "refusal", "content") if part.get(name) is not None),
         None,
     )
-    # OpenAI's Assistants keep the words under `value`
-    return extract_text(
-        words.get("value", words.get("content")) if isinstance(words, Mapping) else words
-    )
+    # OpenAI's Assistants keep the words under `value`, Dialogflow in a list under `text`
+    if isinstance(words, Mapping):
+        words = next((words[name] for name in ("value", "content", "text") if name in words), None)
+    return extract_text(words)
 
 
 def _make_media_mark(part: JsonObject, kind: str) -> str:

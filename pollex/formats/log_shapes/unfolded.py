@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pollex.errors import BadInput
@@ -21,6 +22,10 @@ _MONGODB_TYPE_KEYS = frozenset(
 )
 _LOG_TEXT_FIELDS = ("message", "@message", "jsonPayload", "textPayload", "_raw", "log", "line")
 """Fields in which services of logs carry what a program wrote."""
+_ID_FIELD_NAMES = ("id", "participantId", "participant_id", "userId", "user_id", "uuid")
+"""Fields of a list of people by which messages name them."""
+_PERSON_ROLE_FIELDS = ("role", "purpose", "type", "kind", "participantRole", "user_type")
+"""Fields of a list of people that say which side somebody is on."""
 MAX_SEARCH_DEPTH = 3
 """Objects inside one another in which a list of turns is looked for."""
 
@@ -52,6 +57,55 @@ def unwrap_typed_row(fields: JsonDict) -> JsonDict:
         return {name: _unwrap_mongodb(value) for name, value in fields.items()}
 
     return fields
+
+
+def name_speakers(fields: JsonDict) -> JsonDict:
+    """Return a row whose messages name speakers by ids of a list beside them, with the roles of that list."""
+    lists = {name: value for name, value in fields.items() if _is_object_list(value)}
+    if len(lists) < 2:  # as in most rows
+        return fields
+
+    for people_name, people in lists.items():
+        for id_name in _ID_FIELD_NAMES:
+            roles = {str(person.get(id_name)): _find_role(person) for person in people}
+            if not {"user", "assistant"} <= {*roles.values()} or None in roles.values():
+                continue
+            for name, messages in lists.items():
+                if name == people_name or not _are_without_roles(messages):
+                    continue
+                speaker = _find_speaker_field(messages, roles)
+                if speaker is not None:
+                    named = [{**item, "role": roles[str(item[speaker])]} for item in messages]
+                    return {**fields, name: named}
+
+    return fields
+
+
+def _is_object_list(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(v, dict) for v in value)
+
+
+def _find_role(person: JsonObject) -> str | None:
+    """Return the role of an entry of a list of people, in a field that is named so."""
+    for name in _PERSON_ROLE_FIELDS:
+        with suppress(BadInput):
+            if isinstance(person.get(name), str):
+                return parse_role(person[name])
+    return None
+
+
+def _are_without_roles(messages: list[JsonDict]) -> bool:
+    return all(item.keys().isdisjoint(ROLE_FIELD_NAMES) for item in messages)
+
+
+def _find_speaker_field(messages: list[JsonDict], roles: Mapping[str, str | None]) -> str | None:
+    """Return the field whose value is, in each message, the id of one of the people."""
+    for field in messages[0]:
+        if all(isinstance(item.get(field), str | int) for item in messages) and all(
+            str(item[field]) in roles for item in messages
+        ):
+            return field
+    return None
 
 
 def extract_carried_row(fields: JsonObject) -> JsonDict | None:

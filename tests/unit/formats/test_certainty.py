@@ -1,5 +1,6 @@
 """What can be read in one way alone is read without asking; where a doubt is left, it is proposed."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from pollex.conversations.conversation import Label
 from pollex.formats.fields import ReadOptions
 from pollex.formats.proposal import UnmappedLog
-from pollex.formats.read_logs import read_rows
+from pollex.formats.read_logs import read_logs, read_rows
 
 WORDS = [
     ("Where is parcel {n}?", "Parcel {n} comes on Friday."),
@@ -95,3 +96,34 @@ def test_a_system_that_alone_answers_users_is_the_assistant() -> None:
     logs = read_rows(rows)
     assert [turn.role for turn in logs[0].turns] == ["user", "assistant"] * 2
     assert any("nobody else" in note for note in logs.notes)
+
+
+def test_messages_that_name_speakers_by_ids_have_the_roles_of_the_list_of_people() -> None:
+    rows = []
+    for number in range(4):
+        messages = []
+        for pair in WORDS:
+            for speaker, words in zip(("p1", "p2"), pair, strict=True):
+                messages.append({"participantId": speaker, "body": words.format(n=number)})
+        people = [{"id": "p1", "purpose": "customer"}, {"id": "p2", "purpose": "bot"}]
+        rows.append(
+            {"participants": people, "messages": messages, "rating": ("up", "down")[number % 2]}
+        )
+
+    logs = read_rows(rows)
+    assert [turn.role for turn in logs[0].turns] == ["user", "assistant"] * 2
+    assert logs[0].turns[1].content == "Parcel 0 comes on Friday."
+
+
+def test_talks_as_texts_are_read_beside_the_table_of_their_labels(tmp_path: Path) -> None:
+    marks = ["file,quality"]
+    for number in range(4):
+        lines = []
+        for question, answer in WORDS:
+            lines += [f"Customer: {question.format(n=number)}", f"Agent: {answer.format(n=number)}"]
+        (tmp_path / f"talk_{number}.txt").write_text("\n".join(lines), encoding="utf-8")
+        marks.append(f"talk_{number}.txt,{('good', 'bad')[number % 2]}")
+
+    (tmp_path / "labels.csv").write_text("\n".join(marks), encoding="utf-8")
+    logs = read_logs(tmp_path)
+    assert (logs.counts[Label.POSITIVE], logs.counts[Label.NEGATIVE]) == (2, 2)

@@ -309,7 +309,7 @@ def test_rows_of_a_second_file_say_what_their_label_may_be(tmp_path: Path) -> No
         in_file(tmp_path, "labels.csv", "session_id,quality\n" + labels),
     ]
     with pytest.raises(BadInput) as error:
-        read_logs(files)
+        read_logs(files, options=ReadOptions(confirm=True))
     options: dict[str, Any] = dict(error.value.options)
     assert options == {
         "label_field": "quality",
@@ -317,3 +317,5 @@ def test_rows_of_a_second_file_say_what_their_label_may_be(tmp_path: Path) -> No
         "negative": "unacceptable",
     }
     assert told(read_logs(files, options=ReadOptions(**options))) == wanted()
+    # its name and its values leave no doubt
+    assert told(read_logs(files)) == wanted()
