@@ -61,7 +61,7 @@ CALIBRATOR = '''
 
 import numpy as np
 
-from pollex.calibration.estimator import JudgedEstimator, EstimatorState
+from pollex.calibration.estimator import EstimatorState, JudgedEstimator
 
 
 class Uniform(JudgedEstimator):
