@@ -436,12 +436,12 @@ def find_known_outputs(
             continue
         # what lies on another file system is not looked for
         if output.remote:
-            moved = None
+            moved = []
         else:
-            moved = _find_moved_output(output, folders)
+            moved = _find_moved_outputs(output, folders)
 
-        if moved is not None:
-            outputs[moved.resolve()] = output
+        if moved:
+            outputs |= {path.resolve(): output for path in moved}
         elif output.path in doubted:
             path = doubted[output.path]
             unsure[path.resolve()] = (
@@ -464,14 +464,15 @@ def _may_hold_conversations(output: OutputFile, target: ForgettingTarget) -> boo
     return written and (not output.run or output.run in target.runs)
 
 
-def _find_moved_output(output: OutputFile, folders: Iterable[Path]) -> Path | None:
-    """Return where a file lies now, known by its content."""
+def _find_moved_outputs(output: OutputFile, folders: Iterable[Path]) -> list[Path]:
+    """Return where a file and its copies lie now, known by their content."""
+    moved = []
     for folder in folders:
         for path in _list_files_below(folder):
             if output.is_unchanged(path):
-                return path
+                moved.append(path)
 
-    return None
+    return moved
 
 
 def _list_files_below(folder: Path) -> Iterator[Path]:
