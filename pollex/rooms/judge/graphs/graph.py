@@ -318,7 +318,7 @@ async def apply_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> Jud
 def build() -> StateGraph[BatchState, JudgeContext, BatchState, BatchState]:
     """Build the graph, uncompiled; waiting for people needs a checkpointer."""
     # batches of runs first, τ when all votes are in
-    graph = add_batches(
+    graph: StateGraph[JudgeState, JudgeContext, JudgeState, JudgeState] = add_batches(
         StateGraph(JudgeState, context_schema=JudgeContext),
         [ask_runs],
         last=fit_rule,
