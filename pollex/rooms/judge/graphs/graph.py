@@ -315,7 +315,7 @@ async def apply_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> Jud
     }
 
 
-def build() -> StateGraph[BatchState, JudgeContext, BatchState, BatchState]:
+def build() -> StateGraph[JudgeState, JudgeContext, JudgeState, JudgeState]:
     """Build the graph, uncompiled; waiting for people needs a checkpointer."""
     # batches of runs first, τ when all votes are in
     graph: StateGraph[JudgeState, JudgeContext, JudgeState, JudgeState] = add_batches(
