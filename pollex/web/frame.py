@@ -22,6 +22,7 @@ from pollex.reports.transcript import MarkedText
 from pollex.rooms import iterate_part_folders
 from pollex.rubrics.records import RubricEvidence
 from pollex.rubrics.worth import describe_doubt, describe_worth_with_bounds
+from pollex.store.folder import LOG_COPY_PREFIX
 from pollex.store.runs import Run
 from pollex.text import escape_controls
 from pollex.web import links
@@ -312,6 +313,24 @@ def write_resume_command(run: Run, folder: Path) -> str:
     return command
 
 
+def name_log_of_run(run: Run) -> str:
+    """Return the name of the log that a run read: of one that was brought, or of its file; empty if unknown."""
+    try:
+        typed = shlex.split(run.arguments.get("command") or "")
+    except (ValueError, AttributeError):
+        return ""
+
+    # a log that was brought has a name of its own
+    for word in typed:
+        if word.startswith(LOG_COPY_PREFIX):
+            return word.removeprefix(LOG_COPY_PREFIX)
+
+    # else the word behind the verb is a file, where there is one
+    if typed[1:2] not in (["learn"], ["score"]) or not typed[2:] or typed[2].startswith("-"):
+        return ""
+    return typed[2].rpartition("/")[2]
+
+
 def make_resume_words(run: Run, folder: Path) -> list[str]:
     """Return the words of that command; a run of `learn` is named, since a fork has its parent's settings.
 
@@ -353,6 +372,7 @@ FILTERS = {
     "given": format_option_value,
     "moment": format_moment,
     "one_line": format_in_one_line,
+    "log_of_run": name_log_of_run,
     "quoted": quote_word,
     "resuming": write_resume_command,
     "short_id": shorten_id,

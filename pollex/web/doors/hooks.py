@@ -65,6 +65,7 @@ class UseCaseDoor:
         result: Name of the file that it writes beside the store, if it wants one.
         labels: Labels of fields that this form calls otherwise.
         helps: What fields are for, where the terminal's words say nothing here.
+        two_logs: Two logs are chosen, before and after, or one.
         quick: It is done in seconds, and waits for no command before it.
         answers: Words of a choice's values, by the field's name.
     """
@@ -82,6 +83,7 @@ class UseCaseDoor:
     result: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     helps: Mapping[str, str] = field(default_factory=dict)
+    two_logs: bool = False
     quick: bool = False
     answers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 

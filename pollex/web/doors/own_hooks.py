@@ -72,10 +72,11 @@ HOOKS = (
         "Compare",
         first=("logs", "rubrics", "by", "baseline"),
         usual=DEFAULT_LIMITS,
+        two_logs=True,
         labels={"by": "Or cut one log by", "baseline": "Value of before"},
         helps={
-            "by": "Tick two logs above, the earlier one first in the list; or one, and name a field "
-            "of it: release, started:week, country.",
+            "by": "Choose two logs above; or one, and name a field of it: release, started:week, "
+            "country.",
             "baseline": "Of that field: what the others are compared with.",
         },
     ),

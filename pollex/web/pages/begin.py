@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from pollex.errors import PollexError
+from pollex.services.readings import list_readings
 from pollex.text import JsonDict
 from pollex.web import frame, links
 from pollex.web.begun import (
@@ -34,6 +35,7 @@ from pollex.web.doors.hooks import UseCaseDoor, get_door, list_doors
 from pollex.web.forms import LongText, PrefixedFields
 from pollex.web.line_changes import LineChange, list_line_changes
 from pollex.web.logs_at_hand import list_available_logs
+from pollex.web.pages.home import list_reports
 from pollex.web.site import SCORING_COMMANDS, Site
 from pollex.web.views import NextPage, PageData, page, post
 
@@ -112,7 +114,7 @@ def show_use_case_form(
 
     # nothing was filled in before: what the address names is chosen already
     typed = {
-        "o-rubrics": rubrics,
+        "o-rubrics": rubrics or find_set_for_log(site, log),
         "o-new": log,
         "o-against": against,
         "o-target": target,
@@ -131,6 +133,28 @@ def show_use_case_form(
         is_new=True,
         sentence=sentence,
     )
+
+
+def find_set_for_log(site: Site, log: str) -> str:
+    """Return the id of the set that was learned from a log, or from one of the same columns; empty where none was."""
+    reports = list_reports(site)
+    readings = list_readings(site.store.folder)
+    asked = next((reading for reading in readings if reading.argument == log), None)
+    if asked is None:
+        return ""
+
+    # the log itself comes before others that have its columns
+    names = [asked.name]
+    for reading in readings:
+        if asked.columns and set(reading.columns) == set(asked.columns):
+            names.append(reading.name)
+
+    for name in names:
+        for set_id, log_name in reports.items():
+            if log_name == name:
+                return set_id
+
+    return ""
 
 
 def list_drafted_fields(child: Child) -> dict[str, str]:
@@ -208,6 +232,7 @@ def _show_form(
         chosen_logs=logs,
         runs=scoring_runs,
         sets=list(site.sets().values()),
+        reports=list_reports(site),
         profiles=site.profiles,
         questions=list_profile_questions(),
         has_profile=any(name.startswith(PROFILE_PREFIX) and typed[name] for name in typed),
@@ -272,10 +297,12 @@ def begin_from_form(
         lines[name] = str(value).replace("\r\n", "\n")
 
     form_fields = lines | {"profile": profile}
+    # a list in which nothing was chosen sends an empty word
+    chosen = tuple(value for value in log if value)
     try:
         # a look at the command keeps no key
         keys = ("", "") if do == LOOK_FIELD else (key, key_of_assistant)
-        begun = read_form(site, door, form_fields, log, *keys)
+        begun = read_form(site, door, form_fields, chosen, *keys)
     except PollexError as fault:
         if do == LOOK_FIELD and frame.wants_json(request.scope):
             error = {
@@ -289,7 +316,7 @@ def begin_from_form(
         # scripts get the error, people their form with it
         if frame.wants_json(request.scope):
             raise
-        return _show_form(site, get_door(door_id), form_fields, log, fault)
+        return _show_form(site, get_door(door_id), form_fields, chosen, fault)
 
     # only a look: nothing is remembered or started
     if do == LOOK_FIELD:
@@ -297,7 +324,7 @@ def begin_from_form(
             return JSONResponse(
                 {"ok": True, "command": begun.command} | _fill_changes_part(form_fields)
             )
-        return _show_form(site, door, form_fields, log, command=begun.command)
+        return _show_form(site, door, form_fields, chosen, command=begun.command)
 
     remember_form(site, begun)
     # what asks a model starts only after somebody has seen its plan

@@ -1,5 +1,6 @@
 """The first page: what the thumbs are about, active runs, and open labels."""
 
+from pollex.measures.intervals import Figure
 from pollex.rubrics.headlines import (
     explain_beside,
     list_along_with_circumstances,
@@ -16,7 +17,9 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import describe_nothing_leading
+from pollex.store.runs import Run
 from pollex.web import links
+from pollex.web.frame import name_log_of_run
 from pollex.web.hooks import find_waiting_work, list_links_of, list_panels
 from pollex.web.likeness import estimate_good_share
 from pollex.web.pages.compare import find_built_in_run
@@ -34,11 +37,18 @@ TITLES_BY_POLARITY: tuple[tuple[Polarity, str], ...] = (
 
 
 @page(links.HOME_PATH, "home.html", here="Home")
-def show_home(site: Site) -> PageData:
-    """Show what was learned, what goes on, and the last runs."""
+def show_home(site: Site, report: str = "") -> PageData:
+    """Show what was learned, what goes on, and the last runs.
+
+    Args:
+        report: Id of the rubric set whose report is shown; empty for the last one.
+
+    Raises:
+        NotFound: There is no such set.
+    """
     every = [(run, site.status(run)) for run in site.runs()]
     run_ids = {run.id for run, _ in every}
-    named = site.set_at_home()
+    named = site.set(report) if report else site.set_at_home()
     rubric_set = named.rubric_set if named else None
     waiting = []
     for run, _ in every:
@@ -55,10 +65,8 @@ def show_home(site: Site) -> PageData:
             if status in ("running", "stalled")
         ],
         "with_scores": next((run for run, _ in every if run.command in SCORING_COMMANDS), None),
-        # the last run whose probabilities say how many conversations are good
-        "scored": next(
-            ((run, good) for run, _ in every if (good := estimate_good_share(site, run))), None
-        ),
+        "scored": find_last_scored_run(site, named),
+        "reports": list_reports(site),
         # commands of this page, such as the replay of the example
         "started": [
             child
@@ -77,6 +85,24 @@ def show_home(site: Site) -> PageData:
         "panels": list_panels("home.html", site, named=named),
         "ways_on": list_ways_on(named),
     } | list_findings(rubric_set)
+
+
+def find_last_scored_run(site: Site, named: NamedSet | None) -> tuple[Run, Figure, str] | None:
+    """Return the last run that scored by this set, its share of good conversations, and its log."""
+    for run in site.runs():
+        scored_by = site.set_of(run)
+        if named is None or scored_by is None or scored_by.id != named.id:
+            continue
+        if good := estimate_good_share(site, run):
+            return run, good, name_log_of_run(run)
+
+    return None
+
+
+def list_reports(site: Site) -> dict[str, str]:
+    """Return what each rubric set was learned from, by the set's id, the last one first."""
+    logs_by_run = {run.id: name_log_of_run(run) for run in site.runs()}
+    return {named.id: logs_by_run.get(named.run, "") for named in site.sets().values()}
 
 
 def list_ways_on(named: NamedSet | None) -> dict[str, list[tuple[str, str]]]:

@@ -37,6 +37,8 @@ async def test_each_field_of_a_use_case_has_a_control_with_a_label_or_a_reason_w
     labels = labels_of(page)
     special = {"logs": "log", "sources": "log", "domain": "domain-assistant"}
     special |= {"profiles": "assistant-model"}
+    if door.two_logs:
+        special["logs"] = "log-0"
     for option in iterate_options(door.use_case):
         name = special.get(option.name, f"o-{option.name}")
         if option.door == "python":
@@ -300,3 +302,15 @@ async def test_words_for_the_values_of_one_choice_stand_at_no_other(own: Store) 
     async with client_of(made_app(own)) as client:
         page = (await client.get("/begin/learn")).text
     assert page.count("no: judge them at once") == 1
+
+
+async def test_logs_to_compare_are_chosen_as_before_and_after(own: Store, tmp_path: Path) -> None:
+    (tmp_path / "may.jsonl").write_text("{}\n")
+    (tmp_path / "june.jsonl").write_text("{}\n")
+    async with client_of(made_app(own, here=tmp_path)) as client:
+        page = (await client.get("/begin/compare")).text
+        assert len(re.findall(r'<select id="log-\d" name="log">', page)) == 2
+        rubrics = re.findall(r'<option value="(\w+)"[^>]*>[^<]*rubric', page)[0]
+        typed = {"do": "look", "log": ["file:may.jsonl", "file:june.jsonl"], "o-rubrics": rubrics}
+        shown = (await client.post("/api/begin/compare", data=typed)).json()
+    assert re.search(r"may\.jsonl \S*june\.jsonl", shown.get("command", "")), shown
