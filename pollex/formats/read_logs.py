@@ -1745,7 +1745,7 @@ def _require_conversation_named(
         for reading in read_all_rows(candidate, options, read_all):
             if reading.holds:
                 counts = reading.logs.counts
-                both = counts[Label.POSITIVE] and counts[Label.NEGATIVE]
+                both = bool(counts[Label.POSITIVE] and counts[Label.NEGATIVE])
                 certain = (
                     len(owners) == 1
                     and is_read_whole(reading.logs)
