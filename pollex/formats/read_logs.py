@@ -1376,7 +1376,7 @@ def read_logs(
     notes = dict[str, None]()
     log_files = LogFiles(files, options, most_rows, notes)
     # several tables may be joined; that needs a look at all of them first
-    again = STDIN_NAME not in files
+    again = not any(map(_can_be_read_once, files))
     joins = None
     if again and may_hold_several_tables(files):
         from pollex.formats.joined_tables import find_joins  # a single file of rows needs none
@@ -1405,6 +1405,16 @@ def read_logs(
         notes=notes,
         beside=joins.labels,
     )
+
+
+def _can_be_read_once(source: str) -> bool:
+    """Return whether a source is standard input or a named pipe, whose rows are gone once they are read."""
+    if source == STDIN_NAME:
+        return True
+    try:
+        return Path(source).is_fifo()
+    except (OSError, ValueError):  # a query is no path
+        return False
 
 
 @dataclass
